@@ -123,10 +123,12 @@ lint: .venv/built
 	.venv/bin/stubtest --mypy-config-file pyproject.toml --allowlist tests/core/stubtest_allowlist.txt mt_scaffold._core
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))
 
-# The benchmarks install the peers in a separate environment.
+# The benchmarks install the peers in a separate environment; a separate program measures encoding.
+BENCH = benchmarks/out/venv/bin/python benchmarks/run.py $(if $(CORPUS),--corpus '$(CORPUS)') --repeat $(or $(REPEAT),5) $(if $(OLD),--old)
 bench:
+	$(if $(filter encode,$(ONLY)),$(if $(and $(CORPUS),$(ENGLISH)),,$(error ONLY=encode compares texts of yours; add CORPUS=german.txt ENGLISH=english.txt)))
 	$(PYTHON) benchmarks/install.py $(if $(OLD),--old $(OLD))
-	benchmarks/out/venv/bin/python benchmarks/run.py $(if $(CORPUS),--corpus '$(CORPUS)') --repeat $(or $(REPEAT),5) $(if $(ONLY),--only $(ONLY)) $(if $(OLD),--old)
+	$(if $(ONLY),$(if $(filter-out encode,$(ONLY)),$(BENCH) --only $(filter-out encode,$(ONLY))),$(BENCH))
 	$(if $(ENGLISH),$(if $(filter encode,$(or $(ONLY),encode)),benchmarks/out/venv/bin/python benchmarks/encoding.py --german '$(CORPUS)' --english '$(ENGLISH)'))
 	$(if $(ONLY),,benchmarks/out/venv/bin/python benchmarks/report.py --write)
 

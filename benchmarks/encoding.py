@@ -11,6 +11,7 @@ the documents with Python first. Writes benchmarks/out/encoding.json and prints 
 from __future__ import annotations
 
 import argparse
+import base64
 import hashlib
 import importlib.metadata
 import itertools
@@ -28,6 +29,10 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 WORK = HERE / "out" / "encoding"
 SYMBOLS = 32_000
+# GPT-2's pattern, as tiktoken takes it.
+GPT2 = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
+# The tokens of cl100k_base without the special ones.
+CL100K = 100_256
 OURS = ("mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE")
 TEXTS = {
     "short": "short documents: the lines of the German text",
@@ -101,10 +106,10 @@ def kitoken(model: Path, cores: int) -> tuple[Encode, Ids]:
 
 
 def tiktoken(model: Path, cores: int) -> tuple[Encode, Ids]:
-    from model_files import PATTERNS, read_ranks
     from tiktoken import Encoding
 
-    encoding = Encoding("", pat_str=PATTERNS["gpt2"], mergeable_ranks=read_ranks(str(model)), special_tokens={})
+    ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, model.read_bytes().splitlines())}
+    encoding = Encoding("", pat_str=GPT2, mergeable_ranks=ranks, special_tokens={})
     return lambda texts: encoding.encode_ordinary_batch(texts, num_threads=cores), flat
 
 
@@ -270,16 +275,24 @@ def write_models() -> None:
     """Learn codes of both kinds and import cl100k's; the plain ones in the formats of the others, too."""
     tool = [sys.executable, "-m", "mt_scaffold"]
     learn = [*tool, "learn-bpe", "--pretokenise", "gpt2", "--total-symbols", "--symbols", str(SYMBOLS)]
-    python = [sys.executable, str(HERE / "model_files.py")]
+    export = [*tool, "export-tokenizers", "--codes", "bpe.codes"]
     commands = [
         *(
             [*learn, "--algorithm", kind, "--input", "mixture", "--output", f"{kind}.codes"]
             for kind in ("bpe", "scaffold")
         ),
-        [*python, "bpe.codes", "bpe.ranks", "tokenizer.json"],
-        [sys.executable, str(HERE / "published_tokens.py"), "by-value.codes", "cl100k.ranks"],
+        [*export, "--to", "tiktoken", "--output", "bpe.ranks"],
+        # gigatoken knows the pattern by its text.
+        [*export, "--pattern", "published", "--output", "tokenizer.json"],
         [*tool, "import", "cl100k.ranks", "--pretokenise", "cl100k", "--output", "cl100k.codes"],
     ]
+    # rs-bpe carries the published tokens.
+    from rs_bpe.bpe import openai
+
+    table = openai.cl100k_base().bpe()
+    tokens = [bytes(table.decode_tokens([number])) for number in range(CL100K)]
+    ranks = b"".join(base64.b64encode(token) + b" %d\n" % rank for rank, token in enumerate(tokens))
+    (WORK / "cl100k.ranks").write_bytes(ranks)
     for command in commands:
         subprocess.run(command, check=True, cwd=WORK, stdout=subprocess.DEVNULL)
 

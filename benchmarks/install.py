@@ -2,8 +2,8 @@
 
     python benchmarks/install.py [--again] [--old REVISION]
 
-Everything goes into benchmarks/out/, with a separate virtual environment, and another one for TkTkT. A peer that cannot
-be installed is left out, and reported with the reason.
+Everything goes into benchmarks/out/, with a separate virtual environment. A peer that cannot be installed is left
+out, and reported with the reason.
 """
 
 from __future__ import annotations
@@ -19,15 +19,11 @@ import tarfile
 import venv
 from pathlib import Path
 
-import beside_tktkt
-
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 OUT = HERE / "out"
 VENV = OUT / "venv"
 PYTHON = VENV / "bin" / "python"
-# TkTkT needs other versions of what the other peers need.
-TKTKT_VENV = OUT / "tktkt"
 
 FASTBPE = "0.1.0"
 FASTBPE_SHA256 = "95eef4be2689e822a918ac4eae3349cd78ca3f28af591afa421f8fac6d4cd889"
@@ -112,22 +108,13 @@ def install_fastbpe() -> None:
     )
 
 
-def install_tktkt() -> None:
-    """Install TkTkT into an environment of its own, benchmarks/out/tktkt."""
-    python = TKTKT_VENV / "bin" / "python"
-    if not python.exists():
-        venv.create(TKTKT_VENV, with_pip=True)
-    run(python, "-m", "pip", "--disable-pip-version-check", "install", *beside_tktkt.REQUIREMENTS)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--old", metavar="REVISION", help="install this revision of mt_scaffold, too, to compare with")
-    parser.add_argument("--again", action="store_true", help="rebuild the environments")
+    parser.add_argument("--again", action="store_true", help="rebuild the environment")
     options = parser.parse_args()
     if options.again:
-        for environment in (VENV, TKTKT_VENV):
-            shutil.rmtree(environment, ignore_errors=True)
+        shutil.rmtree(VENV, ignore_errors=True)
     OUT.mkdir(exist_ok=True)
     (OUT / "install.log").unlink(missing_ok=True)
     # Without the hashes: the peers have none there, and pip wants those of all packages or of none.
@@ -162,12 +149,6 @@ def main() -> int:
         install_fastbpe()
     except (InstallError, OSError) as error:
         missing["fastBPE"] = str(error)
-    print("installing TkTkT", flush=True)
-    try:
-        install_tktkt()
-    except (InstallError, OSError) as error:
-        # The names of its systems.
-        missing |= dict.fromkeys(("TkTkT, ScaffoldBPE", "TkTkT, PickyBPE"), str(error))
     for name, reason in missing.items():
         print(f"benchmarks: {name} could not be installed and is left out: {reason}", file=sys.stderr)
     (OUT / "missing.json").write_text(json.dumps(missing, indent=1) + "\n", encoding="utf-8")

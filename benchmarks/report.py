@@ -2,7 +2,6 @@
 
 python benchmarks/report.py            print the tables
 python benchmarks/report.py --write    write them into docs/results/benchmarks/README.md, with the plot
-python benchmarks/report.py --write-tktkt    write those of the part tktkt into benchmarks/tktkt.md
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import beside_tktkt
-from byte_level import TIKTOKEN
 from systems import (
     BPE,
     FASTBPE,
@@ -37,7 +34,6 @@ from systems import (
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "results" / "benchmarks" / "README.md"
-TKTKT = HERE / "tktkt.md"
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 TASKS = {"learn": "learn", "apply": "apply", "dropout": "apply with dropout"}
 
@@ -159,86 +155,7 @@ def verdicts(results: Results) -> list[tuple[str, str, str]]:
     words = records(results, "long_word")
     slowest = max((statistics.median(one["seconds"]) for one in words), default=None)
     verdict.check("5. apply to a word of 1,000,000 letters, slowest case", slowest, 2, " s", False)
-    verdict.check(
-        "Scaffold bookkeeping: merging time relative to BPE, same merges", bookkeeping_ratio(results), 1.15, "×", False
-    )
-    byte_verdicts(results, verdict)
     return verdict.lines
-
-
-def byte_verdicts(results: Results, verdict: Verdicts) -> None:
-    """The aims on byte-level learning, encoding, decoding and counting."""
-    learned = records(results, "byte_learn")
-    peers = [statistics.median(one["seconds"]) for one in learned if one["system"] not in OURS]
-    for system in (BPE, SCAFFOLD):
-        own = seconds(find(results, "byte_learn", "learn, bytes", system))
-        quotient = ratio(min(peers, default=None), own)
-        verdict.check(f"6. learn bytes, {system}: speed-up over the fastest peer", quotient, 4, "×", True)
-    encoded = records(results, "encode")
-    for setting in dict.fromkeys(one["setting"] for one in encoded):
-        times = {one["system"]: statistics.median(one["seconds"]) for one in encoded if one["setting"] == setting}
-        own = times.pop(BPE, None)
-        quotient = ratio(min(times.values(), default=None), own)
-        verdict.check(f"7. encode, {setting}: speed-up over the fastest peer", quotient, 3, "×", True)
-    theirs = seconds(find(results, "decode", "decode", TIKTOKEN, "from a list"))
-    for setting in ("from a list", "from an array"):
-        quotient = ratio(seconds(find(results, "decode", "decode", BPE, setting)), theirs)
-        verdict.check(f"8. decode, {setting}: time relative to tiktoken", quotient, 1, "×", False)
-    own = seconds(find(results, "byte_count", "count, bytes", BPE, "1 thread"))
-    megabytes = results["corpus"]["bytes"] / 1e6
-    verdict.check("9. count words after GPT-2's pattern, one thread", ratio(megabytes, own), 150, " MB/s", True)
-
-
-def tktkt_tables(results: Results) -> list[str]:
-    """TkTkT and ours side by side, runs that failed among them, and what TkTkT learned."""
-    rows = []
-    measured = records(results, "tktkt")
-    for one in measured:
-        own = find(results, "tktkt", one["task"], beside_tktkt.OURS.get(one["system"], ""), one["setting"])
-        rows.append(
-            [
-                f"{one['task']} {one['setting']}".strip(),
-                one["system"],
-                figure(seconds(one)),
-                spread(one),
-                str(len(one["seconds"])),
-                figure(statistics.median(one["cpu_seconds"])),
-                figure(memory(one), 0),
-                figure(ratio(seconds(one), seconds(own)), 0),
-                figure(ratio(memory(one), memory(own)), 1),
-            ]
-        )
-    failed = (failure.split(", ", 2) for failure in results["failed"] if failure.startswith("TkTkT, "))
-    rows += [[rest.partition(": ")[0], f"{name}, {algorithm}", "failed", *[""] * 6] for name, algorithm, rest in failed]
-    heading = ["task", "system", "seconds", "range", "runs", "CPU s", "peak MiB", "times ours, seconds", "memory"]
-    compared = [
-        [
-            f"{one['system']}, {one['symbols']:,}",
-            f"{one['normal']:,}",
-            f"{one['merges']:,}",
-            f"{one['removed']:,}",
-            f"{one['base symbols removed']:,}",
-            f"{100 * one['failed word types'] / one['word types']:.1f} %",
-            f"{100 * one['failed words']:.1f} %",
-            "" if one["differing word types"] is None else f"{100 * one['differing word types']:.1f} %",
-            f"{100 * (one['subwords'] - 1):+.1f} %",
-            "yes" if one["same again"] else "no",
-        ]
-        for one in results["beside_tktkt"]
-    ]
-    learned = [
-        *("learned", "tokens that stand", "merges", "scaffold or removed", "base symbols scaffold"),
-        *("word types that fail", "of the text", "segmented differently", "subwords", "same again"),
-    ]
-    return [table(heading, rows), *([table(learned, compared)] if compared else [])]
-
-
-def bookkeeping_ratio(results: Results) -> float | None:
-    """Merging time of Scaffold-BPE relative to BPE, for the same number of merges."""
-    if not results["bookkeeping"]:
-        return None
-    times = results["bookkeeping"]["seconds"]
-    return ratio(statistics.median(times["scaffold"]), statistics.median(times["bpe"]))
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -296,40 +213,6 @@ def task_table(results: Results, part: str) -> str:
     return table(heading, rows)
 
 
-def byte_table(results: Results, part: str) -> str:
-    """Everything measured for one byte-level task, with times relative to mt_scaffold's BPE in the same setting."""
-    rows = []
-    measured = records(results, part)
-    for one in measured:
-        own = next((each for each in measured if each["system"] == BPE and each["setting"] == one["setting"]), None)
-        times = ratio(seconds(one), seconds(own))
-        label = f"{one['setting']}: {one['system']}" if one["setting"] else one["system"]
-        speed = (results["corpus"]["bytes"] / 1e6) / statistics.median(one["seconds"])
-        rows.append(
-            [
-                label,
-                figure(seconds(one)),
-                spread(one),
-                str(len(one["seconds"])),
-                figure(statistics.median(one["cpu_seconds"])),
-                figure(memory(one), 0),
-                figure(speed, 1),
-                figure(times),
-            ]
-        )
-    heading = [
-        measured[0]["task"],
-        "seconds",
-        "range",
-        "runs",
-        "CPU s",
-        "peak MiB",
-        "MB/s",
-        "relative to mt_scaffold, BPE",
-    ]
-    return table(heading, rows)
-
-
 def scaling_table(results: Results, part: str, first: str) -> str:
     """How one setting affects mt_scaffold's time and memory."""
     rows = [
@@ -381,21 +264,6 @@ def as_text(results: Results, page: bool = False) -> str:
     for part, (title, first) in scaling.items():
         if records(results, part):
             parts += [f"### {title}", scaling_table(results, part, first)]
-    byte_parts = [part for part in ("byte_learn", "byte_count", "encode", "decode") if records(results, part)]
-    if byte_parts:
-        parts += ["### Bytes and ids", *(byte_table(results, part) for part in byte_parts)]
-    if records(results, "tktkt"):
-        parts += ["### TkTkT", *tktkt_tables(results)]
-    quotient = bookkeeping_ratio(results)
-    if quotient is not None:
-        times = {name: statistics.median(values) for name, values in results["bookkeeping"]["seconds"].items()}
-        parts += [
-            "### Scaffold bookkeeping",
-            (
-                f"{results['bookkeeping']['merges']:,} merges from the same word counts, merging only: BPE "
-                f"{times['bpe']:.3f} s, Scaffold-BPE {times['scaffold']:.3f} s, {100 * (quotient - 1):+.0f} %."
-            ),
-        ]
     if not page:
         parts += ["### Aims", table(["aim", "measured (required)", ""], verdicts(results))]
     return "\n\n".join(parts) + "\n"
@@ -458,19 +326,12 @@ def write_between_marks(page: Path, text: str) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write the tables and the plot of docs/results/benchmarks")
-    parser.add_argument("--write-tktkt", action="store_true", help="write the part tktkt into benchmarks/tktkt.md")
     options = parser.parse_args()
     path = OUT / "results.json"
     if not path.exists():
         print("benchmarks: nothing has been measured yet; run make bench", file=sys.stderr)
         return 1
     results = json.loads(path.read_text(encoding="utf-8"))
-    if options.write_tktkt:
-        if not records(results, "tktkt"):
-            print("benchmarks: TkTkT has not been measured; run make bench ONLY=tktkt", file=sys.stderr)
-            return 1
-        text = "\n\n".join([*conditions(results), *tktkt_tables(results)]) + "\n"
-        return int(not write_between_marks(TKTKT, text))
     print(as_text(results))
     if not options.write:
         return 0

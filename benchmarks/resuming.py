@@ -3,7 +3,7 @@
     python benchmarks/resuming.py [--model translation|llama|gpt_neox] [--precision NAME ...] [--checkpoint 60]
         [--kill 80] [--updates 160] [--folder DIR] [-- FAIRSEQ OPTIONS]
 
-A training with BPE-dropout on generated text, of a translation model or of a language model, is killed with ``kill -9``
+A training on generated text, of a translation model with BPE-dropout or of a language model, is killed with ``kill -9``
 within an epoch, after the checkpoint of update 60, and resumed from it twice: as it is, and without what the plug-in
 adds to the checkpoints of fairseq. Prints a Markdown table: how many of the following losses are equal in every bit,
 how far apart the others are, the first update whose batch differs, if there is one, and whether the parameters and the
@@ -35,17 +35,17 @@ PRECISIONS = {
     "memory-efficient bf16": ["--memory-efficient-bf16"],
 }
 COMMON = (
-    "--bpe-dropout 0.1 --dropout 0.1 --optimizer adam --lr 0.0005 --num-workers 2 --seed 1 --disable-validation "
+    "--dropout 0.1 --optimizer adam --lr 0.0005 --num-workers 2 --seed 1 --disable-validation "
     "--no-epoch-checkpoints --keep-interval-updates 1 --no-progress-bar"
 ).split()
 TRANSLATION = (
-    "--task translation_bpe_dropout --arch transformer --share-all-embeddings --encoder-layers 2 "
+    "--task translation_bpe_dropout --bpe-dropout 0.1 --arch transformer --share-all-embeddings --encoder-layers 2 "
     "--decoder-layers 2 --encoder-embed-dim 64 --decoder-embed-dim 64 --encoder-ffn-embed-dim 128 "
     "--decoder-ffn-embed-dim 128 --encoder-attention-heads 2 --decoder-attention-heads 2 "
     "--criterion label_smoothed_cross_entropy --label-smoothing 0.1 --max-tokens 1000"
 ).split()
 LANGUAGE_MODEL = (
-    "--task language_modeling_bpe_dropout --decoder-layers 2 --decoder-embed-dim 64 --decoder-ffn-embed-dim 128 "
+    "--task language_modeling_resumable --decoder-layers 2 --decoder-embed-dim 64 --decoder-ffn-embed-dim 128 "
     "--decoder-attention-heads 2 --criterion cross_entropy --tokens-per-sample 64 --batch-size 8"
 ).split()
 PAIRS = 1500
@@ -109,7 +109,7 @@ def prepare_documents(folder: Path) -> Path:
     text, pairs = folder / "train", itertools.islice(sentence_pairs(1), PAIRS)
     text.write_text("".join(f"{target}\n" for _, target in pairs), encoding="utf-8")
     (folder / "codes").write_bytes(learn_bpe(paths=[text], num_symbols=500, pretokenise="gpt2").text)
-    binarise_documents(folder / "data", folder / "codes", [text], keep_text=True)
+    binarise_documents(folder / "data", folder / "codes", [text])
     return folder / "data"
 
 

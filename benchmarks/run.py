@@ -26,8 +26,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import beside_tktkt
-import byte_level
 import install
 import report
 import systems
@@ -58,9 +56,6 @@ DROPOUT = 0.1
 SECONDS_PER_SYSTEM = 40
 TIMES = (1, 2, 4, 8)
 VOCABULARIES = (8_000, 32_000, 128_000)
-# What the ids of all systems are compared on, in bytes.
-SAMPLE = 2_000_000
-ENCODED = {"text": "all at once", "lines": "batch of lines"}
 UNIQUE_WORDS = (1_000_000, 2_000_000, 4_000_000)
 ALPHABETS = {"one letter": "a", "four letters": "abcd", "26 letters": "abcdefghijklmnopqrstuvwxyz"}
 
@@ -137,8 +132,6 @@ class Benchmark:
         self.lines = count_lines(corpus)
         self.measured: list[dict[str, Any]] = []
         self.failed: list[str] = []
-        self.bookkeeping_seconds: dict[str, object] = {}
-        self.beside_tktkt: list[dict[str, Any]] = []
 
     def available(self, names: Iterable[str]) -> list[str]:
         """The systems in ``names`` that could be installed."""
@@ -338,125 +331,6 @@ class Benchmark:
                     cells.append(Cell(task, system, command, name, lines=1))
         self.alternate("long_word", cells, min(self.repeat, 3))
 
-    def byte_learn(self) -> None:
-        """Learn a byte-level vocabulary after GPT-2's pattern, and count words for it in one thread."""
-        cells = [
-            Cell(
-                "learn, bytes",
-                system,
-                byte_level.learn(system, self.corpus, WORK / f"bytes-{system.replace(', ', '-')}", SYMBOLS),
-            )
-            for system in self.available([*OURS, *byte_level.LEARNING])
-        ]
-        self.alternate("byte_learn", cells)
-        cells = [
-            Cell("count, bytes", BPE, byte_level.count(self.corpus, threads), f"{threads} thread{'s' * (threads > 1)}")
-            for threads in (1, CORES)
-        ]
-        self.alternate("byte_count", cells)
-
-    def _equal(self, what: str, outputs: dict[str, Path]) -> None:
-        """Report systems that give another result than mt_scaffold; it must be the same."""
-        for system, output in outputs.items():
-            if output.exists() and not byte_level.same([outputs[BPE], output]):
-                self.failed.append(f"{what}: {system} gives another result than {BPE}")
-                print(f"FAILED {self.failed[-1]}", flush=True)
-
-    def _check_ids(self, vocabulary: str, names: list[str]) -> None:
-        """Compare the ids themselves, on the beginning of the corpus; the publisher's are numbered otherwise."""
-        sample = WORK / "sample"
-        with self.corpus.open("rb") as stream:
-            sample.write_bytes(b"".join(stream.readlines(SAMPLE)))
-        outputs = {system: WORK / f"checked-{system.replace(', ', '-')}.npy" for system in names}
-        if vocabulary == byte_level.OWN:
-            for system, output in outputs.items():
-                run_measured(byte_level.encode(system, vocabulary, "lines", sample, output, check=True))
-            self._equal(f"encode {vocabulary}, ids", outputs)
-
-    def encode(self) -> None:
-        """Encode the corpus into ids, as one text and as a batch of lines, with the same tokens in all systems."""
-        for vocabulary, peers in byte_level.ENCODING.items():
-            if vocabulary == byte_level.PUBLISHED and not self.available([byte_level.RS_BPE]):
-                continue
-            byte_level.models(run_measured, self.corpus, vocabulary, SYMBOLS)
-            names = [BPE, *self.available(peers)]
-            self._check_ids(vocabulary, names)
-            for how in ("text", "lines"):
-                outputs = {system: WORK / f"{how}-{system.replace(', ', '-')}" for system in names}
-                commands = {
-                    system: byte_level.encode(system, vocabulary, how, self.corpus, output)
-                    for system, output in outputs.items()
-                }
-                cells = [
-                    Cell("encode", system, command, f"{vocabulary}, {ENCODED[how]}")
-                    for system, command in commands.items()
-                ]
-                self.alternate("encode", cells)
-                self._equal(f"encode {vocabulary}, {ENCODED[how]}, number of ids", outputs)
-
-    def decode(self) -> None:
-        """Decode the ids of the whole corpus."""
-        byte_level.models(run_measured, self.corpus, byte_level.OWN, SYMBOLS)
-        ids = WORK / "ids.npy"
-        run_measured(byte_level.encode(BPE, byte_level.OWN, "text", self.corpus, ids, check=True))
-        names = [BPE, *self.available([byte_level.TIKTOKEN, byte_level.TOKENIZERS])]
-        kinds = {(system, "list"): f"decoded-{system.replace(', ', '-')}" for system in names}
-        kinds[BPE, "array"] = "decoded-array"
-        cells = [
-            Cell(
-                "decode",
-                system,
-                byte_level.decode(system, how, ids, WORK / name),
-                f"from {'a list' if how == 'list' else 'an array'}",
-            )
-            for (system, how), name in kinds.items()
-        ]
-        self.alternate("decode", cells)
-        self._equal("decode", {system: WORK / name for (system, how), name in kinds.items() if how == "list"})
-
-    def bookkeeping(self) -> None:
-        """Measure what scaffold bookkeeping costs, timing only the merging."""
-        command = systems.bookkeeping(self.corpus, SYMBOLS, self.repeat)
-        try:
-            run_measured(command)
-        except Failure as failure:
-            self.failed.append(f"bookkeeping: {failure}")
-            return
-        assert command.output is not None
-        self.bookkeeping_seconds = json.loads(command.output.read_text(encoding="utf-8"))
-
-    def tktkt(self) -> None:
-        """Measure TkTkT's ScaffoldBPE and PickyBPE beside ours, on a part of the corpus that they can manage."""
-        peers = self.available([beside_tktkt.SCAFFOLD, beside_tktkt.PICKY])
-        if not peers:
-            return
-        corpus = beside_tktkt.slice_of(self.corpus, WORK / "slice")
-        lines, counts = count_lines(corpus), beside_tktkt.word_counts(corpus)
-        repeat = min(self.repeat, 3)
-        self.alternate("tktkt", [Cell("import", beside_tktkt.IMPORTING, beside_tktkt.importing())], repeat)
-        for symbols in beside_tktkt.SYMBOLS:
-            setting = f"{symbols:,}"
-            names = [*beside_tktkt.OURS.values(), *peers]
-            models = {system: WORK / f"{system.replace(', ', '-')}-{symbols}.model" for system in names}
-            learning = [
-                Cell("learn", system, beside_tktkt.learn(system, corpus, model, symbols), setting)
-                for system, model in models.items()
-            ]
-            self.alternate("tktkt", learning, repeat)
-            learned = {cell.system: models[cell.system] for cell in learning}
-            applying = [
-                Cell("apply", system, beside_tktkt.apply(system, corpus, model, WORK / "segmented"), setting, lines)
-                for system, model in learned.items()
-            ]
-            self.alternate("tktkt", applying, repeat)
-            for system in set(peers) & set(learned):
-                model, again = learned[system], WORK / "again"
-                codes = learned[beside_tktkt.OURS[system]]
-                compared = beside_tktkt.compare(run_measured, system, counts, model, codes, WORK)
-                run_measured(beside_tktkt.learn(system, corpus, again, symbols))
-                compared["same again"] = again.read_bytes() == model.read_bytes()
-                self.beside_tktkt.append({"system": system, "symbols": symbols, **compared})
-
 
 def against_old(measured: list[dict[str, Any]]) -> str:
     """This revision's figures relative to the older one's, medians: below 1 is faster, or smaller."""
@@ -482,11 +356,6 @@ PARTS: dict[str, Callable[[Benchmark], None]] = {
     "vocabulary": Benchmark.vocabulary,
     "unique": Benchmark.unique,
     "long-word": Benchmark.long_word,
-    "bookkeeping": Benchmark.bookkeeping,
-    "byte-learn": Benchmark.byte_learn,
-    "encode": Benchmark.encode,
-    "decode": Benchmark.decode,
-    "tktkt": Benchmark.tktkt,
 }
 
 
@@ -506,21 +375,12 @@ def machine() -> dict[str, object]:
 def versions() -> dict[str, str]:
     """The versions of everything measured, and of what built it."""
     found = {"python": platform.python_version()}
-    for name in (
-        *("mt-scaffold", "subword-nmt", "youtokentome", "tokenizers", "sentencepiece", "rustbpe", "bpeasy"),
-        *("tiktoken", "rs-bpe"),
-    ):
+    for name in (*("mt-scaffold", "subword-nmt", "youtokentome", "tokenizers", "sentencepiece", "rustbpe", "bpeasy"),):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
     found["fastBPE"] = install.FASTBPE
-    if beside_tktkt.PYTHON.exists():
-        printed = subprocess.run(
-            [beside_tktkt.PYTHON, "-m", "pip", "list", "--format=json"], capture_output=True, text=True, check=True
-        ).stdout
-        listed = {package["name"]: package["version"] for package in json.loads(printed)}
-        found |= {f"{name} (TkTkT)": listed[name] for name in beside_tktkt.VERSIONS if name in listed}
     for name, command in {
         "commit": ("git", "describe", "--always", "--dirty"),
         "g++": ("g++", "-dumpfullversion"),
@@ -614,8 +474,6 @@ def main() -> int:
         "missing": missing,
         "failed": benchmark.failed,
         "measured": benchmark.measured,
-        "bookkeeping": benchmark.bookkeeping_seconds,
-        "beside_tktkt": benchmark.beside_tktkt,
         "minutes": round((time.monotonic() - start) / 60, 1),
     }
     (OUT / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

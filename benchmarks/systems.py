@@ -160,14 +160,6 @@ def corpora(*arguments: str | Path) -> Command:
     return _command(sys.executable, HERE / "corpora.py", *arguments, output=None)
 
 
-def bookkeeping(words: Path, symbols: int, repeat: int) -> Command:
-    """Time the merging of both learners (see bookkeeping.py)."""
-    output = OUT / "work" / "bookkeeping.json"
-    return _command(
-        *(BIN / "python", HERE / "bookkeeping.py", words, str(symbols), str(repeat)), output=output, to_stdout=True
-    )
-
-
 def _workers(threads: int | None) -> tuple[str, ...]:
     return () if threads is None else ("--num-workers", str(threads))
 

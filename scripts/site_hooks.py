@@ -24,7 +24,6 @@ _OUTSIDE = {
     "contributing.md": "CONTRIBUTING.md",
     "changes.md": "CHANGELOG.md",
     "releasing.md": "RELEASING.md",
-    "tktkt.md": "benchmarks/tktkt.md",
     "debian.md": "studies/debian/README.md",
 }
 

@@ -297,7 +297,6 @@ below: Tokens that occur fewer times in the training text are trimmed; below 1, 
 refill: After trimming, learn further merges until the vocabulary has its former size. | true
 draw: Which random tokens the control trims; every number is another draw. | 2
 codes: A codes file to use instead of learning one. | given/codes
-dropout: BPE-dropout: probability of skipping a merge, drawn again in every epoch of the training text. | 0.1
 baseline: The system to test this one against, instead of the experiment's baseline. | bpe
 train: Training options of this system, which replace those of the experiment. | {options: {dropout: 0.1}}
 

@@ -71,7 +71,7 @@ done
 mt learn-bpe --algorithm scaffold --symbols "$symbols" --pretokenise gpt2 --input "$raw/train.de" \
   --output "$folder/byte-codes"
 mt binarise-documents --codes "$folder/byte-codes" --train "$raw/train.de" --valid "$raw/valid.de" \
-  --test "$raw/test.de" --words --output "$folder/documents" --num-workers 2
+  --test "$raw/test.de" --output "$folder/documents" --num-workers 2
 
 common="--optimizer adam --lr 0.0005 --lr-scheduler inverse_sqrt --warmup-updates 100 --num-workers $workers"
 common+=" --save-interval-updates 10 --keep-interval-updates 1 --log-interval 1 --log-format json"
@@ -79,7 +79,7 @@ translation="--arch transformer --share-all-embeddings --dropout 0.1 --criterion
 translation+=" --label-smoothing 0.1 --max-tokens $tokens $common"
 language="--arch llama --decoder-layers 2 --decoder-embed-dim $size --decoder-ffn-embed-dim $((4 * size))"
 language+=" --decoder-attention-heads 4 --dropout 0.1 --criterion cross_entropy --tokens-per-sample 128 --batch-size 8"
-language+=" --max-epoch 2 --bpe-dropout 0.1 $common"
+language+=" --max-epoch 2 $common"
 # Small enough for the CPU beside any GPU.
 small="--encoder-layers 1 --decoder-layers 1 --encoder-embed-dim 32 --decoder-embed-dim 32 --encoder-ffn-embed-dim 64"
 small+=" --decoder-ffn-embed-dim 64 --max-update 40 --bpe-dropout 0.1"

@@ -17,7 +17,7 @@ from mt_scaffold import cli
 from mt_scaffold.commands.completion import SHELLS
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), ROOT / "benchmarks" / "tktkt.md"]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def parser_of(command: str) -> argparse.ArgumentParser:

@@ -21,7 +21,7 @@ import yaml  # noqa: E402
 from mt_scaffold import cli  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-OUTSIDE = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "RELEASING.md", "benchmarks/tktkt.md")]
+OUTSIDE = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "RELEASING.md")]
 
 
 @pytest.fixture(autouse=True)

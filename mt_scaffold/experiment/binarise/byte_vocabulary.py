@@ -79,21 +79,15 @@ class Vocabulary:
         self,
         documents: Sequence[bytes],
         *,
-        dropout: float = 0.0,
-        seed: int | None = None,
-        epoch: int = 0,
-        indices: Sequence[int] | None = None,
         num_workers: int | None = None,
     ) -> tuple[Ids, Offsets]:
         """Return fairseq's ids of all documents in one array, each ending in ``</s>``, and where each begins.
 
-        dropout, seed, epoch, indices: as for ``BPE.encode_batch``. The offsets are one more than the documents.
+        The offsets are one more than the documents.
         """
         import numpy
 
-        ids, offsets = self._bpe.encode_batch(
-            documents, dropout=dropout, seed=seed, epoch=epoch, indices=indices, num_workers=num_workers
-        )
+        ids, offsets = self._bpe.encode_batch(documents, num_workers=num_workers)
         ends = offsets[1:] + numpy.arange(len(documents))
         joined = numpy.full(len(ids) + len(documents), END_ID, numpy.uint32)
         inside = numpy.ones(len(joined), bool)

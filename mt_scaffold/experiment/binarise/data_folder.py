@@ -24,7 +24,7 @@ DICTIONARY = "dict.txt"
 
 @dataclass(frozen=True)
 class Split:
-    """One split. bytes: of its raw documents. tokens: without BPE-dropout, one ``</s>`` per document included."""
+    """One split. bytes: of its raw documents. tokens: one ``</s>`` per document included."""
 
     documents: int
     bytes: int
@@ -35,14 +35,14 @@ class Split:
 class BinarisedDocuments:
     """What a data folder of ``binarise_documents`` holds.
 
-    storage: of the training split, ``ids``, or ``text``, segmented in every epoch. symbols: of the dictionary, with
-    fairseq's own and padding. n_vocab: tokens of the codes. vocabulary: their digest (``Vocabulary.digest``). sha256:
-    of the codes, of ``dict.txt`` and of the documents of each split. warnings: of who made it.
+    storage: of all splits. symbols: of the dictionary, with fairseq's own and padding. n_vocab: tokens of the codes.
+    vocabulary: their digest (``Vocabulary.digest``). sha256: of the codes, of ``dict.txt`` and of the documents of each
+    split. warnings: of who made it.
     """
 
     task: Literal["language_modeling"]
     splits: dict[str, Split]
-    storage: Literal["ids", "text"]
+    storage: Literal["ids"]
     symbols: int
     n_vocab: int
     vocabulary: str
@@ -132,7 +132,7 @@ def data_arguments(binarised: Binarised | BinarisedDocuments, options: Sequence[
         return [*languages, *translation_arguments(binarised, options)]
     if any(option.split("=")[0] == "--task" for option in options):
         return []
-    return ["--task", "language_modeling_bpe_dropout" if binarised.storage == "text" else "language_modeling_resumable"]
+    return ["--task", "language_modeling_resumable"]
 
 
 def codes_of(folder: PathLike) -> Path:

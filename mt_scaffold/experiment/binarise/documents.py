@@ -2,16 +2,15 @@
 
 A folder holds ``dict.txt``, ``bpe.codes``, and for each split ``SPLIT.bin`` and ``SPLIT.idx`` (fairseq's memory-mapped
 ids, each document ending in ``</s>``) and ``SPLIT.offsets.npy`` (where each raw document begins among the bytes of
-all, int64). A training split that is kept as text, to be segmented again in every epoch, is ``train.text`` instead.
+all, int64).
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import PathLike, open_input, open_output, write_text
@@ -39,7 +38,6 @@ def binarise_documents(
     *,
     format: str | None = None,
     field: str | None = None,
-    keep_text: bool = False,
     padding_factor: int = 8,
     num_workers: int | None = None,
     warnings: Sequence[ResultWarning] = (),
@@ -52,8 +50,7 @@ def binarise_documents(
     in ``train``, and is padded to a multiple of ``padding_factor`` symbols. It depends on the codes and that factor
     alone, but for the counts: a test set can have a separate folder.
 
-    ``keep_text`` stores the training split as text, for the task ``language_modeling_bpe_dropout``, which segments it
-    again in every epoch. ``num_workers``: threads, -1 for all cores. ``warnings`` of the documents go into the
+    ``num_workers``: threads, -1 for all cores. ``warnings`` of the documents go into the
     description of the folder, for comparisons.
 
     The folder appears only once it is complete, with ``binarised.json``; an earlier data folder is replaced. Raises
@@ -64,8 +61,6 @@ def binarise_documents(
     splits = {name: paths for name, paths in zip(SPLITS, (train, valid, test), strict=True) if paths}
     if not splits:
         raise UsageError("binarise-documents: nothing to binarise; give --train, --valid or --test")
-    if keep_text and not train:
-        raise UsageError("binarise-documents: --words keeps the text of the training split; give --train")
     if padding_factor < 1:
         raise UsageError(f"--padding-factor {padding_factor}: must be 1 or more")
     output, threads = Path(output), worker_count(num_workers)
@@ -79,9 +74,8 @@ def binarise_documents(
         digests = {"codes": raw_digest(codes_of(folder))}
         counts: Any = None
         for name, paths in splits.items():
-            as_text = keep_text and name == "train"
             written = _Written(vocabulary, symbols, threads)
-            written.write(non_empty_documents(paths, format, field), folder / name, as_text)
+            written.write(non_empty_documents(paths, format, field), folder / name)
             if not written.documents:
                 raise MTScaffoldError(f"{', '.join(map(str, paths))}: no document with any text; every split needs one")
             found[name] = Split(written.documents, written.bytes, int(written.counts.sum()))
@@ -93,7 +87,7 @@ def binarise_documents(
         binarised = BinarisedDocuments(
             task="language_modeling",
             splits=found,
-            storage="text" if keep_text else "ids",
+            storage="ids",
             symbols=symbols,
             n_vocab=len(vocabulary.tokens),
             vocabulary=vocabulary.digest,
@@ -115,26 +109,17 @@ class _Written:
         self.counts: Any = numpy.zeros(symbols, numpy.int64)
         self.digest = hashlib.sha256()
 
-    def write(self, documents: Iterable[bytes], path: Path, as_text: bool) -> None:
+    def write(self, documents: Iterable[bytes], path: Path) -> None:
         """Write all files of a split."""
         import numpy
 
         offsets = [numpy.zeros(1, numpy.int64)]
-        with contextlib.ExitStack() as files:
-            text: IO[bytes] | None = None
-            ids = None
-            if as_text:
-                text = files.enter_context(open_output(path.with_name(f"{path.name}.text")))
-            else:
-                ids = files.enter_context(writing_ids(f"{path}.bin", id_width(self._symbols)))
+        with writing_ids(f"{path}.bin", id_width(self._symbols)) as ids:
             for block in blocks_of(documents):
                 encoded, begins = self._vocabulary.encode(block, num_workers=self._threads)
                 self.counts += numpy.bincount(encoded, minlength=self._symbols)
-                if text is not None:
-                    text.write(b"".join(block))
-                if ids is not None:
-                    ids.ids.write(encoded.astype(id_type(self._symbols)).tobytes())
-                    ids.sizes.write(numpy.diff(begins).astype("<i4").tobytes())
+                ids.ids.write(encoded.astype(id_type(self._symbols)).tobytes())
+                ids.sizes.write(numpy.diff(begins).astype("<i4").tobytes())
                 sizes = numpy.array([len(document) for document in block], numpy.int64)
                 offsets.append(self.bytes + numpy.cumsum(sizes))
                 self._add(block, sizes)

@@ -32,11 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--field", metavar="NAME", help="the field of JSONL and Parquet (default: text)")
     parser.add_argument(
-        "--words",
-        action="store_true",
-        help="keep the training split as text, to be segmented with BPE-dropout again in every epoch",
-    )
-    parser.add_argument(
         "--padding-factor",
         type=int,
         default=8,
@@ -56,7 +51,6 @@ def run(options: argparse.Namespace) -> None:
         options.test,
         format=options.format,
         field=options.field,
-        keep_text=options.words,
         padding_factor=options.padding_factor,
         num_workers=options.num_workers,
     )

@@ -52,7 +52,8 @@ def check_keys(document: Mapping[str, Any], translation: Any, sections: Mapping[
             raise WrongValue(f"{section}.{key}", "only translation has this key; language models have no use for it")
     systems = document.get("systems")
     for name, entry in systems.items() if isinstance(systems, dict) else ():
-        for key in _only(entry, LanguageModelSystem.known_keys(), system.known_keys()):
+        # The system itself refuses dropout, unless it is 0.
+        for key in _only(entry, {*LanguageModelSystem.known_keys(), "dropout"}, system.known_keys()):
             raise WrongValue(f"systems.{name}.{key}", "only translation has this key; a language model has one side")
 
 
@@ -142,7 +143,7 @@ def _check_training(config: LanguageModelConfig) -> None:
     given = {"train": config.train.all_options} | {f"systems.{name}.train": options for name, options in own.items()}
     for key, options in given.items():
         if "task" in options:
-            raise WrongValue(f"{key}.options.task", "follows from the system, whether it has dropout or not; remove it")
+            raise WrongValue(f"{key}.options.task", "the one task of language models is always used; remove it")
         for name in (*STOP_OPTIONS.values(), "patience"):
             if name in options:
                 raise WrongValue(f"{key}.options.{name}", "the comparisons say when a training ends; remove it")

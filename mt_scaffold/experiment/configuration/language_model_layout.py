@@ -13,6 +13,8 @@ from mt_scaffold.experiment.configuration.language_model import LanguageModelCon
 from mt_scaffold.experiment.configuration.layout import Layout, Run, for_snakemake, training_section
 
 TASK_KINDS = ("txt", "md", "tex", "json", "csv")
+# Part of what earlier versions recorded of a training: without it, finished ones would be repeated.
+_NO_DROPOUT = 0.0
 
 
 @dataclass(frozen=True)
@@ -79,24 +81,12 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
         return self.config.codes_of(system).name
 
     def data_of(self, system: str) -> str:
-        """Return the name of a system's codes, and with ``.text`` that of documents to be segmented in training."""
-        return self.segmentation_of(system) + (".text" if self.resamples(system) else "")
+        """Return the name of a system's codes, which all ids follow from."""
+        return self.segmentation_of(system)
 
     def test_data_of(self, system: str) -> str:
         """Return the name of a system's codes, which all ids follow from."""
         return self.segmentation_of(system)
-
-    def setting_of(self, data: str) -> tuple[str, bool]:
-        """Return the codes behind the name of a data folder, and whether its documents are kept as text."""
-        settings = {name: (name, False) for name in self.config.all_codes}
-        settings |= {
-            self.data_of(each): (self.segmentation_of(each), self.resamples(each)) for each in self.config.systems
-        }
-        return settings[data]
-
-    def resamples(self, system: str) -> bool:
-        """Return whether a system's training documents are segmented again in every epoch."""
-        return self.config.systems[system].resamples
 
     # -- trainings and samples
 
@@ -164,7 +154,7 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
                 (run,) = names
                 system = whole["systems"][run.system]
                 amount = whole["comparisons"][run.comparison]
-                return [training_section(whole["train"]), system.get("train"), system.get("dropout"), amount]
+                return [training_section(whole["train"]), system.get("train"), _NO_DROPOUT, amount]
             case "average":
                 return whole["average"]
             case "evaluate":

@@ -143,10 +143,6 @@ class Layout(ABC, Generic[AnyConfig]):
     def test_data_of(self, system: str) -> str:
         """Return the name of what a system's models are tested on; systems with the same one share test sets."""
 
-    @abstractmethod
-    def resamples(self, system: str) -> bool:
-        """Return whether a system's training text is segmented again in every epoch."""
-
     def binarised(self, data: str) -> Path:
         """The fairseq data folder that is trained on: ids, or text for the systems that resample."""
         return self.folder / "binarised" / data

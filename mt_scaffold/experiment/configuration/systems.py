@@ -266,7 +266,16 @@ class LanguageModelSystem(System):
     @classmethod
     def _keys_of_segmentation(cls) -> dict[str, _Key]:
         keys = super()._keys_of_segmentation()
-        return {name: keys[name] for name in ("codes", "dropout")}
+        return {"codes": keys["codes"]}
+
+    @classmethod
+    def from_keys(cls, value: Any, key: str = "") -> System:
+        """Return the system, as of translation. Earlier versions wrote ``dropout: 0.0`` into every configuration."""
+        if isinstance(value, dict) and "dropout" in value:
+            if value["dropout"]:
+                raise WrongValue(join_key(key, "dropout"), "language models are trained without BPE-dropout; remove it")
+            value = {name: entry for name, entry in value.items() if name != "dropout"}
+        return super().from_keys(value, key)
 
 
 def _keys_of(resampling: str, sides: tuple[str, ...]) -> list[str]:

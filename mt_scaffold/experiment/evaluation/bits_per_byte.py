@@ -109,9 +109,8 @@ def evaluate(
     if (counts is None) != (losses is None):
         raise UsageError("evaluate: --counts and --losses go together; give both or neither")
     binarised = read_documents_folder(data)
-    if split not in binarised.splits or (split == "train" and binarised.storage == "text"):
-        held = [name for name in binarised.splits if name != "train" or binarised.storage == "ids"]
-        raise UsageError(f"{data}: no split called {split} as ids; choose one of {', '.join(held)}")
+    if split not in binarised.splits:
+        raise UsageError(f"{data}: no split called {split}; choose one of {', '.join(binarised.splits)}")
     if max_tokens < 1:
         raise UsageError(f"--max-tokens {max_tokens}: must be 1 or more")
     ids, offsets = read_ids(Path(data) / split)

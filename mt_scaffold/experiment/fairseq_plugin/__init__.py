@@ -8,7 +8,6 @@
 - ``--task translation_resumable`` (translation.py, resumable.py)
 - ``--task translation_bpe_dropout`` (translation_dropout.py, dataset.py)
 - ``--task language_modeling_resumable`` (language_modeling.py)
-- ``--task language_modeling_bpe_dropout`` (language_modeling_dropout.py)
 - ``--arch llama`` and ``--arch gpt_neox`` (architectures.py)
 """
 
@@ -24,7 +23,6 @@ from . import (  # noqa: E402
     architectures,  # noqa: F401
     bpe,  # noqa: F401
     language_modeling,  # noqa: F401
-    language_modeling_dropout,  # noqa: F401
     translation,  # noqa: F401
     translation_dropout,  # noqa: F401
 )

@@ -17,7 +17,7 @@ from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import codes_of, read_documents_folder, text_offsets
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 
-from .resumable import Counts, ExperimentConfig, ExperimentTask, ResumableTask
+from .resumable import Counts, ExperimentConfig, ResumableTask
 
 # In the state that fairseq saves of a task: the vocabulary that a model was trained with.
 VOCABULARY = "vocabulary"
@@ -29,8 +29,9 @@ class ExperimentLanguageModelingConfig(ExperimentConfig, LanguageModelingConfig)
     """The options of fairseq's task ``language_modeling``, and those for the end of a training."""
 
 
-class ExperimentLanguageModelingTask(ExperimentTask, LanguageModelingTask):
-    """fairseq's language modelling, the base of both tasks of this package.
+@register_task("language_modeling_resumable", dataclass=ExperimentLanguageModelingConfig)
+class ResumableLanguageModelingTask(ResumableTask, LanguageModelingTask):
+    """The task ``language_modeling``; a training that is never stopped is the same in both (``ResumableTask``).
 
     Tokens are counted where they are predicted, and text in bytes of the raw documents. Checkpoints hold the digest of
     the vocabulary, so that a model is not evaluated with another of the same size.
@@ -50,10 +51,6 @@ class ExperimentLanguageModelingTask(ExperimentTask, LanguageModelingTask):
         """Return the data folder of an epoch: several take turns."""
         folders = utils.split_paths(self.cfg.data)
         return Path(folders[(epoch - 1) % len(folders)])
-
-    def _folder_number(self, epoch: int) -> int:
-        """Return the first epoch with the folder of ``epoch``."""
-        return (epoch - 1) % len(utils.split_paths(self.cfg.data)) + 1
 
     def _check_break_mode(self) -> None:
         """Raise UsageError for what fairseq itself cannot do here."""
@@ -104,11 +101,6 @@ class ExperimentLanguageModelingTask(ExperimentTask, LanguageModelingTask):
             return None
         ids = np.frombuffer(documents._bin_buffer, dtype=documents._index.dtype)
         return ids, np.concatenate([[0], np.cumsum(documents.sizes, dtype=np.int64)])
-
-
-@register_task("language_modeling_resumable", dataclass=ExperimentLanguageModelingConfig)
-class ResumableLanguageModelingTask(ResumableTask, ExperimentLanguageModelingTask):
-    """The task ``language_modeling``; a training that is never stopped is the same in both (``ResumableTask``)."""
 
 
 def block_bytes(blocks: TokenBlockDataset, ids: Any, offsets: Any, texts: Any, token_bytes: Any) -> Any:

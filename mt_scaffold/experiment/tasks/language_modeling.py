@@ -27,7 +27,7 @@ from mt_scaffold.experiment.tasks.codes import check_codes, dictionary_size
 from mt_scaffold.experiment.tasks.task import Comparable, Step, Task
 from mt_scaffold.experiment.tasks.training_text import TrainingText, documents
 from mt_scaffold.experiment.training.language_model_options import (
-    OWN_TASKS,
+    OWN_TASK,
     check_training,
     options_for_data,
     short_schedules,
@@ -212,7 +212,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
         for system, comparison in layout.config.trainings:
             options = option_arguments(training_options(layout.config, system, comparison))
             sizes, seeds = [dictionary_size(layout.config.codes_of(system))], len(layout.config.seeds)
-            calls.append(Call("train", ["--task", OWN_TASKS[layout.resamples(system)], *options], sizes, seeds))
+            calls.append(Call("train", ["--task", OWN_TASK, *options], sizes, seeds))
         return calls
 
     def check_start(self, layout: LanguageModelLayout) -> None:
@@ -237,24 +237,21 @@ class LanguageModeling(Task[LanguageModelLayout]):
         return {"counts": [layout.counts], "prune": layout.config.prepare.prune, **words_of(layout.config)}
 
     def binarised_from(self, layout: LanguageModelLayout, data: str, *parts: str) -> list[Path]:
-        codes, _ = layout.setting_of(data)
-        return [*(path for part in parts for path in layout.files(part)), layout.codes(codes)]
+        return [*(path for part in parts for path in layout.files(part)), layout.codes(data)]
 
     def binarise(
         self, layout: LanguageModelLayout, data: str, output: Path, parts: Sequence[str], workers: int
     ) -> None:
         from mt_scaffold.experiment.binarise.documents import binarise_documents
 
-        codes, keep_text = layout.setting_of(data)
         texts = {part if part in TRAINED_ON else "test": layout.patterns(part) for part in parts}
         form, field = layout.format
         binarise_documents(
             output,
-            layout.codes(codes),
+            layout.codes(data),
             **texts,
             format=form,
             field=field,
-            keep_text=keep_text,
             padding_factor=layout.config.binarise.padding_factor,
             num_workers=workers,
             warnings=_preprocessed(layout, parts),

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import NamedTuple
 
-from mt_scaffold.corpus.files import PathLike, open_input
+from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
-from mt_scaffold.experiment.binarise.data_folder import (
-    BinarisedDocuments,
-    codes_of,
-    read_documents_folder,
-    text_offsets,
-)
+from mt_scaffold.experiment.binarise.data_folder import BinarisedDocuments, read_documents_folder
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET
@@ -26,14 +17,10 @@ from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
 from mt_scaffold.experiment.training.averaging_check import Epoch, check_checkpoints, number_of
 from mt_scaffold.experiment.training.options import averaging_options, kept_checkpoints, with_own_options
 from mt_scaffold.experiment.training.train import TrainingReport
-from mt_scaffold.segment.resampling import training_options as resampling_options
 
-# For data that does not change and data that is resampled.
-OWN_TASKS = ("language_modeling_resumable", "language_modeling_bpe_dropout")
+OWN_TASK = "language_modeling_resumable"
 # fairseq's default.
 _TOKENS_PER_SAMPLE = 1024
-# The bytes of text by which the number of tokens with BPE-dropout is estimated.
-_ESTIMATED_FROM = 1 << 20
 # Where the data is not known yet, for a check of the options alone.
 _ANY_UPDATES = 1 << 30
 
@@ -72,8 +59,7 @@ def training_options(
             updates = updates_until(rule, limit, options, processes, data)
         options = _scheduled(train.schedule, options, updates)
     options |= averaging_options(config.average, config.wanted_checkpoints)
-    options |= kept_checkpoints(config.average, options, config.wanted_checkpoints)
-    return options | resampling_options(config.systems[system].resamplings)
+    return options | kept_checkpoints(config.average, options, config.wanted_checkpoints)
 
 
 def options_for_data(
@@ -86,8 +72,6 @@ def options_for_data(
 ) -> dict[str, OptionValue]:
     """Return training_options for a data folder, and the report of the baseline's training where one is needed.
 
-    With BPE-dropout the length of the schedule follows from an estimate of the tokens (tokens_per_byte).
-
     Raises MTScaffoldError where one of them cannot be read, or the report does not say how much text it was.
     """
     text = None
@@ -95,12 +79,7 @@ def options_for_data(
         text = read_result(TrainingReport, baseline_report).text_bytes
         if text is None:
             raise MTScaffoldError(f"{baseline_report}: does not say how much text; train with a task of this package")
-    found, dropout = read_documents_folder(data), config.systems[system].resamplings[0].amount
-    if dropout and config.train.schedule is not None:
-        split = found.splits["train"]
-        tokens = round(split.bytes * tokens_per_byte(data, dropout))
-        found = dataclasses.replace(found, splits={"train": dataclasses.replace(split, tokens=tokens)})
-    return training_options(config, system, comparison, gpus, found, text)
+    return training_options(config, system, comparison, gpus, read_documents_folder(data), text)
 
 
 def check_training(config: LanguageModelConfig, system: str, comparison: str, data: BinarisedDocuments) -> None:
@@ -110,28 +89,12 @@ def check_training(config: LanguageModelConfig, system: str, comparison: str, da
     unequal length, are left to the task, which checks before its first update.
     """
     amount = config.comparisons[comparison]
-    # With dropout, the length of an epoch is known when it begins.
-    unknown = amount.text_of is not None or config.systems[system].resamples
-    options = training_options(config, system, comparison, data=None if unknown else data)
+    options = training_options(config, system, comparison, data=None if amount.text_of is not None else data)
     if config.average.by != "epochs" or amount.text_of is not None or _breaks(options):
         return
     split = data.splits["train"]
     updates = updates_until("tokens", split.tokens, options, config.train.batch_gpus, data)
     check_checkpoints(options, Epoch(updates, split.tokens, split.bytes), config.wanted_checkpoints)
-
-
-def tokens_per_byte(data: PathLike, dropout: float) -> float:
-    """Return how many tokens a byte of the training documents has with BPE-dropout, by the first of them.
-
-    data: a folder that keeps them as text. Raises MTScaffoldError where it is damaged.
-    """
-    offsets = text_offsets(data, "train")
-    last = min(int(offsets.searchsorted(_ESTIMATED_FROM)) + 1, len(offsets) - 1)
-    with open_input(Path(data) / "train.text") as stream:
-        text = stream.read(int(offsets[last]))
-    documents = [text[int(begin) : int(end)] for begin, end in itertools.pairwise(offsets[: last + 1])]
-    ids, _ = Vocabulary(codes_of(data)).encode(documents, dropout=dropout, seed=1)
-    return len(ids) / len(text)
 
 
 def updates_until(

@@ -13,9 +13,8 @@ from paths import ROOT
 
 pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
-from learning import learn_with
 
-from mt_scaffold.corpus.documents import Documents
+from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import BinarisedDocuments, Split
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
@@ -30,12 +29,9 @@ from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.tasks import language_modeling as steps
 from mt_scaffold.experiment.tasks import read_layout
 from mt_scaffold.experiment.tasks.language_modeling import LanguageModeling
-from mt_scaffold.experiment.training.averaging_check import number_of
 from mt_scaffold.experiment.training.language_model_options import (
     check_training,
-    options_for_data,
     short_schedules,
-    tokens_per_byte,
     training_options,
 )
 
@@ -45,7 +41,7 @@ SMALL: dict[str, Any] = {
     "name": "small",
     "data": {"synthetic": {"documents": 30, "valid": 2, "test": 3, "sentences": 4}},
     "codes": {"symbols": 300},
-    "systems": {"bpe": {"algorithm": "bpe"}, "drop": {"algorithm": "bpe", "dropout": 0.1}},
+    "systems": {"bpe": {"algorithm": "bpe"}, "rare": {"algorithm": "bpe", "min_frequency": 3}},
     "baseline": "bpe",
     "comparisons": {"equal_tokens": {"tokens": 10240}, "equal_text": {"text_of": "equal_tokens"}},
     "train": {"options": {"arch": "llama", "tokens-per-sample": 64, "batch-size": 8, "lr": 0.1}},
@@ -215,15 +211,15 @@ def test_a_schedule_ends_where_the_training_ends() -> None:
         21,
     )
     warm = {"options": train["options"] | {"warmup-updates": 5}, "schedule": "cosine"}
-    config = small(train=warm, systems={"bpe": {"algorithm": "bpe"}, "other": {"algorithm": "scaffold"}})
+    config = small(train=warm, systems={"bpe": {"algorithm": "bpe"}, "rare": {"algorithm": "scaffold"}})
     cosine = training_options(config, "bpe", "equal_tokens", 0, DATA)
     assert (cosine["lr-period-updates"], cosine["lr-shrink"], cosine["keep-last-epochs"]) == (16, 0.0, 1)
     # 40,960 bytes are as many tokens; with two GPUs, half as many updates.
-    text = training_options(config, "other", "equal_text", 0, DATA, 40960)
+    text = training_options(config, "rare", "equal_text", 0, DATA, 40960)
     assert (text["stop-text"], text["lr-period-updates"]) == (40960, 16)
-    assert training_options(config, "other", "equal_text", 2, DATA, 40960)["lr-period-updates"] == 6
+    assert training_options(config, "rare", "equal_text", 2, DATA, 40960)["lr-period-updates"] == 6
     with pytest.raises(UsageError, match="this training has 2 updates, all of them within warmup-updates"):
-        training_options(config, "other", "equal_text", 0, DATA, 4000)
+        training_options(config, "rare", "equal_text", 0, DATA, 4000)
     assert short_schedules(config, 5000) == []
 
 
@@ -238,10 +234,10 @@ def test_a_training_that_ends_within_its_warmup_is_found_before_it_begins() -> N
         found = [(each.system, each.comparison, each.sure) for each in short_schedules(warm(updates), subwords)]
         assert found == ([] if sure is None else [(system, "equal_tokens", sure) for system in SMALL["systems"]])
     assert "about 20 updates, all of them within warmup-updates (5,000)" in short_schedules(warm(5000), 5000)[0].problem
-    own = {"bpe": {"algorithm": "bpe", "train": {"options": {"warmup-updates": 5}}}, "drop": SMALL["systems"]["drop"]}
+    own = {"bpe": {"algorithm": "bpe", "train": {"options": {"warmup-updates": 5}}}, "rare": SMALL["systems"]["rare"]}
     options = SMALL["train"]["options"] | {"warmup-updates": 5000}
     config = small(train={"options": options, "schedule": "cosine"}, systems=own)
-    assert [each.system for each in short_schedules(config, 5000)] == ["drop"]
+    assert [each.system for each in short_schedules(config, 5000)] == ["rare"]
     check_training(warm(20), "bpe", "equal_tokens", DATA)
     with pytest.raises(UsageError, match="this training has 21 updates, all of them within warmup-updates"):
         check_training(warm(21), "bpe", "equal_tokens", DATA)
@@ -288,7 +284,7 @@ def test_the_learning_rate_ends_at_min_lr(schedule: str, least: float) -> None:
 def test_an_average_of_checkpoints_that_will_not_be_saved_is_refused(tmp_path: Path) -> None:
     """The task is told how many are needed; the plan knows it before, once there is a data folder."""
     config = small(average={"last": 4})
-    options = training_options(config, "drop", "equal_text")
+    options = training_options(config, "rare", "equal_text")
     assert (options["average-last"], options["average-by"]) == (4, "epochs")
     assert "average-last" not in training_options(small(average={"last": 0}), "bpe", "equal_tokens")
     # 10,240 tokens are three epochs of 5,000.
@@ -321,7 +317,11 @@ def test_a_system_cannot_be_called_what_a_file_of_the_experiment_is() -> None:
     [
         ({}, ("bpe", "equal"), "no comparison is called equal; did you mean equal_t"),
         ({}, ("bp", "equal_text"), "no system is called bp; did you mean bpe?"),
-        ({}, ("drop", "equal_text", 0, DATA), "equal_text: takes as much text as the baseline; give --baseline-report"),
+        (
+            {},
+            ("rare", "equal_text", 0, DATA),
+            "equal_text: takes as much text as the baseline; give --baseline-report",
+        ),
         (
             {"schedule": "linear", "options": {"sample-break-mode": "eos"}},
             ("bpe", "equal_tokens", 0, DATA),
@@ -336,24 +336,6 @@ def test_options_that_cannot_be_told_are_refused(changes: dict[str, Any], call: 
         training_options(small(train=SMALL["train"] | changes), *call)
 
 
-def test_the_tokens_of_dropout_are_estimated_from_the_text(tmp_path: Path) -> None:
-    """With merges skipped a text has more tokens, and a schedule over equal text more updates."""
-    pytest.importorskip("numpy", reason="needs the extra 'fairseq'")
-    from mt_scaffold.experiment.binarise.documents import binarise_documents
-
-    get_documents(small().data, tmp_path, ["train", "valid"])
-    train = tmp_path / "train.jsonl"
-    learn_with(documents=Documents([train]), outfile=tmp_path / "codes", num_symbols=80, pretokenise="gpt2")
-    found = binarise_documents(tmp_path / "data", tmp_path / "codes", [train], keep_text=True)
-    split = found.splits["train"]
-    assert tokens_per_byte(tmp_path / "data", 0.0) == split.tokens / split.bytes
-    assert tokens_per_byte(tmp_path / "data", 1.0) == (split.bytes + split.documents) / split.bytes
-    config = small(train=SMALL["train"] | {"schedule": "linear"}, comparisons={"equal_text": {"text": 4 * split.bytes}})
-    plain = training_options(config, "drop", "equal_text", 0, found)
-    dropping = options_for_data(config, "drop", "equal_text", 0, tmp_path / "data")
-    assert number_of(dropping["total-num-update"]) > number_of(plain["total-num-update"])
-
-
 def test_options_of_the_steps_follow_the_configuration() -> None:
     """A key of the configuration reaches the command that it is about."""
     codes = {"symbols": 300, "total_symbols": True, "pretokenise": "cl100k", "min_frequency": 3}
@@ -363,11 +345,9 @@ def test_options_of_the_steps_follow_the_configuration() -> None:
     words = {"pretokenise": "cl100k", "split_digits": True, "byte_level": False}
     assert steps.words_of(config) == words
     assert task.learning(layout, "bpe-300-min3-total") == {"counts": [layout.counts], "prune": 4, **words}
-    assert training_options(config, "drop", "equal_tokens")["bpe-dropout"] == 0.1
-    assert "bpe-dropout" not in training_options(config, "bpe", "equal_tokens")
-    assert layout.binarised_of("drop") == Path("x/binarised/bpe-300-min3-total.text")
+    assert layout.binarised_of("rare") == Path("x/binarised/bpe-300-min3-total")
     baseline = Path("x/bpe/equal_tokens/seed-2/training.json")
-    assert task.trained_after(layout, Run("drop", 2, "equal_text")) == [baseline]
+    assert task.trained_after(layout, Run("rare", 2, "equal_text")) == [baseline]
     # The baseline's one training is in both comparisons.
     runs = {layout.run_in(comparison, "bpe", 1) for comparison in config.comparisons}
     assert runs == {Run("bpe", 1, "equal_tokens")} and Run("bpe", 1, "equal_text") not in layout.runs
@@ -386,3 +366,16 @@ def test_as_many_checkpoints_are_kept_as_are_asked_tasks() -> None:
     for step, names, alike in (("train", (run,), True), ("evaluate-tasks", (), False), ("compare-tasks", (), True)):
         first, second = (layout.depends_on(step, *names) for layout in layouts)
         assert (first == second) == alike, step
+
+
+def test_dropout_of_a_language_model_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one line that names the key, with exit status 2; the 0.0 of earlier configurations still reads."""
+
+    def systems(dropout: float) -> dict[str, Any]:
+        return {"systems": SMALL["systems"] | {"rare": SMALL["systems"]["rare"] | {"dropout": dropout}}}
+
+    (tmp_path / "config.yaml").write_text(json.dumps(SMALL | systems(0.1)), encoding="utf-8")
+    assert main(["check", str(tmp_path / "config.yaml")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "systems.rare.dropout: language models are trained without BPE-dropout; remove it" in line
+    assert small(**systems(0.0)).systems == small().systems

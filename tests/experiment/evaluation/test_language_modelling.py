@@ -301,7 +301,7 @@ def test_what_cannot_be_evaluated_is_said_in_one_line(
         "translation": "a model of the task translation",
         "vocabulary": "was trained with another vocabulary",
         "size": "its embeddings do not fit the dictionary",
-        "split": "no split called train as ids; choose one of test",
+        "split": "no split called train; choose one of test",
         "window": "--context-window 32: the model has 32 positions; give 0 to 31",
         "idx": "test.idx: incomplete",
     }

@@ -280,7 +280,7 @@ def made_up(
 def test_systems_that_do_not_differ_are_seldom_found_to(
     trainings: int, most: float, spreads: tuple[float, float]
 ) -> None:
-    """At level 5 %, wherever chance comes from; benchmarks/significance.py has the whole table.
+    """At level 5 %, wherever chance comes from; studies/significance.py has the whole table.
 
     Trainings resampled by the bootstrap err in up to 14 % with three of them.
     """

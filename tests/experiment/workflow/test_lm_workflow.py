@@ -288,7 +288,7 @@ def test_an_error_is_one_line_before_anything_is_done(
     assert not (tmp_path / "experiments").exists()
 
 
-def test_every_step_of_a_scattered_experiment_with_dropout_is_planned(run: Run, tmp_path: Path) -> None:
+def test_every_step_of_a_scattered_experiment_is_planned(run: Run, tmp_path: Path) -> None:
     """Shards are counted in jobs of their own; files of the user's are read where they are; nothing is left behind."""
     for name in ("a", "b", "valid", "test"):
         (tmp_path / f"{name}.jsonl.gz").write_bytes(b"")
@@ -297,9 +297,7 @@ def test_every_step_of_a_scattered_experiment_with_dropout_is_planned(run: Run, 
         "two: [test.jsonl.gz]}, format: jsonl, field: content}\nprepare: {shards: 2, max_memory: 1G}\n"
     )
     text = re.sub(r"^data: .*\n", data, CONFIGURATION, flags=re.MULTILINE)
-    text = text.replace("{algorithm: scaffold}", "{algorithm: scaffold, dropout: 0.1}").replace(
-        "  schedule: cosine\n", ""
-    )
+    text = text.replace("  schedule: cosine\n", "")
     text = text.replace("{algorithm: bpe}", "{algorithm: trimmed, below: 5, refill: true}")
     dry = run(tmp_path, text + "seeds: [1, 2]\n", "--dry-run", "-p")
     steps = planned(dry)
@@ -309,6 +307,6 @@ def test_every_step_of_a_scattered_experiment_with_dropout_is_planned(run: Run, 
     assert "    input: b.jsonl.gz\n" in dry.stdout
     assert re.search(r"    input: a\.jsonl\.gz, b\.jsonl\.gz, valid\.jsonl\.gz, \S+\.codes\n", dry.stdout)
     # A training to as much text as the baseline was trained on waits for that training.
-    after = r"\.text, \S+/bpe/equal_tokens/seed-2/training\.json\n    output: \S+/scaffold/equal_text/seed-2/training"
+    after = r", \S+/bpe/equal_tokens/seed-2/training\.json\n    output: \S+/scaffold/equal_text/seed-2/training"
     assert re.search(after, dry.stdout)
     assert not (tmp_path / "experiments").exists()

@@ -29,7 +29,6 @@ from mt_scaffold.experiment.report.html.parts import (
 from mt_scaffold.experiment.report.statistics import LanguageModelStatistics, documents_table
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
-from mt_scaffold.segment.resampling import description
 
 _SAMPLE = re.compile(r"^--- prompt \d+, sample \d+\n", re.MULTILINE)
 
@@ -70,7 +69,6 @@ def language_model_report(experiment: PathLike, output: PathLike | None = None) 
                 {
                     "system": name,
                     "codes": config.codes_of(name).name,
-                    "dropout or sampling": description(system.resamplings),
                     "extra training options": options_text(system.train.options if system.train else {}),
                     "tested against": config.baseline_of(name) or "",
                 }

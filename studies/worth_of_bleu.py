@@ -1,6 +1,6 @@
 """What a difference in BLEU is worth in chrF and in bits per byte of the reference, and the seeds that each would need.
 
-python benchmarks/worth_of_bleu.py EXPERIMENT --epochs 8 12 16 20 [--checkpoints FOLDER] [--difference 0.5]
+python -m studies.worth_of_bleu EXPERIMENT --epochs 8 12 16 20 [--checkpoints FOLDER] [--difference 0.5]
 
 Each model scored is the mean of the last epochs until one of --epochs, as many as the experiment averages: with a
 schedule that does not depend on the end, that of the same training stopped there. Train with

@@ -1,6 +1,6 @@
 """How often the test over trainings and segments errs, and what it can find: docs/results/significance.
 
-python benchmarks/significance.py [--experiments 10000] [--part normal|real] [--multi30k FOLDER] [--text FILE]
+python -m studies.significance [--experiments 10000] [--part normal|real] [--multi30k FOLDER] [--text FILE]
 
 Normal scores: a segment is worth the sum of a common difficulty, of the system's own mean for it (standard deviation
 1), and of how this training happens to treat it (1); a training adds the same to all of its segments. The spread is

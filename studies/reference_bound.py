@@ -1,6 +1,6 @@
 """How loose the bits per byte of the reference are: one segmentation against the sum over that and sampled ones.
 
-python benchmarks/reference_bound.py EXPERIMENT [--test-set NAME] [--sentences 200] [--samples 64] [--dropout 0.1]
+python -m studies.reference_bound EXPERIMENT [--test-set NAME] [--sentences 200] [--samples 64] [--dropout 0.1]
 
 -log2 of the probability of one segmentation is an upper bound of that of the text, whose probability is the sum over
 all segmentations. The sum over some that differ, drawn with BPE-dropout, lies between, so that what is printed is the

@@ -1,6 +1,6 @@
 """The dictionaries of BPE and Scaffold-BPE, with and without dropout: entries, those that never occur, running <unk>.
 
-PYTHONPATH=. python benchmarks/dictionaries.py MULTI30K MDN > table.md
+python -m studies.dictionaries MULTI30K MDN > table.md
 
 MULTI30K: the folder of the raw text (train.en.gz, ..., test_2016_flickr.de.gz). MDN: a text of words, one language.
 """

@@ -1,6 +1,6 @@
 """Count the tokens of words by their frequency in the training text, for every system of language models.
 
-python benchmarks/tokens_by_frequency.py EXPERIMENT
+python -m studies.tokens_by_frequency EXPERIMENT
 
 EXPERIMENT is a folder that mt-scaffold run has finished, with codes of bytes; run it where that ran. Prints, for each
 test set and each decade of a word's count in the training text, the words of the test set, and for each system how
