@@ -17,6 +17,9 @@ from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, bytes_to_notation
 from mt_scaffold.errors import UsageError
 from mt_scaffold.segment.numbering import Numbering, numbering_of, ordinary_tokens
 
+# Symbols of a word: each merge shows all of them, so that the output grows with the square.
+_LONGEST = 1_000
+
 
 @dataclass(frozen=True)
 class Step:
@@ -125,12 +128,17 @@ class Explainer:
         return [text]
 
     def explain(self, word: str) -> Explanation:
-        """Segment ``word`` step by step: one word, as ``words`` returns it. Raises UsageError where it is none."""
+        """Segment ``word`` step by step: one word, as ``words`` returns it.
+
+        Raises UsageError where it is none, and for one of more than 1,000 symbols.
+        """
         if self._pretokeniser is None:
             self.words(word)
         reference, header = self._reference, self._header
         text = bytes_to_notation(word.encode("utf-8", "surrogateescape")) if header.bytes else word
         symbols = base = base_symbols(text, header.end_of_word)
+        if len(base) > _LONGEST:
+            raise UsageError(f"{word[:20]!r}...: {len(base):,} symbols; explain words of up to {_LONGEST:,}")
         steps: list[Step | SplitStep] = []
         if isinstance(reference, ReferencePickyBPE):
             for number, event, symbols in reference.replayed(base):

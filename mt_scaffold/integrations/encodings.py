@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import overload
+
+from mt_scaffold.cached import cached_property
 
 # The characters of each token, and its word.
 Located = tuple[list[tuple[int, int]], list[int | None]]

@@ -173,8 +173,10 @@ class BPE(TokenIds):
 
         Empty words are skipped. Codes with a pre-tokeniser take each word as it is: it may hold spaces.
 
-        Raises UsageError for a word that holds a space, without a pre-tokeniser; otherwise as ``segment``.
+        Raises UsageError for a string in place of words, and for a word that holds a space, without a pre-tokeniser;
+        otherwise as ``segment``.
         """
+        refuse_text(tokens=tokens)
         words = [word for word in tokens if word]
         if not words:
             return []

@@ -62,6 +62,15 @@ def test_explained_segmentation_is_the_applied_one(algorithm: str) -> None:
     assert (demolished > 0) == (algorithm == "scaffold")
 
 
+@pytest.mark.parametrize("algorithm", ["bpe", "picky"])
+def test_a_word_whose_merges_would_fill_the_disk_is_refused(algorithm: str) -> None:
+    """Each of its merges shows all of its symbols: 40,000 letters made hundreds of megabytes."""
+    explainer = Explainer(learn_bpe(lines=["abab " * 9], num_symbols=2, algorithm=algorithm).text)
+    assert explainer.explain("ab" * 500).subwords
+    with pytest.raises(UsageError, match="40,000 symbols; explain words of up to 1,000"):
+        explainer.explain("ab" * 20_000)
+
+
 def test_command_is_plain_in_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No colour codes unless the output is a terminal; with fewer merges the word stays in more pieces."""
     (tmp_path / "codes").write_bytes(ZONA)

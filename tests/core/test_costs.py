@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+import signal
+import struct
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 
 import pytest
 from learning import learn_with
 
-from mt_scaffold import _core
+from mt_scaffold import BPE, _core
+
+
+def cost(work: Callable[[], object]) -> float:
+    """Return the least processor time that some work takes, whatever else the machine does."""
+    taken = []
+    for _ in range(3):
+        begin = time.process_time()
+        work()
+        taken.append(time.process_time() - begin)
+    return min(taken)
 
 
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold", "picky"])
@@ -34,3 +50,57 @@ def test_results_do_not_depend_on_the_seed_of_hashes() -> None:
     )
     outputs = {subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout for _ in "123"}
     assert len(outputs) == 1
+
+
+def test_words_made_to_share_their_hash_cost_as_much_as_others() -> None:
+    """With the seeds fixed, a first half that made a factor zero hid the second."""
+    letters = b"abcdefghijklmnopqrstuvwxyzABCDEF"
+
+    head = struct.pack("<Q", 0xA0761D6478BD642F ^ 16)
+
+    def counted(count: int) -> Callable[[], object]:
+        rests = itertools.islice(itertools.product(letters, repeat=8), count)
+        text = b" ".join(head + bytes(rest) for rest in rests)
+        return lambda: _core.count_words([("text", text)], any_bytes=True)
+
+    assert cost(counted(24_000)) < 8 * cost(counted(6_000))
+
+
+def dashes_before_x(longest: int) -> bytes:
+    """Return codes with tokens of up to so many dashes before an x: a run of dashes begins all and has none."""
+    return b"#version: 0.2\n" + b"".join(b"- %sx\n" % (b"-" * size) for size in range(longest))
+
+
+@pytest.mark.parametrize("inference", ["greedy", "fewest", "uniform"])
+def test_long_tokens_in_long_words_cost_their_sum(inference: str) -> None:
+    """Not their product: four times the word with tokens four times as long cost at most eight times as much."""
+
+    def segmented(size: int) -> Callable[[], object]:
+        kind, amount = ("merges", 1.0) if inference == "uniform" else (inference, 0.0)
+        bpe = BPE(dashes_before_x(size // 16), inference=kind)
+        return lambda: bpe.segment("-" * size, seed=1, uniform_sampling=amount)
+
+    assert cost(segmented(32_768)) < 8 * cost(segmented(8_192))
+
+
+@pytest.mark.parametrize("inference", ["merges", "longest-merge", "greedy", "fewest", "uniform"])
+def test_ctrl_c_ends_work_on_a_long_word(inference: str) -> None:
+    """It is not taken only once the word is done."""
+    letters = random.Random(1).choices("abcdefgh", k=4_000_000 if inference in ("greedy", "fewest") else 1_000_000)
+    codes = b"#version: 0.2\n" + b"".join(b"%c %c\n" % pair for pair in itertools.product(b"abcdefgh", repeat=2))
+    kind, amount = ("merges", 1.0) if inference == "uniform" else (inference, 0.0)
+    bpe, word = BPE(codes, inference=kind), "".join(letters)
+    bpe.segment("ab", seed=1, uniform_sampling=amount)
+    whole = cost(lambda: bpe.segment(word, seed=1, uniform_sampling=amount))
+
+    def pressed() -> None:
+        signal.setitimer(signal.ITIMER_PROF, whole / 8)
+        with pytest.raises(KeyboardInterrupt):
+            bpe.segment(word, seed=1, uniform_sampling=amount)
+
+    before = signal.signal(signal.SIGPROF, signal.default_int_handler)
+    try:
+        assert cost(pressed) < whole / 2
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+from array import array
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -593,6 +594,14 @@ def test_a_symbol_with_a_space_is_not_found_in_text(tmp_path: Path) -> None:
     )
     imported, original = _imported(tmp_path / "m.model")
     assert list(segmentation(imported)("in New York")) == original("in New York")
+    codes, text, ids = str(tmp_path / "codes"), tmp_path / "text", str(tmp_path / "ids.bin")
+    text.write_text("in New York")
+    assert main(["import", str(tmp_path / "m.model"), "--output", codes]) == 0
+    command = ["encode", "--codes", codes, "--in-text", "token", "--input", str(text), "--output", ids]
+    assert main(command) == 0
+    assert array("H", Path(ids).read_bytes()).tolist() == original("in New York")
+    spelt = library.SentencePieceProcessor(model_file=str(tmp_path / "m.model")).piece_to_id("New York")
+    assert BPE(codes).decode([spelt]) == "New York"
 
 
 def test_an_export_that_sentencepiece_cannot_load_is_refused() -> None:

@@ -21,3 +21,11 @@ def test_a_string_is_no_list_of_strings(option: dict[str, Any]) -> None:
     if name != "special_tokens":
         with pytest.raises(UsageError, match=f"{name}: give a list of strings"):
             apply_bpe.BPE(io.StringIO(CODES), **option)
+
+
+def test_a_string_is_no_list_of_words() -> None:
+    """Here "ab" would be the words a and b; subword-nmt's class takes it so."""
+    with pytest.raises(UsageError, match="tokens: give a list of strings"):
+        BPE(CODES.encode()).segment_tokens("ab")
+    assert BPE(CODES.encode()).segment_tokens(["abc"]) == ["abc"]
+    assert apply_bpe.BPE(io.StringIO(CODES)).segment_tokens("ab") == ["a", "b"]

@@ -13,6 +13,8 @@ from mt_scaffold.experiment.runtime.schema import join_key
 if TYPE_CHECKING:
     import yaml
 
+# What PyYAML raises for values that it cannot make: a date such as 2001-99-99, "!!int ''", "!!bool maybe".
+_NO_VALUE = (ValueError, ArithmeticError, LookupError, AttributeError)
 # Values that the aliases of a file may add, so that a few lines cannot stand for more than memory holds.
 _ALIASED = 10_000
 
@@ -37,7 +39,7 @@ def read(path: PathLike) -> tuple[dict[str, Any], dict[str, int]]:
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UsageError(f"{path}{line}: not valid YAML: {error.problem or error.context}") from error
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date such as 2001-99-99
+    except (yaml.YAMLError, *_NO_VALUE) as error:
         raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
         raise UsageError(f"{path}: nested too deeply or recursively; simplify it") from error
@@ -64,7 +66,7 @@ def typed(value: Any) -> Any:
         loader = yaml.SafeLoader(value)
         root = _single_node(loader, "--config")
         return None if root is None else loader.construct_document(root)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, *_NO_VALUE, RecursionError) as error:
         raise UsageError(f"--config: '{value}' is not valid YAML; quote special characters") from error
 
 

@@ -123,13 +123,15 @@ def _imported(name: str, pieces: list[_Piece], spaces: Spaces) -> Imported:
                 others[number] = text.replace(SPACE, " ").encode("utf-8")
         elif kind == _BYTE:
             byte_ids[_byte(name, text)] = number
+        elif kind == _USER_DEFINED and SPACE in text:
+            raise refused(name, f"the user-defined symbol '{text}' holds a space")
+        elif kind == _USER_DEFINED and " " in text:
+            # It looks for symbols after it has replaced spaces.
+            others[number] = text.encode("utf-8")
         else:
-            if kind == _USER_DEFINED and SPACE in text:
-                raise refused(name, f"the user-defined symbol '{text}' holds a space")
             special[text] = number
             unknown = number if kind == _UNKNOWN else unknown
-            # It looks for symbols after it has replaced spaces.
-            in_text += [text] * (kind == _USER_DEFINED and " " not in text)
+            in_text += [text] * (kind == _USER_DEFINED)
     order = {text: rank for rank, text in enumerate(sorted(scores, key=lambda text: -scores[text]))}
     merged = [text for text in order if len(text) > 1]
     if len({scores[text] for text in merged}) < len(merged):

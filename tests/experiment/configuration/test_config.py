@@ -234,10 +234,14 @@ def test_a_file_that_is_not_a_configuration_is_refused(tmp_path: Path, text: str
     ("symbols", "message"),
     [
         ("2001-99-99", "not valid YAML: month must be in 1..12"),
+        ("1" + ":59" * 300 + ".5", "not valid YAML: int too large"),
+        ("!!int ''", "not valid YAML"),
+        ("!!bool maybe", "not valid YAML"),
+        ("!!timestamp today", "not valid YAML"),
         ("&x [*x]", "nested too deeply or recursively"),
         ("[" * 3000 + "]" * 3000, "nested too deeply or recursively"),
     ],
-    ids=["date", "itself", "deep"],
+    ids=["date", "base 60", "integer", "truth", "time", "itself", "deep"],
 )
 def test_yaml_that_python_stumbles_over_is_refused(tmp_path: Path, symbols: str, message: str) -> None:
     """No traceback for a number that YAML reads and Python does not."""
@@ -270,7 +274,11 @@ def test_aliases_are_read(tmp_path: Path) -> None:
     assert load(tmp_path, text).seeds == [100, 2]
 
 
-@pytest.mark.parametrize("value", ["&x [*x]", "[" * 3000 + "]" * 3000], ids=["itself", "deep"])
+@pytest.mark.parametrize(
+    "value",
+    ["&x [*x]", "[" * 3000 + "]" * 3000, "!!int ''", "!!bool maybe"],
+    ids=["itself", "deep", "integer", "truth"],
+)
 def test_a_value_on_the_command_line_that_python_stumbles_over_is_refused(value: str) -> None:
     """As in a file."""
     with pytest.raises(UsageError, match="is not valid YAML"):
