@@ -32,7 +32,7 @@ from mt_scaffold.experiment.training.average import average
 from mt_scaffold.experiment.training.resuming import Start, check_resumable, read_start, write_start
 from mt_scaffold.experiment.training.train import train
 
-# An epoch of the tiny data has 17 updates.
+# An epoch of the tiny data has 19 updates.
 PRECISIONS = {
     "fp32": [],
     # So that the loss scale grows before and after the stop.
@@ -134,8 +134,8 @@ def test_a_signal_in_the_last_update_of_an_epoch_leaves_its_checkpoint(command: 
     """What is due after that update is not skipped: the average needs it, and so does early stopping."""
     command = [*command, "--save-dir", str(tmp_path), "--max-epoch", "2"]
     whole = fairseq_train([*command, "--no-save"])
-    stopped = fairseq_train(command, signal_at=17)
-    assert len(stopped) == 17 and state(tmp_path)["extra_state"]["val_loss"] is not None
+    stopped = fairseq_train(command, signal_at=19)
+    assert len(stopped) == 19 and state(tmp_path)["extra_state"]["val_loss"] is not None
     assert (tmp_path / "checkpoint1.pt").exists()
     assert stopped + fairseq_train(command) == whole
 
@@ -161,7 +161,7 @@ def run_processes(
 
 
 def updates(ranks: list[list[Step]], update_freq: int) -> list[list[list[int]]]:
-    """The batches of each update, as the numbers of their sentences, from all processes; 17 batches are an epoch."""
+    """The batches of each update, as the numbers of their sentences, from all processes; 19 batches are an epoch."""
     batches = [step.ids for steps in zip(*ranks, strict=True) for step in steps]
     together = len(ranks) * update_freq
     return [sorted(batches[first : first + together]) for first in range(0, len(batches), together)]
@@ -178,20 +178,20 @@ def test_two_processes_then_one_then_two_train_on_the_batches_of_one(
     assert [len(steps) for steps in two] == [3, 3]
     one = fairseq_train([*command, "--update-freq", "2", "--max-update", "7"])
     again = run_processes(fairseq_programs, [*command, *end], tmp_path / "second")
-    # The ninth update, at the end of the epoch, has one batch, and the second process an idle one.
+    # The tenth update, at the end of the epoch, has one batch, and the second process an idle one.
     expected = [sorted(step.ids for step in group) for group in grouped(whole)]
     found = [*updates(two, 1), *updates([one], 2)]
     assert found == expected[:7]
     for update, steps in enumerate(zip(*again, strict=True), start=7):
         batches = sorted(step.ids for step in steps)
-        assert batches == expected[update] or (update == 8 and expected[update][0] in batches)
+        assert batches == expected[update] or (update == 9 and expected[update][0] in batches)
     assert len(again[0]) == 9
 
 
 def grouped(steps: list[Step]) -> list[list[Step]]:
-    """The steps of each update of two batches; the last of the 17 of an epoch is alone."""
-    first = [steps[begin : begin + 2] for begin in range(0, 16, 2)]
-    return [*first, steps[16:17], *(steps[begin : begin + 2] for begin in range(17, len(steps), 2))]
+    """The steps of each update of two batches; the last of the 19 of an epoch is alone."""
+    first = [steps[begin : begin + 2] for begin in range(0, 18, 2)]
+    return [*first, steps[18:19], *(steps[begin : begin + 2] for begin in range(19, len(steps), 2))]
 
 
 def test_a_stop_within_an_update_of_other_processes_is_refused(command: list[str], tmp_path: Path) -> None:

@@ -208,8 +208,8 @@ def test_too_few_epochs_to_average_are_one_line_before_the_first_update(tiny_dat
     with pytest.raises(UsageError) as refusal:
         train(tiny_data, tmp_path, [*TINY_MODEL, "--max-update", "40", "--average-last", "3"])
     assert re.fullmatch(
-        r"average\.last: 3 checkpoints are needed, but this training saves 2 \(max-update 40 at 17 updates per epoch: "
-        r"2\.4 epochs\); .*; whole log: .*train\.log",
+        r"average\.last: 3 checkpoints are needed, but this training saves 2 \(max-update 40 at 19 updates per epoch: "
+        r"2\.1 epochs\); .*; whole log: .*train\.log",
         str(refusal.value),
     )
     assert not list((tmp_path / "checkpoints").iterdir())
