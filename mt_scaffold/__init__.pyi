@@ -31,3 +31,4 @@ from mt_scaffold.segment.encode import encode_documents as encode_documents
 from mt_scaffold.vocabulary import get_vocab as get_vocab
 
 __version__: str
+__all__: list[str]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.cached import cached_property
-from mt_scaffold.corpus.byte_order_mark import without_mark
-from mt_scaffold.corpus.files import PathLike, Readable, read_file, shown, stream_name
+from mt_scaffold.corpus.files import PathLike, Readable, read_file, shown, stream_name, without_mark
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.text import is_base_symbol, notation_to_bytes
 from mt_scaffold.errors import UsageError

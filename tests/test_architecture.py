@@ -221,7 +221,7 @@ def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
     trainers = (PACKAGE.parent / "tests" / "trainers" / "requirements.in").read_text("utf-8")
     beside |= set(re.findall(r"^[\w-]+", trainers, re.MULTILINE))
     beside |= {"mt_scaffold", "studies", "fairseq_cli"}  # fairseq's second package
-    known = sys.stdlib_module_names | beside | set.union(*declared().values())
+    known = sys.stdlib_module_names | beside | COMPILED | set.union(*declared().values())
     missing = {name: path.name for name, path in imported.items() if name.split(".")[0] not in known}
     assert not missing, f"imported, but not declared in any extra of setup.cfg: {missing}"
 

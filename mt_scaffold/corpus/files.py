@@ -2,7 +2,7 @@
 
 A path may be a URL of a store that fsspec knows (``s3://``; see ``storage.remote``).
 A name that ends in ``.gz`` or ``.zst`` means a compressed file. An output is written beside its final name and renamed
-when complete, so that a killed run never leaves half a file under the final name (``corpus.parts``).
+when complete, so that a killed run never leaves half a file under the final name (``corpus.storage.parts``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Protocol, TypeVar, cast
 
-from mt_scaffold.corpus.parts import create_part
+from mt_scaffold.corpus.storage.parts import create_part
 from mt_scaffold.corpus.storage.remote import is_remote, open_remote, store_of, upload
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
@@ -347,3 +347,27 @@ def temporary_folder() -> str:
     if not os.path.isdir(given):
         raise MTScaffoldError(f"{_TEMPORARY} is {given}, which is no folder; create it, or name another")
     return given
+
+
+# What some editors put before a text (U+FEFF).
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def warn_of_mark(beginning: bytes, name: str | None) -> None:
+    """Warn on stderr where a text, whose words are used as they are, begins with the mark.
+
+    beginning: its first bytes, three or more if it has them. name: of the text; None: do not warn.
+    """
+    if name is not None and beginning.startswith(BYTE_ORDER_MARK):
+        print(
+            f"warning: {name}: begins with a byte order mark (U+FEFF), which becomes part of the first word",
+            file=sys.stderr,
+        )
+
+
+def without_mark(content: bytes, name: str) -> bytes:
+    """Return the content of a file without the mark; a warning on stderr says that there was one."""
+    if not content.startswith(BYTE_ORDER_MARK):
+        return content
+    print(f"warning: {name}: removed a byte order mark (U+FEFF)", file=sys.stderr)
+    return content.removeprefix(BYTE_ORDER_MARK)

@@ -11,8 +11,16 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, cast
 
 from mt_scaffold import _core
-from mt_scaffold.corpus.byte_order_mark import warn_of_mark
-from mt_scaffold.corpus.files import PathLike, Readable, Writable, compression_of, open_input, shown, stream_name
+from mt_scaffold.corpus.files import (
+    PathLike,
+    Readable,
+    Writable,
+    compression_of,
+    open_input,
+    shown,
+    stream_name,
+    warn_of_mark,
+)
 from mt_scaffold.corpus.storage.remote import is_remote
 from mt_scaffold.errors import MTScaffoldError, UsageError
 

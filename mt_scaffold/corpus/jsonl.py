@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mt_scaffold.corpus.byte_order_mark import without_mark
+from mt_scaffold.corpus.files import without_mark
 from mt_scaffold.corpus.text import not_utf8
 from mt_scaffold.errors import MTScaffoldError
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from typing import AnyStr
 
 from mt_scaffold import _core
-from mt_scaffold.corpus.byte_order_mark import without_mark
-from mt_scaffold.corpus.files import PathLike, open_input, shown
+from mt_scaffold.corpus.files import PathLike, open_input, shown, without_mark
 from mt_scaffold.errors import MTScaffoldError
 
 # The last symbol of a word carries it, in codes files and in memory (subword-nmt format 0.2).

@@ -6,8 +6,7 @@ import io
 import os
 from typing import Any
 
-from mt_scaffold.corpus.byte_order_mark import without_mark
-from mt_scaffold.corpus.files import PathLike, Readable, open_input, read_file, shown, stream_name
+from mt_scaffold.corpus.files import PathLike, Readable, open_input, read_file, shown, stream_name, without_mark
 from mt_scaffold.corpus.text import LINE_MARGIN, decode
 from mt_scaffold.errors import MTScaffoldError
 

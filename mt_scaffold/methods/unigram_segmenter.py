@@ -13,8 +13,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mt_scaffold._core import WordCounts
-from mt_scaffold.corpus.byte_order_mark import warn_of_mark
-from mt_scaffold.corpus.files import PathLike, open_input, open_output, read_file, refuse_overwriting, shown
+from mt_scaffold.corpus.files import (
+    PathLike,
+    open_input,
+    open_output,
+    read_file,
+    refuse_overwriting,
+    shown,
+    warn_of_mark,
+)
 from mt_scaffold.corpus.text import not_utf8, words_of
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.methods.unigram_lattice import Lattice, LatticeMaker, Pieces, join_unknown, sample

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, cast
 
 from mt_scaffold.codes import Codes, CodesSource
-from mt_scaffold.corpus.byte_order_mark import warn_of_mark
-from mt_scaffold.corpus.files import Output, open_input, refuse_overwriting, writing_to
+from mt_scaffold.corpus.files import Output, open_input, refuse_overwriting, warn_of_mark, writing_to
 from mt_scaffold.corpus.inputs import TextFile, source_name
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import MTScaffoldError, UsageError

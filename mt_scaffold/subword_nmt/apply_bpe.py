@@ -23,8 +23,7 @@ from mt_scaffold.cached import cached_property
 from mt_scaffold.codes import AnyMerge, Codes, Merge
 from mt_scaffold.commands.arguments import add_segmenting
 from mt_scaffold.corpus import vocabulary_file
-from mt_scaffold.corpus.byte_order_mark import warn_of_mark
-from mt_scaffold.corpus.files import AsBytes, open_input, shown, stream_name
+from mt_scaffold.corpus.files import AsBytes, open_input, shown, stream_name, warn_of_mark
 from mt_scaffold.corpus.glossaries import around
 from mt_scaffold.corpus.text import LINE_MARGIN, SEPARATOR, as_bytes, like, not_utf8, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from mt_scaffold.corpus.files import open_output, write_text
-from mt_scaffold.corpus.parts import part_folder
+from mt_scaffold.corpus.storage.parts import part_folder
 from mt_scaffold.experiment.binarise.pairs_as_ids import appears_complete
 
 FILE = "from mt_scaffold.corpus.files import open_output as made\nwith made(sys.argv[1]) as out: "
-FOLDER = "from mt_scaffold.corpus.parts import part_folder as made\nwith made(sys.argv[1]) as out: "
+FOLDER = "from mt_scaffold.corpus.storage.parts import part_folder as made\nwith made(sys.argv[1]) as out: "
 
 
 def left_behind(path: Path, program: str, host: str | None = None) -> str:

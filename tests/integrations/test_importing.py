@@ -512,7 +512,7 @@ def test_a_symbol_at_the_start_comes_after_the_space_before_the_text(corpus: Pat
     imported, original = _imported(MAKERS["SentencePiece, byte fallback"](corpus))
     bpe = BPE(imported.codes, numbering=imported.numbering)
     for text in ("<sep>the", "<sep>", "<sep><sep> the", " <sep>", "the<sep> the<sep>", "<s><sep>", ""):
-        ids = list(segmentation(imported)(text))
+        ids: list[int] = list(map(int, segmentation(imported)(text)))
         assert ids == original(text)
         assert bpe.decode(ids) == text
     assert bpe.decode([3, *original(" the")[1:]]) == "<sep>" + bpe.decode(original(" the"))

@@ -16,7 +16,6 @@ from test_dropout import SUSPICIOUS, surprise
 pytest.importorskip("sentencepiece", reason="needs the extra 'unigram'")
 
 import sentencepiece
-from mt_scaffold.experiment.binarise.joining import join
 
 from mt_scaffold.analysis.stats import summarise, table
 from mt_scaffold.cli import main

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mt_scaffold._core import WordCounts
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.symbols import check_mark, join_symbols, read_symbol, symbol_name, token_name
 from mt_scaffold.errors import UsageError
@@ -106,10 +107,10 @@ def test_ids_keep_where_words_end(folder: Path) -> None:
         assert join_symbols(" ".join(names)) == line and segmenter.segment(line).split(" ") == names
     data = binarise(folder / "data", "en", "de", segmentation, train=folder / "train")
     assert data.counts["train"]["en"].unknown == 0
-    assert data.counts["train"]["en"].subwords == sum(segmenter.count_subwords(_counts(lines)).values())
+    assert data.counts["train"]["en"].subwords == segmenter.count_subwords(_counts(lines)).total()
 
 
-def _counts(lines: list[str]) -> object:
+def _counts(lines: list[str]) -> WordCounts:
     from mt_scaffold.corpus.count import count_words
 
     return count_words(lines=lines)

@@ -213,7 +213,11 @@ def trial(seed: int, format: str, folder: Path) -> tuple[str, int]:
             raise Different(f"{format}: {text!r} has {ids} in the library, {list(ours(text))} here")
     if format in WRITERS:
         try:
-            path.write_bytes(WRITERS[format](imported.codes, imported.numbering))
+            path.write_bytes(
+                WRITERS[format](  # type: ignore[no-untyped-call]
+                    imported.codes, imported.numbering
+                )
+            )
         except MTScaffoldError:
             return "compared", len(texts)
         try:

@@ -1,1 +1,1 @@
-"""How bytes are stored: compressed as ``.zst``, or in a store that fsspec reads."""
+"""How bytes are stored: compressed as ``.zst``, in a store that fsspec reads, or beside their final name in the making."""

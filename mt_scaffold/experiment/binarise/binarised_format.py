@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold.corpus.byte_order_mark import warn_of_mark
-from mt_scaffold.corpus.files import open_input
+from mt_scaffold.corpus.files import open_input, warn_of_mark
 from mt_scaffold.corpus.id_files import read_index, writing_ids
 from mt_scaffold.corpus.text import not_utf8
 from mt_scaffold.errors import MTScaffoldError

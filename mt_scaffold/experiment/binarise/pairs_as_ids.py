@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output
-from mt_scaffold.corpus.parts import part_folder
+from mt_scaffold.corpus.storage.parts import part_folder
 from mt_scaffold.corpus.text import check_parallel
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.binarised_format import Counts, write_ids

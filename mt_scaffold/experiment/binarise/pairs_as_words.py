@@ -15,9 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mt_scaffold.corpus.byte_order_mark import warn_of_mark
 from mt_scaffold.corpus.count import count_words
-from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output
+from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output, warn_of_mark
 from mt_scaffold.corpus.text import check_parallel
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.binarised_format import Counts, carriage_return, empty_text

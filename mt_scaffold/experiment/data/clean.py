@@ -11,8 +11,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from mt_scaffold.corpus.byte_order_mark import warn_of_mark
-from mt_scaffold.corpus.files import PathLike, open_output, refuse_overwriting
+from mt_scaffold.corpus.files import PathLike, open_output, refuse_overwriting, warn_of_mark
 from mt_scaffold.corpus.text import read_parallel, word_count
 from mt_scaffold.errors import MTScaffoldError, UsageError
 

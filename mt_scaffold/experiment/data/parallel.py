@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mt_scaffold.corpus.byte_order_mark import without_mark
-from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output
+from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output, without_mark
 from mt_scaffold.corpus.text import read_pairs, word_count
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, Languages

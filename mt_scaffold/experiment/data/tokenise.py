@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from mt_scaffold.cached import cached_property
-from mt_scaffold.corpus.byte_order_mark import warn_of_mark
 from mt_scaffold.corpus.files import (
     PathLike,
     compression_of,
@@ -32,6 +31,7 @@ from mt_scaffold.corpus.files import (
     refuse_overwriting,
     standard_input,
     standard_output,
+    warn_of_mark,
 )
 from mt_scaffold.corpus.text import not_utf8
 from mt_scaffold.errors import MTScaffoldError, UsageError

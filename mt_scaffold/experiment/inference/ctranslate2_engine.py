@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from mt_scaffold.corpus.parts import part_folder
+from mt_scaffold.corpus.storage.parts import part_folder
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.binarised_format import read_sentences
 from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID, read_ids

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from mt_scaffold.corpus.files import PathLike, make_folder, open_input, write_text
-from mt_scaffold.corpus.parts import part_folder
+from mt_scaffold.corpus.storage.parts import part_folder
 from mt_scaffold.corpus.symbols import join_symbols
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.pairs_as_ids import Binarised, generation_arguments, read_binarised

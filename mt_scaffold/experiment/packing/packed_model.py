@@ -20,8 +20,7 @@ from types import SimpleNamespace, TracebackType
 from typing import Any, BinaryIO, Self
 
 from mt_scaffold import manifest as manifests
-from mt_scaffold.corpus.byte_order_mark import without_mark
-from mt_scaffold.corpus.files import PathLike, open_input
+from mt_scaffold.corpus.files import PathLike, open_input, without_mark
 from mt_scaffold.corpus.symbols import join_symbols
 from mt_scaffold.corpus.text import not_utf8
 from mt_scaffold.errors import MTScaffoldError, UsageError

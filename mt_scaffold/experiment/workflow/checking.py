@@ -136,7 +136,7 @@ def _disk(layout: Layout[Any], text: TrainingText, calls: Sequence[Call], checke
     """Return the bytes of text, checkpoints and models while the trainings run, as far as they are known."""
     keeps_text = not isinstance(layout.config, Config) or layout.config.prepare.keep_text
     # Words, and the raw text and each folder's subwords where they are kept; words in place of ids to segment again.
-    resampled = {layout.data_of(system): layout.resamples(system) for system in layout.config.systems}
+    resampled = {layout.data_of(name): system.resamples for name, system in layout.config.systems.items()}
     folders = sum((1 if words else _IDS) + keeps_text for words in resampled.values())
     needed = (text.size or 0) * (1 + keeps_text + folders)
     for call, parameters, saved in zip(calls, checked.parameters, checked.saved, strict=True):
