@@ -44,7 +44,8 @@ def test_apply_bpe_warns_once_and_writes_the_same(folder: Path, text: str, warni
     else:
         done = subprocess.run(command, input=content, capture_output=True, check=True)
     assert done.stdout.decode() == "".join(BPE(CODES).process_line(line) for line in content.decode().splitlines(True))
-    shown = done.stderr.decode().splitlines()
+    # Of words that end in the separator, test_words_like_the_separator.py tells.
+    shown = [line for line in done.stderr.decode().splitlines() if "words end in '@@'" not in line]
     assert len(shown) == bool(warning) and (not warning or warning in shown[0])
 
 
@@ -57,7 +58,7 @@ def test_learn_bpe_warns_of_every_input(folder: Path, capsys: pytest.CaptureFixt
     error = capsys.readouterr().err
     for warning in ("a: looks segmented already (such as 'lo@@')", "b: begins with a byte order mark"):
         assert error.count(f"warning: {warning}") == 2
-    assert error.count("warning") == 4
+    assert error.count("warning") == 4 + error.count(" end in '@@'")
 
 
 @pytest.mark.parametrize("jsonl", [False, True])
