@@ -26,6 +26,15 @@ def test_random_trials_and_broken_files() -> None:
     assert tried["corpora"] >= 2 and tried["files"] >= 20
 
 
+def test_random_vocabularies_of_other_programs() -> None:
+    """Files of each installed library are compared, and nothing is found."""
+    pytest.importorskip("sentencepiece", reason="SentencePiece comes with the extra 'unigram'")
+    command = [sys.executable, str(SOAK), *OPTIONS, "imports"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"[1-9][\d,]* sentencepiece files", done.stdout)
+
+
 def test_what_is_found_fails() -> None:
     """A reference that segments otherwise is noticed, with the seed that shows it."""
     program = (

@@ -5,6 +5,8 @@
 The parts, each with its share of the time:
 
 - trials: random corpora, on which the native core must equal the plain Python reference;
+- imports: random files of tokenizers, tiktoken, SentencePiece, YouTokenToMe and fastBPE, of those that are installed,
+  whose ids must be the library's, imported and exported;
 - broken-files: broken codes, configurations, counts, indices and vocabularies, which must be refused in one line;
 - libfuzzer: the core's reader of codes under libFuzzer with the sanitizers, where clang++ is installed;
 - kills: an experiment killed at random moments and started again, compared with one that was left alone;
@@ -40,6 +42,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "experiment" / "workflow")]
 
 import broken_files  # noqa: E402
 import full_disk  # noqa: E402
+import imports  # noqa: E402
 import interrupts  # noqa: E402
 import kills  # noqa: E402
 import trials  # noqa: E402
@@ -49,7 +52,15 @@ from mt_scaffold import __version__  # noqa: E402
 PAGE = HERE.parents[1] / "CONTRIBUTING.md"
 BEGIN, END = "<!-- soak: begin -->", "<!-- soak: end -->"
 # Of the whole time.
-SHARES = {"trials": 0.2, "broken-files": 0.14, "libfuzzer": 0.1, "kills": 0.45, "interrupts": 0.1, "full-disk": 0.01}
+SHARES = {
+    "trials": 0.2,
+    "imports": 0.1,
+    "broken-files": 0.14,
+    "libfuzzer": 0.1,
+    "kills": 0.35,
+    "interrupts": 0.1,
+    "full-disk": 0.01,
+}
 MOST_KILLS = 100
 MOST_FOUND = 5
 
@@ -106,6 +117,39 @@ def _run_broken_files(first: int, step: int, until: float) -> Figures:
                 if len(figures.found) == MOST_FOUND:
                     break
             figures.counted["files"] += 1
+    return figures
+
+
+@contextlib.contextmanager
+def _silently() -> Iterator[None]:
+    """Without what libraries in other languages write to the standard streams."""
+    with open(os.devnull, "wb") as null:
+        kept = [os.dup(number) for number in (1, 2)]
+        try:
+            for number in (1, 2):
+                os.dup2(null.fileno(), number)
+            yield
+        finally:
+            for number, descriptor in zip((1, 2), kept, strict=True):
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+
+
+def _run_imports(first: int, step: int, until: float) -> Figures:
+    formats = imports.available()
+    figures = Figures({f"{format} {what}": 0 for format in formats for what in ("files", "refused")} | {"texts": 0})
+    with tempfile.TemporaryDirectory() as folder, _quietly(), _silently():
+        for seed in _seeds(first, step, until):
+            for format in formats:
+                try:
+                    outcome, texts = imports.trial(seed, format, Path(folder))
+                except Exception as error:
+                    figures.found.append(f"seed {seed}: {type(error).__name__}: {error}")
+                else:
+                    figures.counted[f"{format} {'files' if outcome == 'compared' else 'refused'}"] += 1
+                    figures.counted["texts"] += texts
+            if len(figures.found) >= MOST_FOUND:
+                break
     return figures
 
 
@@ -226,6 +270,7 @@ def _full_disk(seed: int, seconds: float) -> Figures:
 
 PARTS: dict[str, Callable[[int, float], Figures]] = {
     "trials": lambda seed, seconds: _on_all_cores(_run_trials, seed, seconds),
+    "imports": lambda seed, seconds: _on_all_cores(_run_imports, seed, seconds),
     "broken-files": lambda seed, seconds: _on_all_cores(_run_broken_files, seed, seconds),
     "libfuzzer": _libfuzzer,
     "kills": _kills,
