@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
+from mt_scaffold.corpus.symbols import read_symbol, symbol_name
 from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, bytes_to_notation, decode, is_base_symbol
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS, read_dictionary
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -92,16 +93,13 @@ class CharacterSide:
 
     def _known_as(self, token: str) -> list[str]:
         """Return the core's subwords that a token of the vocabulary may be: the last of a word, or another."""
-        inside = self.inside(token)
-        return [token] if inside is None else [token, inside + _BETWEEN]
+        text, inside = read_symbol(token, self._separator)
+        return [token, text + _BETWEEN] if inside else [text]
 
     def inside(self, token: str) -> str | None:
         """Return the characters of a token that more of its word follows; None for the last of a word."""
-        return (
-            token.removesuffix(self._separator)
-            if token.endswith(self._separator) and token != self._separator
-            else None
-        )
+        text, inside = read_symbol(token, self._separator)
+        return text if inside else None
 
     def subwords(self, text: str, dropout: Dropout, split_special: bool = False) -> list[str]:
         return self._shown(self._segmented(text, dropout))
@@ -114,7 +112,12 @@ class CharacterSide:
 
     def _shown(self, segmented: list[str]) -> list[str]:
         ends = zip(segmented, [*segmented[1:], "another word"], strict=False)
-        return [piece if after else piece + self._separator for piece, after in ends if piece]
+        return [self._name(piece, inside=not after) for piece, after in ends if piece]
+
+    def _name(self, piece: str, inside: bool) -> str:
+        """Return the token of a subword; vocabularies of surface forms have no name apart for ``foo@@`` as a word."""
+        name = symbol_name(piece, inside, self._separator)
+        return name if inside or name in self.ids else piece
 
     def encode(self, texts: Sequence[str], dropout: Dropout, unknown: int) -> Encoded:
         import numpy
@@ -141,9 +144,8 @@ class CharacterSide:
     def text(self, tokens: Sequence[str]) -> str:
         parts = []
         for token in tokens:
-            form = token.removesuffix(" ")
-            inside = self.inside(form)
-            parts.append(form + " " if inside is None else inside)
+            text, inside = read_symbol(token.removesuffix(" "), self._separator)
+            parts.append(text if inside else text + " ")
         return "".join(parts).rstrip(" ")
 
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from mt_scaffold.codes import AnyMerge, Codes, CodesSource
 from mt_scaffold.corpus.files import PathLike, open_input, open_output, refuse_overwriting, shown
-from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, bytes_to_notation, is_base_symbol, surface_form
+from mt_scaffold.corpus.symbols import read_symbol
+from mt_scaffold.corpus.text import END_OF_WORD, bytes_to_notation, is_base_symbol, surface_form
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.integrations import oniguruma
@@ -266,8 +267,8 @@ def _marked(
 
 
 def _token(form: str) -> str:
-    inside = form.endswith(SEPARATOR) and form != SEPARATOR
-    return form.removesuffix(SEPARATOR) if inside else form + END_OF_WORD
+    text, inside = read_symbol(form)
+    return text if inside else text + END_OF_WORD
 
 
 def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) -> None:

@@ -230,17 +230,17 @@ def test_a_single_word_is_not_found_within_another(tokenizers: dict[str, MTScaff
     """``single_word=True`` means what it does in tokenizers; it was of no effect."""
     tokenizer = deepcopy(tokenizers[name])
     other: Any = to_tokenizers(_codes(tokenizer))
-    word = AddedToken("ab", single_word=True)
+    word = AddedToken("xq", single_word=True)
     tokenizer.add_tokens([word])
     other.add_tokens([word])
     marks = [
-        f"ab{mark} {mark}ab" for mark in ("\u0301", "\u05b0", "\u064e", "\u200d", "\u200c", "\u203f", "½", "²", "Ⅷ")
+        f"xq{mark} {mark}xq" for mark in ("\u0301", "\u05b0", "\u064e", "\u200d", "\u200c", "\u203f", "½", "²", "Ⅷ")
     ]
-    words = [("ab", 1), ("ab cab abc ab", 2), ("(ab)_ab éab ab-", 2), ("東ab", 0)]
+    words = [("xq", 1), ("xq cxq xqc xq", 2), ("(xq)_xq éxq xq-", 2), ("東xq", 0)]
     for text, count in (*words, *((text, 0 if text[2] not in "½²" else 2) for text in marks)):
         for tokens in (tokenizer.tokenize(text), other.encode(text, add_special_tokens=False).tokens):
-            assert tokens.count("ab") == count
-        assert tokenizer(text).input_ids.count(tokenizer.convert_tokens_to_ids("ab")) == count
+            assert tokens.count("xq") == count
+        assert tokenizer(text).input_ids.count(tokenizer.convert_tokens_to_ids("xq")) == count
 
 
 def test_added_tokens_are_found_however_they_were_added(

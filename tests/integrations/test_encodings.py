@@ -116,6 +116,16 @@ def test_words_spelt_like_the_separator(tmp_path: Path) -> None:
         assert "".join(map(stream.step, found["input_ids"])) + stream.end() == text
 
 
+def test_a_dictionary_keeps_words_that_end_in_the_separator_apart(tmp_path: Path) -> None:
+    """``foo@@</w>`` of a dictionary is the word ``foo@@``, and ``foo@@`` the beginning of another."""
+    (tmp_path / "codes").write_text("#version: 0.2\nf o\nfo o\n@ @</w>\nfoo @@</w>\n")
+    (tmp_path / "vocab").write_text("foo@@ 3\nfoo@@</w> 2\nb 2\n")
+    tokenizer = MTScaffoldTokenizer(tmp_path / "codes", vocab_file=tmp_path / "vocab")
+    ids = tokenizer("foo@@ foob", add_special_tokens=False)["input_ids"]
+    assert tokenizer.convert_ids_to_tokens(ids) == ["foo@@</w>", "foo@@", "b"]
+    assert tokenizer.decode(ids) == "foo@@ foob"
+
+
 def test_max_length_is_the_width_without_truncation(codes: Path) -> None:
     """Longer texts stay longer, and make no others longer; they are no matrix then."""
     tokenizer = MTScaffoldTokenizer(codes / "points.scaffold")
