@@ -140,6 +140,8 @@ def replace_checkpoint(state: dict[str, Any], path: Path) -> None:
 
 # A process started in the background ignores Ctrl-C, and so would the programs that the tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# One started with nohup ignores this.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

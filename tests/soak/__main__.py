@@ -171,7 +171,7 @@ def _libfuzzer(seed: int, seconds: float) -> Figures:
         return Figures(left_out="clang++ is not installed")
     figures = Figures({"runs": 0})
     core = HERE.parents[1] / "mt_scaffold" / "core"
-    sources = [path for path in core.glob("*.cpp") if not path.name.startswith(("bindings", "nanobind"))]
+    sources = [path for path in core.glob("*/*.cpp") if path.parent.name != "bindings"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         flags = [

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "segment/codes.hpp"
+#include "codes/codes.hpp"
 #include "errors.hpp"
 #include "segment/segmenter.hpp"
 
@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         again.merges[i].scaffold != codes.merges[i].scaffold)
       std::abort();
   const Segmenter segmenter(codes, "@@", nullptr);
-  const auto scratch = Segmenter::make_scratch();
+  const auto scratch = segmenter.make_scratch();
   std::vector<std::string> words{"banana", "a", "a</w>", "\xE6\x97\xA5\xC3\xA4", std::string(60, 'a')};
   for (const Merge& merge : codes.merges) {
     std::string word = merge.left + merge.right;
