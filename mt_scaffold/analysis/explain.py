@@ -18,7 +18,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.segment.numbering import Numbering, numbering_of, ordinary_tokens
 
 # Symbols of a word: each merge shows all of them, so that the output grows with the square.
-_LONGEST = 1_000
+_LONGEST = 300
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Explainer:
     def explain(self, word: str) -> Explanation:
         """Segment ``word`` step by step: one word, as ``words`` returns it.
 
-        Raises UsageError where it is none, and for one of more than 1,000 symbols.
+        Raises UsageError where it is none, and for one of more than 300 symbols.
         """
         if self._pretokeniser is None:
             self.words(word)

@@ -219,7 +219,7 @@ class ReferenceBPE:
         last_mention = {pair: position for position, pair in enumerate(listed)}
         for pair in sorted(self.rank, key=lambda pair: last_mention[pair]):
             self.derivations.setdefault(pair[0] + pair[1], []).append(pair)
-        self._demolished: dict[str, list[str]] = {}
+        self._demolished: dict[str, list[str]] | None = None
 
     # -- scaffolding
 
@@ -257,9 +257,12 @@ class ReferenceBPE:
         """The shortest sequence of normal tokens and base symbols that spells a scaffold token."""
         if token not in self.scaffold:
             return [token]
-        if token not in self._demolished:
-            left, right = self.children(token)
-            self._demolished[token] = self.demolish(left) + self.demolish(right)
+        if self._demolished is None:
+            self._demolished = {}
+            # The shorter first, so that both children are known: a chain of tokens may be deeper than Python's stack.
+            for each in sorted(self.scaffold & self.derivations.keys(), key=len):
+                left, right = self.children(each)
+                self._demolished[each] = self.demolish(left) + self.demolish(right)
         return self._demolished[token]
 
     def children(self, token: str) -> Pair:
@@ -279,16 +282,19 @@ class ReferenceBPE:
     def _split(self, symbol: str, final: bool) -> Iterable[str]:
         """Undo merges until every piece is a normal token in the vocabulary, or cannot be split."""
         assert self.vocabulary is not None
-        surface = symbol.removesuffix(END_OF_WORD) if final else symbol + self.separator
-        if symbol not in self.scaffold and surface in self.vocabulary:
-            return [symbol]
-        pairs = self.derivations.get(symbol, [])
-        if final:
-            pairs = [pair for pair in pairs if not self._cuts_end_of_word(pair)]
-        if not pairs:
-            return [symbol]
-        left, right = pairs[0]
-        return [*self._split(left, False), *self._split(right, final)]
+        pieces, waiting = [], [(symbol, final)]
+        while waiting:
+            symbol, final = waiting.pop()
+            surface = symbol.removesuffix(END_OF_WORD) if final else symbol + self.separator
+            pairs = self.derivations.get(symbol, [])
+            if final:
+                pairs = [pair for pair in pairs if not self._cuts_end_of_word(pair)]
+            if not pairs or (symbol not in self.scaffold and surface in self.vocabulary):
+                pieces.append(symbol)
+                continue
+            left, right = pairs[0]
+            waiting += [(right, final), (left, False)]
+        return pieces
 
     # -- a word, a line
 

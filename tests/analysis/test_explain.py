@@ -66,8 +66,8 @@ def test_explained_segmentation_is_the_applied_one(algorithm: str) -> None:
 def test_a_word_whose_merges_would_fill_the_disk_is_refused(algorithm: str) -> None:
     """Each of its merges shows all of its symbols: 40,000 letters made hundreds of megabytes."""
     explainer = Explainer(learn_bpe(lines=["abab " * 9], num_symbols=2, algorithm=algorithm).text)
-    assert explainer.explain("ab" * 500).subwords
-    with pytest.raises(UsageError, match="40,000 symbols; explain words of up to 1,000"):
+    assert explainer.explain("ab" * 150).subwords
+    with pytest.raises(UsageError, match="40,000 symbols; explain words of up to 300"):
         explainer.explain("ab" * 20_000)
 
 
@@ -86,3 +86,12 @@ def test_anything_but_one_word_is_refused() -> None:
     for wrong in ("", "two words", "line\nend"):
         with pytest.raises(UsageError, match="not one word"):
             Explainer(ZONA).explain(wrong)
+
+
+@pytest.mark.parametrize("scaffold", [True, False])
+def test_a_long_chain_of_tokens_is_explained(scaffold: bool) -> None:
+    """Each token is made of the one before it: the demolition, or the reference's, was deeper than Python's stack."""
+    mark = " scaffold" if scaffold else ""
+    chain = [f"{'a' * length} a{mark}" for length in range(1, 290)]
+    codes = "\n".join(["#version: 0.2", *chain]) + "\n"
+    assert "result" in explain(codes.encode(), ["a" * 290])
