@@ -267,7 +267,7 @@ def test_a_sentence_that_is_too_long_is_translated_in_parts_with_a_warning(
         packed, tmp_path / "short", lambda manifest: manifest["translate"].update({"max-source-positions": 34})
     )
     model = PackedModel(folder, device="cpu")
-    long, beside = " ".join(sources[:4]), [sources[1], sources[3]]
+    long, beside = " ".join(sources[:8]), [sources[1], sources[3]]
     found = model.translate(["", beside[0], long, beside[1]])
     warning = re.fullmatch(
         r"mt-scaffold: warning: line 3: (\d+) subwords, and the model takes 33; translated in (\d+) parts\n",
