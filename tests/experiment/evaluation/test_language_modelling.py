@@ -326,7 +326,6 @@ class _Calls:
         ("--codes codes --output data", "nothing to binarise"),
         ("--codes codes --train empty --output data", "empty: no document with any text; every split needs one"),
         ("--codes characters --train train --output data", "only codes of bytes have ids"),
-        ("--codes codes --test test --words --output data", "--words keeps the text of the training split"),
         ("--codes codes --train train missing --output data", "missing: No such file or directory"),
         ("--codes codes --train train --padding-factor 0 --output data", "must be 1 or more"),
         ("--codes codes --train train --output full", "holds something else"),
