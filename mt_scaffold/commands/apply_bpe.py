@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold._core import WordEndings
 from mt_scaffold.commands.arguments import (
     add_codes,
     add_inference,
@@ -14,7 +13,7 @@ from mt_scaffold.commands.arguments import (
     add_uniform_sampling,
 )
 from mt_scaffold.corpus.files import input_or_standard, output_or_standard
-from mt_scaffold.corpus.input_checks import warn_of_endings, warn_of_inputs, warn_of_separator
+from mt_scaffold.corpus.input_checks import warn_of_separator, warning_of_inputs
 from mt_scaffold.segment.apply import apply_bpe
 
 EXAMPLES = """\
@@ -46,23 +45,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     warn_of_separator(options.separator)
-    (source,) = warn_of_inputs([input_or_standard(options.input)], options.separator)
-    endings = WordEndings(options.separator.encode("utf-8", "surrogateescape"))
-    apply_bpe(
-        options.codes,
-        source,
-        output_or_standard(options.output),
-        options.merges,
-        options.separator,
-        options.vocabulary,
-        options.vocabulary_threshold,
-        options.dropout,
-        options.glossaries,
-        options.seed,
-        options.num_workers,
-        options.epoch,
-        inference=options.inference,
-        uniform_sampling=options.uniform_sampling,
-        endings=endings,
-    )
-    warn_of_endings(endings, options.separator)
+    with warning_of_inputs([input_or_standard(options.input)], options.separator) as ((source,), endings):
+        apply_bpe(
+            options.codes,
+            source,
+            output_or_standard(options.output),
+            options.merges,
+            options.separator,
+            options.vocabulary,
+            options.vocabulary_threshold,
+            options.dropout,
+            options.glossaries,
+            options.seed,
+            options.num_workers,
+            options.epoch,
+            inference=options.inference,
+            uniform_sampling=options.uniform_sampling,
+            endings=endings,
+        )

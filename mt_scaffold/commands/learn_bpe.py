@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold._core import WordEndings
 from mt_scaffold.commands.arguments import (
     add_documents,
     add_max_memory,
@@ -16,8 +15,7 @@ from mt_scaffold.commands.arguments import (
 from mt_scaffold.commands.learning import add_method, given_method
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import output_or_standard
-from mt_scaffold.corpus.input_checks import warn_of_endings, warn_of_inputs
-from mt_scaffold.corpus.text import SEPARATOR
+from mt_scaffold.corpus.input_checks import warning_of_inputs
 from mt_scaffold.errors import UsageError
 from mt_scaffold.methods.learn import learn
 
@@ -61,24 +59,22 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError("--counts takes the place of --input, --format and --field; omit those")
     method = given_method(options)
     documents: Documents | list[Documents] | None = None
-    if not options.counts:
-        sources = warn_of_inputs(input_paths(options))
-        texts = [[source] for source in sources] if method.by_language else [sources]
-        several = [Documents(text, options.format, options.field) for text in texts]
-        documents = several if method.by_language else several[0]
-    endings = WordEndings(SEPARATOR)
-    learn(
-        method=method,
-        documents=documents,
-        counts=options.counts,
-        max_memory=options.max_memory,
-        prune=options.prune,
-        outfile=output_or_standard(options.output),
-        is_dict=options.dict_input,
-        trace=None if options.trace is None else output_or_standard(options.trace),
-        verbose=options.verbose,
-        num_workers=options.num_workers,
-        endings=endings,
-        **word_options(options),
-    )
-    warn_of_endings(endings, SEPARATOR)
+    with warning_of_inputs([] if options.counts else input_paths(options)) as (sources, endings):
+        if not options.counts:
+            texts = [[source] for source in sources] if method.by_language else [sources]
+            several = [Documents(text, options.format, options.field) for text in texts]
+            documents = several if method.by_language else several[0]
+        learn(
+            method=method,
+            documents=documents,
+            counts=options.counts,
+            max_memory=options.max_memory,
+            prune=options.prune,
+            outfile=output_or_standard(options.output),
+            is_dict=options.dict_input,
+            trace=None if options.trace is None else output_or_standard(options.trace),
+            verbose=options.verbose,
+            num_workers=options.num_workers,
+            endings=endings,
+            **word_options(options),
+        )

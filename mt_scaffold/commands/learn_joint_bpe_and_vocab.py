@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold._core import WordEndings
 from mt_scaffold.commands.arguments import add_num_workers, add_separator, add_words, input_paths, word_options
 from mt_scaffold.commands.learning import add_method, given_method
-from mt_scaffold.corpus.input_checks import warn_of_endings, warn_of_inputs, warn_of_separator
+from mt_scaffold.corpus.input_checks import warn_of_separator, warning_of_inputs
 from mt_scaffold.methods.bpe import MethodWithCodes
 from mt_scaffold.methods.learn import learn_joint_bpe_and_vocab
 
@@ -38,16 +37,15 @@ def run(options: argparse.Namespace) -> None:
     method = given_method(options)
     assert isinstance(method, MethodWithCodes)
     warn_of_separator(options.separator)
-    endings = WordEndings(options.separator.encode("utf-8", "surrogateescape"))
-    learn_joint_bpe_and_vocab(
-        warn_of_inputs(input_paths(options), options.separator),
-        options.output,
-        options.write_vocabulary,
-        method,
-        separator=options.separator,
-        verbose=options.verbose,
-        num_workers=options.num_workers,
-        endings=endings,
-        **word_options(options),
-    )
-    warn_of_endings(endings, options.separator)
+    with warning_of_inputs(input_paths(options), options.separator) as (sources, endings):
+        learn_joint_bpe_and_vocab(
+            sources,
+            options.output,
+            options.write_vocabulary,
+            method,
+            separator=options.separator,
+            verbose=options.verbose,
+            num_workers=options.num_workers,
+            endings=endings,
+            **word_options(options),
+        )

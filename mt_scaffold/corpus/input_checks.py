@@ -1,10 +1,11 @@
-"""What the beginning of a text shows: whether it has been segmented already."""
+"""Warnings of text that is segmented already, or has words that segmented text does not tell apart."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from mt_scaffold._core import WordEndings
@@ -39,20 +40,21 @@ def looks_segmented(text: bytes, separator: str = SEPARATOR) -> str | None:
     return None
 
 
-def warn_of_inputs(sources: Iterable[str | BinaryIO], separator: str = SEPARATOR) -> list[str | BinaryIO | Begun]:
-    """Warn, once for each, of inputs that are segmented already.
+@contextlib.contextmanager
+def warning_of_inputs(
+    sources: Iterable[str | BinaryIO], separator: str = SEPARATOR
+) -> Iterator[tuple[list[str | BinaryIO | Begun], WordEndings]]:
+    """Warn of inputs that are segmented already, and at the end of words that end in the separator.
 
-    Only their beginnings are read. Returns the inputs to read instead: what was taken of a pipe comes first there.
+    Segmented text does not tell such words from the inside of others. Gives the inputs to read instead (only their
+    beginnings are looked at before, and what was taken of a pipe comes first there), and what must see their words.
     """
     found = [_beginning(source) for source in sources]
     for source, text in found:
         if (subword := looks_segmented(text, separator)) is not None:
             _warn(f"{source_name(source)}: looks segmented already (such as '{subword}'); give it words")
-    return [source for source, _ in found]
-
-
-def warn_of_endings(endings: WordEndings, separator: str) -> None:
-    """Warn of words that end in the separator, which segmented text does not tell from the inside of others."""
+    endings = WordEndings(separator.encode("utf-8", "surrogateescape"))
+    yield [source for source, _ in found], endings
     if endings.count:
         words = "1 word ends" if endings.count == 1 else f"{endings.count:,} words end"
         _warn(

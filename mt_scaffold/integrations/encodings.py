@@ -63,7 +63,7 @@ class Encoding:
 
     @property
     def overflowing(self) -> list[Encoding]:
-        """None: what is cut off a text is in rows of its own."""
+        """Always empty: what is cut off a text is in separate rows."""
         return []
 
     def token_to_sequence(self, token: int) -> int | None:

@@ -532,7 +532,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return [[*parts[:number], window, *parts[number + 1 :]] for window in windows]
 
     def _padding(self, longest: int, wanted: Wanted) -> Padding | None:
-        """Return how rows are filled, the longest of which has so many ids."""
+        """Return how rows are padded, given the length of the longest."""
         self._eventual_warn_about_too_long_sequence(range(longest), wanted.max_length, wanted.verbose)
         if wanted.padding == PaddingStrategy.DO_NOT_PAD:
             return None
@@ -556,7 +556,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         width: int,
         padding: Padding | None,
     ) -> Encoding:
-        """Return a row of so many ids, padding among them."""
+        """Return a row padded to a length."""
         added = self._added_tokens_decoder
         ids, sequences = list(around[0]), list[int | None]([None] * len(around[0]))
         for number, part in enumerate(parts):

@@ -15,7 +15,7 @@ PROGRAM += "for _ in range(5): in_threads.CASES[sys.argv[1]](case)"
 
 @pytest.mark.parametrize("name", CASES)
 def test_calls_at_once(name: str, tmp_path: Path) -> None:
-    """In a process of its own, which a crash would end."""
+    """In a separate process, because a fault crashes it."""
     folder = Path(__file__).parent
     done = subprocess.run([sys.executable, "-c", PROGRAM, name, tmp_path], cwd=folder, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, ""), CASES[name].__doc__

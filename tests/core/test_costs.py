@@ -67,7 +67,7 @@ def test_words_made_to_share_their_hash_cost_as_much_as_others() -> None:
 
 
 def dashes_before_x(longest: int) -> bytes:
-    """Return codes with tokens of up to so many dashes before an x: a run of dashes begins all and has none."""
+    """Return codes with tokens of up to N dashes and an x: a run of dashes begins every token and contains none."""
     return b"#version: 0.2\n" + b"".join(b"- %sx\n" % (b"-" * size) for size in range(longest))
 
 

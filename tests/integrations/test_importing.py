@@ -618,7 +618,7 @@ def test_an_export_that_sentencepiece_cannot_load_is_refused() -> None:
 
 
 def test_a_cr_in_fastbpe_codes_is_not_lost(tmp_path: Path) -> None:
-    """One that ends a line is none of a symbol, one that ends a symbol cannot be written; merges go out once."""
+    """A CR at the end of a line is no part of a symbol; one that ends in CR is refused; merges are written once."""
     (tmp_path / "crlf").write_bytes(b"a b 3\r\nab c</w> 2\r\n")
     assert fastbpe.read(tmp_path / "crlf").codes.text == b"#version: 0.2\na b\nab c</w>\n"
     for content, reason in ((b"a b\r 3\n", "ends in a CR"), (b"a b 3\nb c 2\na b 1\n", "is in line 1, too")):

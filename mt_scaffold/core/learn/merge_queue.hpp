@@ -14,7 +14,7 @@ namespace mt_scaffold {
 class MergeQueue {
  public:
   // The bytes of the longest token that a pair may make, with its end-of-word marker. Without a limit, a long text that
-  // occurs twice makes tokens whose sizes sum to the square of its own.
+  // occurs twice makes tokens whose sizes sum to the square of its length.
   static constexpr size_t kLongestToken = 2048;
 
   // Holds pairs from `min_frequency` up.

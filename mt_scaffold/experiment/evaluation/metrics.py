@@ -87,7 +87,7 @@ class SumRatio:
 def sacrebleu_metric(name: str, tokeniser: str = "13a") -> Any:
     """Return sacreBLEU's metric for ``name``; for COMET and bits, a ratio of sums over the segments.
 
-    tokeniser: sacreBLEU's name of the one for ``bleu``. Raises MTScaffoldError where it, or spBLEU's, cannot be had.
+    tokeniser: of ``bleu``, by sacreBLEU's name. Raises MTScaffoldError if its package, or spBLEU's, is not installed.
     """
     from sacrebleu.metrics import CHRF, TER
 

@@ -498,17 +498,17 @@ def test_a_unigram_system_has_its_model_and_dictionary(run: Run, tmp_path: Path)
     from mt_scaffold.methods.unigram_segmenter import UnigramSegmenter
 
     systems = "unigram: {algorithm: unigram}\n  sampling: {algorithm: unigram, sampling_alpha: 0.1}"
-    text = CONFIGURATION.replace("scaffold: {algorithm: scaffold}", systems)
+    text = CONFIGURATION.replace("scaffold: {algorithm: scaffold}", systems).replace("symbols: 150", "symbols: 700")
     done = run(tmp_path, text, "--until", "dictionary", "--config", f"output={tmp_path}/out")
     assert done.returncode == 0, done.stdout
     dictionaries = {path.name for path in (tmp_path / "out" / "dictionaries").iterdir()}
-    assert dictionaries == {"bpe-150", "unigram-150", "unigram-150.sampling"}
-    forms = {*UnigramSegmenter(tmp_path / "out" / "codes" / "unigram-150.model").surface_forms()}
+    assert dictionaries == {"bpe-700", "unigram-700", "unigram-700.sampling"}
+    forms = {*UnigramSegmenter(tmp_path / "out" / "codes" / "unigram-700.model").surface_forms()}
     plain, sampled = (
         {form for form, _ in read_dictionary(tmp_path / "out" / "dictionaries" / name / "dict.en.txt")} & forms
-        for name in ("unigram-150", "unigram-150.sampling")
+        for name in ("unigram-700", "unigram-700.sampling")
     )
-    assert sum(len(form) > 1 for form in forms) == 150 and plain <= sampled
+    assert sum(len(form) > 1 for form in forms) == 700 and plain < sampled
 
 
 def test_a_dry_run_leaves_nothing_behind(run: Run, tmp_path: Path) -> None:
