@@ -56,12 +56,7 @@ def test_learn_bpe_warns_of_every_input(folder: Path, capsys: pytest.CaptureFixt
     assert main("learn-bpe -s 1 -i a b -o out".split()) == 0
     assert main("learn-joint-bpe-and-vocab -s 1 -i a b -o out --write-vocabulary x y".split()) == 0
     error = capsys.readouterr().err
-    problems = (
-        "a: looks segmented already (such as 'lo@@')",
-        "b: begins with a byte order mark",
-        "a: line 1: 3 words end",
-    )
-    for warning in problems:
+    for warning in ("a: looks segmented already (such as 'lo@@')", "a: line 1: 3 words end", "b: begins with a byte"):
         assert error.count(f"warning: {warning}") == 2
     assert error.count("warning") == 6
 
