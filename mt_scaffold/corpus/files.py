@@ -49,6 +49,8 @@ class WritableText(Protocol):
 Output = PathLike | Writable | WritableText
 
 _TEMPORARY = "MT_SCAFFOLD_TMP"
+# What some editors put before a text (U+FEFF).
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Compresses enough and is fast.
 _GZIP_LEVEL = 3
 # Names for files that this process has open: writing to such a name must neither replace nor truncate the file.
@@ -347,10 +349,6 @@ def temporary_folder() -> str:
     if not os.path.isdir(given):
         raise MTScaffoldError(f"{_TEMPORARY} is {given}, which is no folder; create it, or name another")
     return given
-
-
-# What some editors put before a text (U+FEFF).
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def warn_of_mark(beginning: bytes, name: str | None) -> None:

@@ -86,9 +86,11 @@ class HarnessModel(HFLM):  # type: ignore[misc]
         for text, *_ in (request.args for request in requests):
             ids = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
             back = given_back(self.tokenizer, ids, text)
-            if back != text or has_unknown(self.tokenizer, ids):
+            unknown = has_unknown(self.tokenizer, ids)
+            if back != text or unknown:
+                what = "the tokenizer has no token for a part of it" if unknown else difference(text, back)
                 raise MTScaffoldError(
-                    f"a text of the task: {difference(text, back)}, so that a likelihood per byte would count text "
+                    f"a text of the task: {what}, so that a likelihood per byte would count text "
                     "that costs nothing; use a task without rolling likelihoods, or mt-scaffold evaluate --model"
                 )
         with mock.patch.object(self, "add_bos_token", False):
