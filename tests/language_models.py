@@ -42,7 +42,7 @@ def write_documents(folder: Path) -> None:
     An empty line, bytes that are not UTF-8, and symbols of fairseq's spelled out are among them.
     """
     pairs, lengths = sentence_pairs(1), random.Random(2)
-    for name, number in {"train": 36, "valid": 8, "test": 9}.items():
+    for name, number in {"train": 42, "valid": 8, "test": 9}.items():
         lines = [" ".join(next(pairs)[1] for _ in range(lengths.randint(1, 4))).encode() for _ in range(number)]
         lines[0] = lines[0][:20]
         lines[3] += b" </s> <s>\xff</s> "

@@ -110,8 +110,8 @@ def compare_tasks(layout: LanguageModelLayout, systems: str = "") -> None:
 def paper_figures(config: LanguageModelConfig) -> list[PaperFigures]:
     """Return the paper's figures for the comparisons of an experiment that name them (``tasks.paper_setting``).
 
-    They stand beside our first systems of the same kind, with the vocabulary of the codes section and without
-    dropout; none where there are no such two.
+    They stand beside our first systems of the same kind with the vocabulary of the codes section; none where there are
+    no such two.
     """
     ours = [_plain(config, algorithm) for algorithm in ("bpe", "scaffold")]
     if config.tasks is None or None in ours:
@@ -135,6 +135,6 @@ def paper_figures(config: LanguageModelConfig) -> list[PaperFigures]:
 def _plain(config: LanguageModelConfig, algorithm: str) -> str | None:
     for name, system in config.systems.items():
         of_the_kind = system.method is not None and system.method.name == algorithm
-        if of_the_kind and not system.resamples and "symbols" in system.shared:
+        if of_the_kind and "symbols" in system.shared:
             return name
     return None
