@@ -158,13 +158,18 @@ def token_frequencies(text: LearningText) -> Counter[str]:
     return frequency
 
 
+# A merged token has at most this many bytes of UTF-8, ``</w>`` included (docs/semantics.md); the paper has no limit.
+LONGEST_TOKEN = 2048
+
+
 def pair_frequencies(text: LearningText) -> Counter[Pair]:
-    """How often each pair of tokens stands side by side, with overlap."""
+    """How often each pair of tokens stands side by side, with overlap; not those that would make too long a token."""
     pairs: Counter[Pair] = Counter()
     for word, count in text:
         for pair in itertools.pairwise(word):
             pairs[pair] += count
-    return pairs
+    sizes = {pair: len("".join(pair).encode("utf-8", "surrogatepass")) for pair in pairs}
+    return Counter({pair: count for pair, count in pairs.items() if sizes[pair] <= LONGEST_TOKEN})
 
 
 QueueEntry = tuple[int, Pair, str | None]

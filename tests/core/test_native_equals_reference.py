@@ -14,6 +14,7 @@ from learning import learn_with
 from segmenting import dictionary_lines, hard_text, learn_with_reference, lines_at_lf, reference_of
 
 from mt_scaffold import BPE, _core, learn_bpe
+from mt_scaffold.analysis import reference as reference_module
 from mt_scaffold.corpus.text import END_OF_WORD
 from mt_scaffold.methods.trace import format_step
 
@@ -39,6 +40,19 @@ def test_learning(algorithm: str, counts: dict[str, int], symbols: int, min_freq
     assert (native.merges, native.scaffold) == (len(reference.merges), len(marked))
     assert (native.restored, native.exhausted) == (reference.restored, reference.exhausted)
     BPE(native.text)  # what learning writes, applying reads
+
+
+@pytest.mark.parametrize("algorithm", ["scaffold", "bpe"])
+def test_tokens_end_at_the_same_length(algorithm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pair whose token would have more than 2,048 bytes is passed over, and others are merged after it."""
+    assert reference_module.LONGEST_TOKEN == _core.LONGEST_TOKEN
+    counts = {"\u00e9" * 1500: 9, "\u00e9" * 1021 + "xx": 7, "ab" * 1022 + "c": 5, "cd": 2}
+    reference, codes = learn_with_reference(counts, 60, 1, algorithm)
+    native = learn_with(None, None, 60, 1, is_dict=True, algorithm=algorithm, lines=dictionary_lines(counts))
+    assert native.text == codes and (native.restored, native.exhausted) == (reference.restored, reference.exhausted)
+    longest = max(len((left + right).encode()) for left, right in reference.merges)
+    assert 1500 < longest <= _core.LONGEST_TOKEN and ("c", "d</w>") in reference.merges
+    assert "more than 2,048 bytes" in capsys.readouterr().err
 
 
 @st.composite
