@@ -32,7 +32,7 @@ def test_random_vocabularies_of_other_programs() -> None:
     command = [sys.executable, str(SOAK), *OPTIONS, "imports"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"[1-9][\d,]* sentencepiece files", done.stdout)
+    assert re.search(r"[1-9][\d,]* sentencepiece compared", done.stdout)
 
 
 def test_what_is_found_fails() -> None:

@@ -137,16 +137,17 @@ def _silently() -> Iterator[None]:
 
 def _run_imports(first: int, step: int, until: float) -> Figures:
     formats = imports.available()
-    figures = Figures({f"{format} {what}": 0 for format in formats for what in ("files", "refused")} | {"texts": 0})
+    outcomes = ("compared", "refused", "not made")
+    figures = Figures({f"{format} {outcome}": 0 for format in formats for outcome in outcomes} | {"texts": 0})
     with tempfile.TemporaryDirectory() as folder, _quietly(), _silently():
         for seed in _seeds(first, step, until):
             for format in formats:
                 try:
                     outcome, texts = imports.trial(seed, format, Path(folder))
                 except Exception as error:
-                    figures.found.append(f"seed {seed}: {type(error).__name__}: {error}")
+                    figures.found.append(f"seed {seed}: {format}: {type(error).__name__}: {error}")
                 else:
-                    figures.counted[f"{format} {'files' if outcome == 'compared' else 'refused'}"] += 1
+                    figures.counted[f"{format} {outcome}"] += 1
                     figures.counted["texts"] += texts
             if len(figures.found) >= MOST_FOUND:
                 break

@@ -188,7 +188,7 @@ def available() -> list[str]:
 
 
 def trial(seed: int, format: str, folder: Path) -> tuple[str, int]:
-    """Return whether a random file was ``compared`` or ``refused``, by import or the library, and how many texts.
+    """Return whether a random file was ``compared``, ``refused`` or ``not made`` by its library, and how many texts.
 
     Raises Different where the library gives other ids, for the file or for what is exported from it.
     """
@@ -197,7 +197,7 @@ def trial(seed: int, format: str, folder: Path) -> tuple[str, int]:
     try:
         made = MAKERS[format](draw, folder)
     except (RuntimeError, ValueError, OSError):
-        return "refused", 0  # the library does not train on this
+        return "not made", 0  # the library does not train on this
     path.write_bytes(made.content)
     reader = importing.reader_of(format)
     try:
