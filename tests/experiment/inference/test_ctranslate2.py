@@ -253,7 +253,10 @@ def test_int8_is_close_and_recorded(built: Built, tiny_data: Path, tmp_path: Pat
         for source, text, each in zip(sentences, best, rounded, strict=True)
     ]
     assert sum(lost) / len(lost) < 0.1 and max(lost) < 0.5
-    assert [each.score for each in rounded] == pytest.approx([each.score for each in exact], abs=0.25)
+    # Another translation has another score.
+    same = [(one, two) for one, two in zip(exact, rounded, strict=True) if one.subwords == two.subwords]
+    assert len(same) > len(exact) / 2
+    assert [two.score for _, two in same] == pytest.approx([one.score for one, _ in same], abs=0.25)
 
 
 def per_subword(built: Built, source: Sequence[int], subwords: Sequence[str]) -> float:
