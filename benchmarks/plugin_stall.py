@@ -26,6 +26,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from itertools import islice
 from pathlib import Path
@@ -48,7 +49,7 @@ MODEL = (
 
 
 def generate(prefix: Path, pairs: int, words: int) -> None:
-    """Write pairs of ``words`` words a side: sentences of the invented languages, joined and cut."""
+    """Write pairs of ``words`` words a side: generated sentences, joined and cut."""
     chosen = random.Random(1)
     sentences = [tuple(side.split() for side in pair) for pair in islice(sentence_pairs(1), min(pairs, 100_000))]
     with open(f"{prefix}.en", "w", encoding="utf-8") as source, open(f"{prefix}.de", "w", encoding="utf-8") as target:
@@ -106,9 +107,7 @@ def train(output: Path, arguments: list[str]) -> None:
     from fairseq.trainer import Trainer
     from fairseq_cli import train as fairseq_train
 
-    measured: dict[str, list[Any]] = {
-        name: [] for name in ("stalls", "busy", "alone", "together", "processes", "drawing")
-    }
+    measured: dict[str, list[Any]] = {name: [] for name in ("stalls", "busy", "alone", "together", "processes")}
     make_batches, train_step = FrozenBatchSampler.make_batches_for_epoch, Trainer.train_step
     updates, ended, busy = 0, 0.0, 0.0
 
@@ -122,12 +121,10 @@ def train(output: Path, arguments: list[str]) -> None:
             measured["stalls"].append(time.perf_counter() - ended)
             measured["busy"].append(time.process_time() - busy)
         updates += 1
-        shared = getattr(self.task, "_shared", None)
-        if updates % UPDATES == UPDATES - 1 and shared is not None:
-            for _, drawer in shared._drawers:
-                while drawer.poll() is None:
-                    measured["drawing"].append(memory(drawer.pid)[0])
-                    time.sleep(0.1)
+        if updates % UPDATES == UPDATES - 1:
+            for thread in threading.enumerate():
+                if thread.name.startswith("lengths of epoch"):
+                    thread.join()
         result = train_step(self, [two_sentences(sample) for sample in samples], *rest, **named)
         if updates % UPDATES == 0:
             own = [os.getpid(), *children(os.getpid())]
@@ -176,7 +173,6 @@ def measure(folder: Path, arguments: list[str]) -> dict[str, Any]:
         "alone": max(max(rank["alone"]) for rank in ranks),
         "together": max(sum(each) for each in zip(*(rank["together"] for rank in ranks), strict=True)) / RANKS,
         "processes": [sum(each) for each in zip(*(rank["processes"] for rank in ranks), strict=True)],
-        "drawing": max([0, *(size for rank in ranks for size in rank["drawing"])]),
         "waited": [float(seconds) for seconds in re.findall(r"epoch \d+: waited ([\d.]+) s", log)],
     }
 
@@ -223,8 +219,7 @@ def main() -> None:
     ratios = [f"{ours[kind] / standard[kind]:.3f}" for kind in ("alone", "together")]
     print(f"| ratio | | | | {' | '.join(ratios)} | |")
     if ours["waited"]:
-        print(f"\nwaited for the lengths of the first epoch: {ours['waited'][0]:.2f} s; the process that draws takes")
-        print(f"{ours['drawing'] / 1e6:.0f} MB while it is there")
+        print(f"\nwaited for the lengths of the first epoch: {ours['waited'][0]:.2f} s")
 
 
 if __name__ == "__main__":

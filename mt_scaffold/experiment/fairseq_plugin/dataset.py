@@ -4,9 +4,10 @@ The subwords of a sentence depend on (seed, epoch, side, sentence number) and on
 requests them, nor on earlier requests.
 """
 
+import itertools
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import torch
 from fairseq.data import Dictionary, LanguagePairDataset, data_utils
 
 from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile
-from mt_scaffold.experiment.training.epoch_lengths import draw_lengths
+from mt_scaffold.experiment.training.epoch_lengths import DrawnAhead, draw_lengths
 from mt_scaffold.segment.resampling import NONE, Resampling
 from mt_scaffold.segment.segmenter import SentenceEncoder
 
@@ -79,11 +80,10 @@ class SegmentedText:
     def __getitem__(self, index: int) -> torch.Tensor:
         return self.get([index])[0]
 
-    def draw_lengths(self, epoch: int) -> Any:
-        """Return the lengths of all sentences in ``epoch`` (int32), neither truncated nor padded."""
+    def draw_lengths(self, epoch: int) -> Iterator[Any]:
+        """Yield the lengths of all sentences in ``epoch`` in parts (int32), neither truncated nor padded."""
         text, encoder, unknown = self._words, self._encoder, self._unknown
-        drawn = draw_lengths(text, encoder, self._resampling, self._seed, epoch, unknown, self._threads)
-        return np.concatenate(list(drawn))
+        return draw_lengths(text, encoder, self._resampling, self._seed, epoch, unknown, self._threads)
 
     def set_epoch(self, epoch: int, lengths: Any) -> None:
         """Segment for ``epoch`` from now on; ``lengths``: what ``draw_lengths`` returns for it."""
@@ -129,8 +129,8 @@ class SegmentedPairs(LanguagePairDataset):
     """Sentence pairs, segmented by the worker that makes the batch.
 
     ``seed`` alone decides in which order pairs of equal length go into batches, in every epoch, as in an uninterrupted
-    training of the standard task: without dropout the batches are identical. ``lengths`` returns the lengths of both
-    sides in an epoch (int32, 2 × sentences), as ``draw_lengths`` of the sides does; ``ahead`` is told the next epoch.
+    training of the standard task: without dropout the batches are identical. ``lengths``: those of the training set in
+    every epoch up to ``last_epoch`` (0: without end).
     """
 
     def __init__(
@@ -142,17 +142,15 @@ class SegmentedPairs(LanguagePairDataset):
         *,
         seed: int,
         epoch: int,
-        fresh_every_epoch: bool,
-        lengths: Callable[[int], Any],
-        ahead: Callable[[int], None] | None = None,
+        lengths: DrawnAhead | None = None,
+        last_epoch: int = 0,
         buckets: int = 0,
         **options: Any,
     ) -> None:
         self.src, self.tgt = source, target
         self._seed = seed
-        self._fresh_every_epoch = fresh_every_epoch
         self._lengths = lengths
-        self._ahead = ahead
+        self._last_epoch = last_epoch
         self._bucketed = bool(buckets)
         self._load(epoch)
         super().__init__(source, source.sizes, source_dictionary, target, target.sizes, target_dictionary, **options)
@@ -161,7 +159,7 @@ class SegmentedPairs(LanguagePairDataset):
     @property
     def can_reuse_epoch_itr_across_epochs(self) -> bool:
         """Whether fairseq may keep the batches of the first epoch."""
-        return not self._fresh_every_epoch
+        return self._lengths is None
 
     def set_epoch(self, epoch: int) -> None:
         """Segment for ``epoch``: the lengths now, the sentences when they are requested."""
@@ -173,19 +171,22 @@ class SegmentedPairs(LanguagePairDataset):
         """Wait for the lengths in ``epoch``, and have those of the next drawn."""
         start = time.perf_counter()
         resampled = self.src.resampled or self.tgt.resampled
-        if resampled or not hasattr(self, "_drawn"):
-            self._drawn = self._lengths(epoch)
+        if self._lengths is not None and (resampled or not hasattr(self, "_drawn")):
+            self._drawn = self._lengths.load(epoch)
+        elif not hasattr(self, "_drawn"):
+            sides = itertools.chain(self.src.draw_lengths(epoch), self.tgt.draw_lengths(epoch))
+            self._drawn = np.concatenate(list(sides)).reshape(2, -1)
         self._epoch = epoch
         rows = tuple(self._drawn)
         for text, row in zip((self.src, self.tgt), rows, strict=True):
             text.set_epoch(epoch, row)
-        # What processes share is not copied, unless it is truncated or padded.
+        # They are not copied, unless they are truncated or padded.
         same = self.src.sizes is rows[SOURCE] and self.tgt.sizes is rows[TARGET]
         self._both = self._drawn.T if same else np.stack((self.src.sizes, self.tgt.sizes), axis=1)
-        if self._fresh_every_epoch:
+        if self._lengths is not None:
             logger.info(f"epoch {epoch}: waited {time.perf_counter() - start:.2f} s for its lengths")
-        if resampled and self._ahead is not None:
-            self._ahead(epoch + 1)
+            if resampled and epoch != self._last_epoch:
+                self._lengths.draw_ahead(epoch + 1)
 
     def _set_sizes(self) -> None:
         self.src_sizes, self.tgt_sizes, self.sizes = self.src.sizes, self.tgt.sizes, self._both
@@ -200,7 +201,7 @@ class SegmentedPairs(LanguagePairDataset):
             if max(each.max() for each in sizes) <= np.iinfo(np.uint16).max:
                 # NumPy sorts numbers of 16 bits by their digits, which gives the same order in a fraction of the time.
                 self.src_sizes, self.tgt_sizes = (each.astype(np.uint16) for each in sizes)
-            with data_utils.numpy_seed(self._seed + 1 if self._fresh_every_epoch else None):
+            with data_utils.numpy_seed(None if self._lengths is None else self._seed + 1):
                 return super().ordered_indices()
         finally:
             self.src_sizes, self.tgt_sizes = sizes

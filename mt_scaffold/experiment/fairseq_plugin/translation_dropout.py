@@ -1,13 +1,12 @@
 """``--task translation_bpe_dropout``: training from words, segmented again in every epoch."""
 
 import dataclasses
-import functools
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
-import numpy as np
 from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.tasks import register_task
@@ -20,8 +19,7 @@ from mt_scaffold.experiment.binarise.dictionary import added_by
 from mt_scaffold.experiment.binarise.pairs_as_ids import read_binarised
 from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile
 from mt_scaffold.experiment.binarise.segmentation import CODES, Segmentation, joint_segmentation, stored_segmentation
-from mt_scaffold.experiment.training.epoch_lengths import LengthsSample
-from mt_scaffold.experiment.training.epoch_sample import SharedSamples
+from mt_scaffold.experiment.training.epoch_lengths import DrawnAhead
 from mt_scaffold.segment.inference import MERGES, inference_of
 from mt_scaffold.segment.resampling import NONE, RESAMPLINGS, Kind, Resampling
 from mt_scaffold.segment.segmenter import SentenceEncoder
@@ -89,7 +87,7 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
     def __init__(self, cfg: TranslationBPEDropoutConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self._encoders: tuple[SentenceEncoder, SentenceEncoder] | None = None
-        self._shared: SharedSamples | None = None
+        self._ahead = DrawnAhead(self._draw_lengths)
         if cfg.load_alignments:
             raise UsageError("--load-alignments: not possible with dropout, which changes the subwords; omit it")
 
@@ -145,9 +143,30 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
                 f"--valid-subset {split}: the training set is segmented with dropout; validate on another subset"
             )
         folder = self._folder(epoch if training else 1)
-        encoders = self._encoders or self._make_encoders(self._folder(1))
         for side in (SOURCE, TARGET) if training else ():
             self._check_dictionary(folder, side)
+        source, target = self._sides(folder, split, training)
+        check_parallel(source.path, len(source), target.path, len(target))
+        logger.info(f"{folder} {split} {cfg.source_lang}-{cfg.target_lang} {len(source)} examples, as words")
+        self.datasets[split] = SegmentedPairs(
+            source,
+            self.src_dict,
+            target,
+            self.tgt_dict,
+            seed=cfg.seed,
+            epoch=epoch,
+            lengths=self._ahead if training else None,
+            last_epoch=cfg.max_epoch,
+            buckets=cfg.num_batch_buckets,
+            left_pad_source=cfg.left_pad_source,
+            left_pad_target=cfg.left_pad_target,
+            shuffle=split != "test",
+            pad_to_multiple=cfg.required_seq_len_multiple,
+        )
+
+    def _sides(self, folder: Path, split: str, training: bool) -> tuple[SegmentedText, SegmentedText]:
+        """Return both sides of a subset; the training set's are resampled in training only."""
+        cfg, encoders = self.cfg, self._encoders or self._make_encoders(self._folder(1))
         source, target = (
             SegmentedText(
                 WordsFile(self._words_path(folder, split, side)),
@@ -163,32 +182,12 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
             )
             for side in (SOURCE, TARGET)
         )
-        check_parallel(source.path, len(source), target.path, len(target))
-        logger.info(f"{folder} {split} {cfg.source_lang}-{cfg.target_lang} {len(source)} examples, as words")
+        return source, target
 
-        def draw_here(epoch: int) -> Any:
-            return np.stack([source.draw_lengths(epoch), target.draw_lengths(epoch)])
-
-        lengths = draw_here
-        if training:
-            self._shared = self._shared or SharedSamples(self._sample_of, str(Path(cfg.save_dir).absolute()))
-            lengths = functools.partial(self._shared.load, otherwise=draw_here)
-        self.datasets[split] = SegmentedPairs(
-            source,
-            self.src_dict,
-            target,
-            self.tgt_dict,
-            seed=cfg.seed,
-            epoch=epoch,
-            fresh_every_epoch=training,
-            lengths=lengths,
-            ahead=self._draw_ahead if training else None,
-            buckets=cfg.num_batch_buckets,
-            left_pad_source=cfg.left_pad_source,
-            left_pad_target=cfg.left_pad_target,
-            shuffle=split != "test",
-            pad_to_multiple=cfg.required_seq_len_multiple,
-        )
+    def _draw_lengths(self, epoch: int) -> Iterator[Any]:
+        """Yield the lengths of the training set in ``epoch``, source before target."""
+        for side in self._sides(self._folder(epoch), self.cfg.train_subset, training=True):
+            yield from side.draw_lengths(epoch)
 
     def _folder(self, epoch: int) -> Path:
         """Return the data folder of an epoch: several take turns."""
@@ -202,25 +201,6 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
         """
         sides = read_binarised(folder).counts.get(self.cfg.train_subset, {}).values()
         return not any(side.unknown for side in sides)
-
-    def _sample_of(self, epoch: int) -> LengthsSample:
-        """Return what the lengths of the training set in ``epoch`` depend on."""
-        cfg, folder = self.cfg, self._folder(epoch)
-        words = [str(self._words_path(folder, cfg.train_subset, side)) for side in (SOURCE, TARGET)]
-        dictionaries = [str(self._folder(1) / f"dict.{language}.txt") for language in self._languages]
-        return LengthsSample(
-            self._segmentation(self._folder(1)),
-            (words[SOURCE], words[TARGET]),
-            (dictionaries[SOURCE], dictionaries[TARGET]) if self._complete(folder) else None,
-            (self.resampling_of(SOURCE), self.resampling_of(TARGET)),
-            (side_seed(cfg.seed, SOURCE), side_seed(cfg.seed, TARGET)),
-            epoch,
-            max(1, cfg.num_workers),
-        )
-
-    def _draw_ahead(self, epoch: int) -> None:
-        if self._shared is not None and not 0 < self.cfg.max_epoch < epoch:
-            self._shared.draw_ahead(epoch)
 
     def _segmentation(self, folder: Path) -> Segmentation:
         segmentation = stored_segmentation(folder)

@@ -1,30 +1,25 @@
-"""The lengths of all sentences in an epoch with BPE-dropout or uniform sampling, from which its batches are made."""
+"""The lengths of all sentences in an epoch with BPE-dropout or uniform sampling, from which its batches are made.
+
+The text is segmented differently in every epoch, so that a thread draws the next one's lengths while an epoch trains.
+Every process of a training draws all of them, which needs less than communicating them would.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import os
+import atexit
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Any
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.binarise.dictionary import UNKNOWN_ID, read_ids
 from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile
-from mt_scaffold.experiment.binarise.segmentation import Segmentation
-from mt_scaffold.experiment.runtime.results import to_json
-from mt_scaffold.manifest import raw_digest
 from mt_scaffold.segment.resampling import Resampling
 from mt_scaffold.segment.segmenter import SentenceEncoder
 
 _LINES_AT_ONCE = 1 << 14
-# Fewer pairs take less time to draw than a process to start.
-SMALL_PAIRS = _LINES_AT_ONCE
-_BYTES_OF_PAIR = 8
 
 
 def draw_lengths(
@@ -62,58 +57,58 @@ def draw_lengths(
             yield from pool.map(lengths_from, begins)
 
 
-@dataclass(frozen=True)
-class LengthsSample:
-    """Everything that the lengths of both sides in one epoch depend on (``EpochSample``), source before target.
+class DrawnAhead:
+    """The lengths of one epoch after the other, the next one's drawn by a thread.
 
-    words: the files of binarise-words. dictionaries: those in which every subword must be; None to allow unknown ones.
-    threads: how many draw at the same time.
+    draw: yields the lengths of both sides in an epoch in parts, source before target (int32).
     """
 
-    segmentation: Segmentation
-    words: tuple[str, str]
-    dictionaries: tuple[str, str] | None
-    resamplings: tuple[Resampling, Resampling]
-    seeds: tuple[int, int]
-    epoch: int
-    threads: int = 1
+    def __init__(self, draw: Callable[[int], Iterator[Any]]) -> None:
+        self._draw = draw
+        self._next: tuple[int, Future[Any], threading.Thread] | None = None
+        self._unwanted = threading.Event()
+        # Python must not end while the thread is in the core.
+        atexit.register(self.close)
 
-    @property
-    def pairs(self) -> int:
-        """The number of sentence pairs."""
-        return len(WordsFile(self.words[0]))
+    def load(self, epoch: int) -> Any:
+        """Return the lengths in ``epoch`` (int32, 2 × sentences, read-only), waiting for them where necessary.
 
-    @property
-    def digest(self) -> str:
-        """A name for the lengths, another one if the text or the codes have changed under the same name."""
-        texts = [os.stat(path) for path in self.words]
-        versions = [(text.st_ino, text.st_size, text.st_mtime_ns) for text in texts]
-        codes = [raw_digest(path) for path in (*self.segmentation.codes, *(self.segmentation.vocabularies or ()))]
-        return hashlib.sha256(f"{to_json(self)} {versions} {codes}".encode()).hexdigest()[:32]
+        Raises what ``draw`` raises.
+        """
+        if self._next is None or self._next[0] != epoch:
+            self.draw_ahead(epoch)
+        assert self._next is not None
+        _, drawn, _ = self._next
+        self._next = None
+        return drawn.result()
 
-    @property
-    def is_small(self) -> bool:
-        """Whether drawing takes less time than to start a process."""
-        return self.pairs <= SMALL_PAIRS
+    def draw_ahead(self, epoch: int) -> None:
+        """Have ``epoch`` drawn in place of what is being drawn now."""
+        self.close()
+        self._unwanted, drawn = threading.Event(), Future[Any]()
+        thread = threading.Thread(
+            target=self._run, args=(epoch, drawn, self._unwanted), name=f"lengths of epoch {epoch}", daemon=True
+        )
+        self._next = epoch, drawn, thread
+        thread.start()
 
-    @property
-    def size(self) -> int:
-        """The bytes of all lengths in an epoch."""
-        return _BYTES_OF_PAIR * self.pairs
+    def close(self) -> None:
+        """Stop drawing."""
+        self._unwanted.set()
+        if self._next is not None:
+            self._next[2].join()
+            self._next = None
 
-    def write(self, stream: IO[bytes], wanted: Callable[[], bool] = lambda: True) -> bool:
-        """Write all lengths of the source, then of the target (int32); False where ``wanted`` was False before."""
-        for side, bpe in enumerate(self.segmentation.segmenters()):
-            words, resampling, seed = WordsFile(self.words[side]), self.resamplings[side], self.seeds[side]
-            ids = read_ids(self.dictionaries[side]) if self.dictionaries else {}
-            unknown = UNKNOWN_ID if self.dictionaries else None
-            encoder = bpe.encoder(ids, UNKNOWN_ID)
-            for lengths in draw_lengths(words, encoder, resampling, seed, self.epoch, unknown, self.threads):
-                if not wanted():
-                    return False
-                stream.write(lengths.tobytes())
-        return True
-
-    def read(self, path: Path) -> Any:
-        """Return the lengths in a file (int32, 2 × sentences, read-only)."""
-        return np.asarray(np.memmap(path, np.int32, "r")).reshape(2, -1)
+    def _run(self, epoch: int, drawn: Future[Any], unwanted: threading.Event) -> None:
+        try:
+            parts = []
+            for part in self._draw(epoch):
+                if unwanted.is_set():
+                    raise CancelledError
+                parts.append(part)
+            lengths = np.concatenate(parts).reshape(2, -1)
+            lengths.flags.writeable = False
+            drawn.set_result(lengths)
+        # Whoever waits for them raises it.
+        except BaseException as error:
+            drawn.set_exception(error)
