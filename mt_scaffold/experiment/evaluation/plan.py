@@ -19,6 +19,7 @@ from mt_scaffold.experiment.evaluation.significance import (
     TRAININGS_FOR_P,
     Design,
     planned_detectable,
+    planned_power,
     spread_interval,
 )
 from mt_scaffold.tables import format_table
@@ -34,7 +35,8 @@ class Planned:
     """What a comparison of two systems on one test set would find.
 
     metric: its name. seeds: trainings of each at hand, the fewer of the two. segments: at hand. comparisons: that the
-    test is corrected for. difference: to be found with probability 80 %. detectable: design → the smallest true
+    test is corrected for. difference: to be found with probability 80 %. power: the probability with which
+    ``with_seeds`` trainings on the segments at hand would find it. detectable: design → the smallest true
     difference that would be. by_seeds: the fewest trainings of each system that would find ``difference`` on the
     segments at hand. by_segments: the fewest segments that would with ``with_seeds`` trainings, in steps of 5 %. None
     where no number does up to 1,000 seeds, or 1,000 times the segments.
@@ -50,6 +52,7 @@ class Planned:
     units: str
     comparisons: int
     difference: float
+    power: float
     detectable: dict[Design, float]
     by_seeds: Design | None
     with_seeds: int
@@ -131,6 +134,7 @@ def plan(
                     measure.units,
                     len(pairs),
                     difference,
+                    planned_power(*sides, Design(with_seeds, segments), difference, len(pairs)),
                     {each: least(each) for each in designs},
                     _first(difference, least, [Design(each, segments) for each in _SEARCHED]),
                     with_seeds,
@@ -175,7 +179,9 @@ def as_text(plans: Sequence[Planned]) -> str:
             more = f"about {each.by_segments.segments:,} {each.units}"
         blocks.append(
             f"To find a true difference of {each.difference:g}: {enough} of each system on {each.segments:,} "
-            f"{each.units}; with {each.with_seeds} seeds, {more}."
+            f"{each.units}; with {each.with_seeds} seeds, {more}.\n"
+            f"{each.with_seeds} seeds on {each.segments:,} {each.units} would find it with probability "
+            f"{each.power * 100:.0f} %."
         )
     fewest = min(each.seeds for each in plans)
     low, high = spread_interval(2 * (fewest - 1))

@@ -270,9 +270,31 @@ def planned_detectable(
 
     For the design at hand it is what ``compare_trainings`` and ``corrected`` say.
     """
+    return detectable(*_error_and_freedom(system, baseline, planned), comparisons)
+
+
+def planned_power(
+    system: Sequence[Resampled], baseline: Sequence[Resampled], planned: Design, difference: float, comparisons: int
+) -> float:
+    """Return the probability with which a design would find a true difference (``detectable`` for that of 80 %).
+
+    That is the probability that the noncentral t is beyond the critical value of the first step of Holm's correction,
+    on the side of the difference.
+    """
+    from scipy import special
+
+    error, freedom = _error_and_freedom(system, baseline, planned)
+    critical = special.stdtrit(freedom, 1 - LEVEL / (2 * comparisons))
+    return float(1 - special.nctdtr(freedom, abs(difference) / error, critical))
+
+
+def _error_and_freedom(
+    system: Sequence[Resampled], baseline: Sequence[Resampled], planned: Design
+) -> tuple[float, float]:
+    """Return the standard error of the difference in a planned design, and its degrees of freedom."""
     scores, resampled = _arrays((system, baseline))
-    error, freedom = map(float, satterthwaite(variances(scores, resampled, system[0].segments, planned)))
-    return detectable(error, freedom, comparisons)
+    error, freedom = satterthwaite(variances(scores, resampled, system[0].segments, planned))
+    return float(error), float(freedom)
 
 
 def spread_interval(freedom: float) -> tuple[float, float]:

@@ -75,6 +75,17 @@ def test_the_power_line_says_the_same(experiment: Path) -> None:
     assert f"{enough.trainings} seeds of each system on 60 sentences" in text and "80 %" in text
 
 
+def test_the_power_is_that_of_the_smallest_difference_found(experiment: Path) -> None:
+    """80 % at that difference, by the same test; the level of each comparison where there is none."""
+    (found,) = plan(scores_of(experiment), "bpe", 2.5, samples=100)
+    least = found.detectable[Design(3, 60)]
+    (there,) = plan(scores_of(experiment), "bpe", least, samples=100)
+    assert there.power == pytest.approx(0.8, abs=1e-6)
+    (none,) = plan(scores_of(experiment), "bpe", 1e-9, samples=100)
+    assert none.power == pytest.approx(0.05 / 2, abs=1e-6)
+    assert f"3 seeds on 60 sentences would find it with probability {100 * found.power:.0f} %." in as_text([found])
+
+
 def test_the_command_reads_a_finished_experiment(experiment: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A table for each system but those that were never scored; a metric that the scores lack is refused."""
     assert main(["plan", str(experiment), "--difference", "2.5"]) == 0
