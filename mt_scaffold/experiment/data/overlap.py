@@ -1,20 +1,28 @@
-"""Sentences of the test sets that occur in the training data too."""
+"""Sentences of the test sets that occur in the training data too, as they are or nearly so."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+
+import regex
 
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 
 Pairs = Iterable[tuple[bytes, bytes]]
+Words = tuple[str, ...]
+_WORDS, _DIGITS = regex.compile(r"[\p{L}\p{M}\p{N}]+"), regex.compile(r"\p{N}+")
+# Two shorter sentences one word apart need not have anything to do with each other.
+_FEWEST_WORDS = 4
 
 
 @dataclass(frozen=True)
 class TestOverlap:
     """Lines of a test set, and how many of them the training data has too: as a source, as a target, as a pair.
 
-    Blank lines are no sentences, and in no training data.
+    near_source, near_target: how many it has nearly, or as they are: the same words but for case and numbers, or one
+    word more, less or other, of four or more. Blank lines are no sentences, and in no training data.
     """
 
     __test__ = False  # pytest would collect the class because of its name
@@ -23,6 +31,8 @@ class TestOverlap:
     source_in_train: int
     target_in_train: int
     pair_in_train: int
+    near_source: int = 0
+    near_target: int = 0
 
 
 class Overlap:
@@ -30,8 +40,7 @@ class Overlap:
 
     def __init__(self) -> None:
         self._tests: dict[str, list[tuple[bytes, bytes]]] = {}
-        self._sources: dict[bytes, bool] = {}
-        self._targets: dict[bytes, bool] = {}
+        self._sides = (_Side(), _Side())
         self._pairs: dict[tuple[bytes, bytes], bool] = {}
 
     def watch(self, corpus: str, parts: Iterable[tuple[str, Pairs]]) -> Iterator[tuple[str, Pairs]]:
@@ -48,50 +57,117 @@ class Overlap:
         for pair in pairs:
             source, target = pair[0].strip(), pair[1].strip()
             test.append((source, target))
-            # What is not here is not found.
-            if not _is_blank(source):
-                self._sources[source] = False
-            if not _is_blank(target):
-                self._targets[target] = False
+            for side, line in zip(self._sides, (source, target), strict=True):
+                side.note(line)
             self._pairs[source, target] = False
             yield pair
 
     def _look(self, pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
         for pair in pairs:
             source, target = pair[0].strip(), pair[1].strip()
-            in_source, in_target = source in self._sources, target in self._targets
-            if in_source:
-                self._sources[source] = True
-            if in_target:
-                self._targets[target] = True
+            in_source, in_target = self._sides[0].look(source), self._sides[1].look(target)
             if in_source and in_target and (source, target) in self._pairs:
                 self._pairs[source, target] = True
             yield pair
 
+    def near(self, test: str) -> list[bool]:
+        """Return of each line of a test set whether the training data has its source or its target, at least nearly."""
+        source, target = self._sides
+        return [source.is_near(lines[0]) or target.is_near(lines[1]) for lines in self._tests[test]]
+
     def counts(self) -> dict[str, TestOverlap]:
         """Return the overlap of each test set with the training data, once that has been read."""
+        source, target = self._sides
         return {
             name: TestOverlap(
                 lines=len(test),
-                source_in_train=sum(self._sources.get(source, False) for source, _ in test),
-                target_in_train=sum(self._targets.get(target, False) for _, target in test),
+                source_in_train=sum(source.is_there(lines[0]) for lines in test),
+                target_in_train=sum(target.is_there(lines[1]) for lines in test),
                 pair_in_train=sum(self._pairs[pair] for pair in test),
+                near_source=sum(source.is_near(lines[0]) for lines in test),
+                near_target=sum(target.is_near(lines[1]) for lines in test),
             )
             for name, test in self._tests.items()
         }
 
-    def warnings(self) -> list[ResultWarning]:
-        """Return a warning for each test set that shares sentences with the training data."""
+    def warnings(self, near: bool = True) -> list[ResultWarning]:
+        """Return a warning for each test set that shares sentences with the training data, with ``near`` nearly so."""
         return [
             ResultWarning(
                 "test-in-train",
                 name,
                 f"of {count.lines:,}, {count.source_in_train:,} as a source, {count.target_in_train:,} as a target, "
-                f"{count.pair_in_train:,} with the same translation",
+                f"{count.pair_in_train:,} with the same translation; at least nearly, {count.near_source:,} as a "
+                f"source, {count.near_target:,} as a target",
             )
             for name, count in self.counts().items()
-            if count.source_in_train or count.target_in_train
+            if count.source_in_train or count.target_in_train or (near and (count.near_source or count.near_target))
         ]
+
+
+class _Side:
+    """The sentences of one side of the test sets, and which of them the training data has."""
+
+    def __init__(self) -> None:
+        self._there: dict[bytes, bool] = {}
+        self._near: dict[Words, bool] = {}
+        # Of two sentences that differ in one word, the first or the second halves are the same.
+        self._by_half: defaultdict[tuple[str, Words], set[Words]] = defaultdict(set)
+
+    def note(self, line: bytes) -> None:
+        """Note a sentence of a test set; a blank line is none."""
+        if _is_blank(line):
+            return
+        self._there[line] = False
+        words = _words(line)
+        self._near[words] = False
+        for half in _halves(words, len(words)):
+            self._by_half[half].add(words)
+
+    def look(self, line: bytes) -> bool:
+        """Look a sentence of the training data up; return whether a test set has it as it is."""
+        found = line in self._there
+        if found:
+            self._there[line] = True
+        words = _words(line)
+        if words in self._near:
+            self._near[words] = True
+        for size in (len(words) - 1, len(words), len(words) + 1):
+            for half in _halves(words, size):
+                for test in self._by_half.get(half, ()):
+                    if not self._near[test] and len(test) == size and _one_word_apart(test, words):
+                        self._near[test] = True
+        return found
+
+    def is_there(self, line: bytes) -> bool:
+        return self._there.get(line, False)
+
+    def is_near(self, line: bytes) -> bool:
+        return self.is_there(line) or (not _is_blank(line) and self._near.get(_words(line), False))
+
+
+def _words(line: bytes) -> Words:
+    """Return the words of a sentence, in lower case and without punctuation, every number as the same."""
+    text = line.decode("utf-8", "replace")
+    words = tuple(_DIGITS.sub("0", word) for word in _WORDS.findall(text.casefold()))
+    # Without words, such as "..." and "!", or in a script that has its own rules: the sentence itself.
+    return words or (text,)
+
+
+def _halves(words: Sequence[str], size: int) -> Iterator[tuple[str, Words]]:
+    """Yield what a sentence of ``size`` words that is one word apart from ``words`` may begin or end with."""
+    half = size // 2
+    if size >= _FEWEST_WORDS and half <= len(words):
+        yield "begins", tuple(words[:half])
+        yield "ends", tuple(words[len(words) - half :])
+
+
+def _one_word_apart(one: Words, other: Words) -> bool:
+    """Whether one word was inserted, deleted or replaced."""
+    shorter = min(len(one), len(other))
+    same = next((place for place in range(shorter) if one[place] != other[place]), shorter)
+    rest = one[same:], other[same:]
+    return rest[0][1:] == rest[1][1:] or rest[0][1:] == rest[1] or rest[0] == rest[1][1:]
 
 
 def _is_blank(line: bytes) -> bool:

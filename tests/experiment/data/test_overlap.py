@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("regex", reason="needs the extra 'workflow'")
+
 from mt_scaffold.experiment.data.overlap import Overlap, TestOverlap
 
 
@@ -13,10 +19,10 @@ def test_blank_lines_are_no_overlap() -> None:
     for name, pairs in (("test", test), ("train", [pair for pair in train if pair != (b"see\n", b"\r\n")])):
         for _, part in overlap.watch(name, [("part", pairs)]):
             assert list(part)
-    assert overlap.counts() == {"test": TestOverlap(4, 0, 1, 0)}
+    assert overlap.counts() == {"test": TestOverlap(4, 0, 1, 0, 0, 1)}
     for _, part in overlap.watch("train", [("part", [(b" sea\n", b"Meer\n")])]):
         assert list(part)
-    assert overlap.counts() == {"test": TestOverlap(4, 1, 2, 1)}
+    assert overlap.counts() == {"test": TestOverlap(4, 1, 2, 1, 1, 2)}
 
 
 def test_only_blank_lines_in_common_warn_of_nothing() -> None:
@@ -26,3 +32,49 @@ def test_only_blank_lines_in_common_warn_of_nothing() -> None:
         for _, part in overlap.watch(name, [("part", pairs)]):
             assert list(part)
     assert overlap.warnings() == []
+
+
+@pytest.mark.parametrize(
+    ("test", "train", "near"),
+    [
+        ("A man in a red shirt.", "a man in a red shirt", True),
+        ("In 1998, 12,000 came.", "in 2004 3.500 came!", True),
+        ("A man in a red shirt.", "A man in a blue shirt.", True),
+        ("A man in a red shirt.", "A man in a shirt.", True),
+        ("A man in a red shirt.", "Today a man in a red shirt.", True),
+        ("A man in a red shirt.", "A man in a red shirt sleeps.", True),
+        ("A man in a red shirt.", "The man in a blue shirt.", False),
+        ("A man in a red shirt.", "A red man in a shirt.", False),
+        ("A man sleeps.", "A woman sleeps.", False),
+        ("...", "!!!", False),
+        ("फूल लाल है और", "फल लाल है और", True),
+    ],
+)
+def test_sentences_that_are_nearly_in_the_training_text(test: str, train: str, near: bool) -> None:
+    """Case, punctuation and numbers do not count, nor does one word of four or more."""
+    overlap = Overlap()
+    for name, line in (("test", test), ("train", train)):
+        for _, part in overlap.watch(name, [("part", [(line.encode(), b"other " + name.encode())])]):
+            assert list(part)
+    assert overlap.counts()["test"].near_source == near and overlap.near("test") == [near]
+    assert bool(overlap.warnings()) == near
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=4, max_size=9), st.data())
+def test_one_edit_of_any_word_is_near(words: list[str], data: st.DataObject) -> None:
+    """Whichever half of the sentence it is in."""
+    place = data.draw(st.integers(0, len(words) - 1))
+    edited = data.draw(
+        st.sampled_from(
+            [
+                words[:place] + words[place + 1 :],
+                [*words[:place], "x", *words[place + 1 :]],
+                [*words[:place], "x", *words[place:]],
+            ]
+        )
+    )
+    overlap = Overlap()
+    for name, line in (("test", words), ("train", edited)):
+        for _, part in overlap.watch(name, [("part", [(" ".join(line).encode(), b"-")])]):
+            assert list(part)
+    assert overlap.near("test") == [True]
