@@ -156,3 +156,10 @@ def models_of_transformers(monkeypatch: pytest.MonkeyPatch) -> Any:
         for module in ("transformers.utils", "transformers.utils.import_utils"):
             monkeypatch.setattr(f"{module}.is_torchaudio_available", lambda: False)
     return importlib.import_module("transformers")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as long what needs a whole experiment of the workflow, which a module's fixture trains."""
+    for item in items:
+        if item.path.parent.name == "workflow" and "experiment" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.long)

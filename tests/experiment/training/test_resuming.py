@@ -71,7 +71,13 @@ def state(folder: Path) -> dict[str, Any]:
     return load_checkpoint(folder / "checkpoint_last.pt")
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize(
+    "precision",
+    [
+        pytest.param(each, marks=[] if each in ("fp32", "fp16", "bf16") else pytest.mark.long, id=each)
+        for each in PRECISIONS
+    ],
+)
 def test_losses_after_a_stop_are_those_of_a_training_never_stopped(
     command: list[str], tmp_path: Path, precision: str
 ) -> None:
@@ -231,7 +237,7 @@ def test_a_training_on_request_ends_with_status_75_and_resumes(tiny_data: Path, 
     assert report.updates == end and f"@ {found[1]} updates)" in log and log.count("begin training epoch 1\n") == 1
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", pytest.param("bf16", marks=pytest.mark.long)])
 def test_ctrl_c_saves_within_the_update_and_the_model_ends_as_though_undisturbed(
     tiny_data: Path, tmp_path: Path, precision: str
 ) -> None:
