@@ -38,7 +38,7 @@ class LongestMerge final : public Inference {
     });
     for (const Line& line : lines) {
       const MergeTable::Pair pair = table.pair_of_rank[static_cast<size_t>(line.rank)];
-      turns_(pair.left, pair.right) = static_cast<int32_t>(merged_.size());
+      turns_.set(pair.left, pair.right, static_cast<int32_t>(merged_.size()));
       merged_.push_back(table.merged_of_rank[static_cast<size_t>(line.rank)]);
     }
   }

@@ -11,8 +11,7 @@ MergeTable::MergeTable(const Codes& codes) : alphabet(codes.header.alphabet()), 
     const int32_t left = texts.intern(merge.left), right = texts.intern(merge.right), merged = texts.intern(text);
     scaffold.resize(texts.size());
     scaffold[static_cast<size_t>(merged)] = merge.scaffold;
-    int32_t& first = ranks(left, right);
-    if (first == kNoRank) first = static_cast<int32_t>(pair_of_rank.size());
+    if (ranks.find(left, right) == kNoRank) ranks.set(left, right, static_cast<int32_t>(pair_of_rank.size()));
     pair_of_rank.push_back({left, right});
     merged_of_rank.push_back(merged);
   }
@@ -33,6 +32,16 @@ MergeTable::MergeTable(const Codes& codes) : alphabet(codes.header.alphabet()), 
 }
 
 void MergeTable::base_symbols(std::string_view word, std::vector<int32_t>& token, std::vector<uint32_t>& end) const {
+  if (alphabet.bytes && !alphabet.end_of_word) {
+    token.resize(word.size());
+    end.resize(word.size());
+    for (size_t i = 0; i < word.size(); ++i) {
+      const auto symbol = static_cast<unsigned char>(word[i]);
+      token[i] = symbol < internal_base.size() ? internal_base[symbol] : kUnknown;
+      end[i] = static_cast<uint32_t>(i + 1);
+    }
+    return;
+  }
   token.clear();
   end.clear();
   if (alphabet.bytes) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "inference/inference.hpp"
+#include "inference/merges_one_by_one.hpp"
 #include "inference/picky_merges.hpp"
 #include "io/interruption.hpp"
 
@@ -28,28 +29,33 @@ struct MergesScratch final : Inference::Scratch {
 
 class Merges final : public Inference {
  public:
-  explicit Merges(const MergeTable& table) : table_(table) {}
+  explicit Merges(const MergeTable& table) : table_(table), one_by_one_(table) {}
 
   std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<MergesScratch>(); }
 
-  uint32_t apply(std::string_view, Symbols& symbols, Scratch& scratch, Decisions* decisions) const override {
-    const size_t base_symbols = symbols.token.size();
-    if (base_symbols > kShortWord) {
-      merge_long(symbols, static_cast<MergesScratch&>(scratch), decisions);
-    } else {
-      const size_t left = merge_short(symbols.token.data(), symbols.end.data(), base_symbols, decisions);
-      symbols.token.resize(left);
-      symbols.end.resize(left);
-    }
-    return static_cast<uint32_t>(base_symbols - symbols.token.size());
-  }
+  uint32_t apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions* decisions) const override;
 
  private:
   size_t merge_short(int32_t* token, uint32_t* end, size_t n, Decisions* decisions) const;
   void merge_long(Symbols& symbols, MergesScratch& scratch, Decisions* decisions) const;
 
   const MergeTable& table_;
+  const MergesOneByOne one_by_one_;
 };
+
+uint32_t Merges::apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions* decisions) const {
+  const size_t base_symbols = symbols.token.size();
+  if (!decisions && one_by_one_.apply(word, symbols)) {
+    // Merged.
+  } else if (base_symbols > kShortWord) {
+    merge_long(symbols, static_cast<MergesScratch&>(scratch), decisions);
+  } else {
+    const size_t left = merge_short(symbols.token.data(), symbols.end.data(), base_symbols, decisions);
+    symbols.token.resize(left);
+    symbols.end.resize(left);
+  }
+  return static_cast<uint32_t>(base_symbols - symbols.token.size());
+}
 
 // Scans the ranks of all pairs at each step, which is fastest for words of ordinary length. Returns the symbols left.
 size_t Merges::merge_short(int32_t* token, uint32_t* end, size_t n, Decisions* decisions) const {

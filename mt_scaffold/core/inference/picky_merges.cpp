@@ -14,7 +14,8 @@ constexpr size_t kShortWord = 48;
 
 }  // namespace
 
-PickyMerges::PickyMerges(const Codes& codes, const Interner& texts) : first_merge_(codes.merges.size()) {
+PickyMerges::PickyMerges(const Codes& codes, const Interner& texts)
+    : first_merge_(codes.merges.size() + codes.splits.size()) {
   struct Line {
     const Merge* merge;  // or
     const Split* split;
@@ -41,9 +42,8 @@ PickyMerges::PickyMerges(const Codes& codes, const Interner& texts) : first_merg
       text.assign(merge->left).append(merge->right);
       const int32_t left = texts.find(merge->left), right = texts.find(merge->right);
       const int32_t token = texts.find(text);
-      int32_t& first = first_merge_(left, right);
-      event = {token, first, split_of(token), 0, 0};
-      first = time;
+      event = {token, first_merge_.find(left, right), split_of(token), 0, 0};
+      first_merge_.set(left, right, time);
     } else {
       const Split& line = *lines[i].split;
       const int32_t token = texts.find(line.token);

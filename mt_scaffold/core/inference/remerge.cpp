@@ -15,12 +15,12 @@ class Remerge final : public Inference {
       : table_(table),
         normal_(codes),
         first_(make_merges(table_, codes)),
-        second_(make_merges(normal_, codes)),
         demolished_(expand(table, {}, nullptr).inner) {
     normal_.ranks = PairTable(table.pair_of_rank.size());
     table.ranks.for_each([&](int32_t left, int32_t right, int32_t rank) {
-      if (!table.is_scaffold(table.merged_of_rank[static_cast<size_t>(rank)])) normal_.ranks(left, right) = rank;
+      if (!table.is_scaffold(table.merged_of_rank[static_cast<size_t>(rank)])) normal_.ranks.set(left, right, rank);
     });
+    second_ = make_merges(normal_, codes);
   }
 
   std::unique_ptr<Scratch> make_scratch() const override { return first_->make_scratch(); }
@@ -53,7 +53,7 @@ class Remerge final : public Inference {
  private:
   const MergeTable& table_;
   MergeTable normal_;  // the same numbers of tokens, without merges into scaffold tokens
-  const std::unique_ptr<const Inference> first_, second_;
+  std::unique_ptr<const Inference> first_, second_;
   const std::vector<Expansion> demolished_;
 };
 

@@ -132,12 +132,14 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
       const HashedWord& word = missing[k].word;
       const int32_t* const after = missing[k].gap + gap_of(word.text.size());
       const WordEntry* entry = table.find(WordTable::word_key(word));
+      const bool again = entry;
       if (!entry) entry = entry_of_new_word(worker, word);
       const size_t count = entry->output_length / sizeof(int32_t);
       std::memcpy(at, entry->output(), kCopied * sizeof *at);
       if (count > kCopied) [[unlikely]]
         std::memcpy(at, entry->output(), count * sizeof *at);
-      if (word.text.size() <= WordCache::kLongest && count <= WordCache::kMostIds)
+      // Not when it is met for the first time: most words of some texts never come again.
+      if (again && word.text.size() <= WordCache::kLongest && count <= WordCache::kMostIds)
         cache.add(WordCache::key(word.text.data(), word.text.size()), at, count);
       at += count;
       const int32_t* const next = k + 1 < missed ? missing[k + 1].gap : end;

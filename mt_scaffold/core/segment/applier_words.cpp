@@ -1,4 +1,6 @@
 // One word at a time: merged, with or without dropout, or drawn from all of its segmentations.
+#include <cstring>
+
 #include "io/interruption.hpp"
 #include "segment/applier.hpp"
 #include "segment/applier_worker.hpp"
@@ -52,9 +54,24 @@ void Applier::sample_word(Worker& worker, std::string_view word, OutputBuffer& o
   output.append(worker.text.data(), worker.text.size());
 }
 
+// Writes the ids of pieces, or returns false where one has none of its own.
+static bool write_ids(const std::vector<Piece>& pieces, const std::vector<int32_t>& id_of_token, int32_t none,
+                      std::string& text) {
+  text.resize(pieces.size() * sizeof(int32_t));
+  char* to = text.data();
+  for (const Piece& piece : pieces) {
+    const auto token = static_cast<size_t>(piece.token);
+    if (token >= id_of_token.size() || id_of_token[token] == none) return false;
+    std::memcpy(to, &id_of_token[token], sizeof(int32_t));
+    to += sizeof(int32_t);
+  }
+  return true;
+}
+
 void Applier::write_pieces(Worker& worker, std::string_view word) const {
   const std::vector<Piece>& pieces = worker.pieces;
   std::string& text = worker.text;
+  if (!id_of_token_.empty() && write_ids(pieces, id_of_token_, kNoId, text)) return;
   text.clear();
   std::string form;
   for (size_t i = 0; i < pieces.size(); ++i) {

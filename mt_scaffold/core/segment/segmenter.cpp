@@ -20,7 +20,12 @@ Segmenter::Segmenter(const Codes& codes, std::string separator, const StringSet*
       table_(codes),
       inference_(kind_.make(table_, codes)),
       splits_(codes.splits),
-      expansions_(expand(table_, separator_, vocabulary)) {}
+      expansions_(expand(table_, separator_, vocabulary)),
+      expands_(expansions_.inner.size()) {
+  for (const auto* by_token : {&expansions_.inner, &expansions_.last})
+    for (size_t token = 0; token < by_token->size(); ++token)
+      if (!(*by_token)[token].empty()) expands_[token] = 1;
+}
 
 const UniformSampler& Segmenter::sampler() const {
   const UniformSampler* made = sampler_.load(std::memory_order_acquire);
@@ -112,7 +117,7 @@ uint32_t Segmenter::segment(std::string_view word, std::vector<Piece>& pieces, S
   for (size_t i = 0; i < token.size(); ++i) {
     may_interrupt(i);
     int32_t piece = token[i];
-    if (piece != MergeTable::kUnknown && base_symbols > 1) {
+    if (piece != MergeTable::kUnknown && base_symbols > 1 && expands_[static_cast<size_t>(piece)]) {
       const bool last = i + 1 == token.size() && !expansions_.last.empty();
       const auto& expansion = (last ? expansions_.last : expansions_.inner)[static_cast<size_t>(token[i])];
       for (size_t k = 0; k + 1 < expansion.size(); ++k) {

@@ -72,6 +72,7 @@ class Segmenter {
   const std::unique_ptr<const Inference> inference_;
   const std::vector<Split> splits_;
   Expansions expansions_;
+  std::vector<uint8_t> expands_;  // by token: whether it has an expansion, in a table that fits the processor's cache
   mutable std::atomic<const UniformSampler*> sampler_{nullptr};  // owned
 };
 
