@@ -10,15 +10,8 @@ from mt_scaffold import _core
 from mt_scaffold.cached import cached_property
 from mt_scaffold.codes import Codes
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.options import (
-    check_dropout,
-    check_epoch,
-    check_index,
-    check_indices,
-    check_uniform_sampling,
-    core_seed,
-    worker_count,
-)
+from mt_scaffold.options import check_index, check_indices, worker_count
+from mt_scaffold.segment.draw import Draw
 
 if TYPE_CHECKING:
     import numpy
@@ -168,8 +161,7 @@ class TokenIds:
         check_index(index)
         if not (dropout or uniform_sampling):
             return self._ids.encode(text, special)
-        uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
-        return self._ids.encode(text, special, dropout, core_seed(seed), 0, index, uniform)
+        return self._ids.encode(text, special, Draw.of(dropout, uniform_sampling, seed), index)
 
     def encode_batch(
         self,
@@ -202,18 +194,9 @@ class TokenIds:
         if isinstance(texts, str | bytes):
             raise UsageError("encode_batch takes a list of texts; pass a single one to encode")
         chosen = check_indices(indices, len(texts))
-        uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
-        check_epoch(epoch, seed, dropout or uniform)
-        ids, offsets = self._ids.encode_batch(
-            texts,
-            self.special_states(allowed_special, disallowed_special),
-            chosen,
-            dropout,
-            core_seed(seed) if dropout or uniform else 0,
-            epoch,
-            worker_count(num_workers),
-            uniform=uniform,
-        )
+        draw = Draw.of(dropout, uniform_sampling, seed, epoch)
+        special = self.special_states(allowed_special, disallowed_special)
+        ids, offsets = self._ids.encode_batch(texts, special, chosen, draw, worker_count(num_workers))
         return numpy.frombuffer(ids, numpy.uint32), numpy.frombuffer(offsets, numpy.int64)
 
     def decode_bytes(self, ids: Ids) -> bytes:

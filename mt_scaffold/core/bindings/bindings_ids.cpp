@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "bindings/bindings_common.hpp"
+#include "bindings/bindings_draw.hpp"
 #include "segment/encode_ids.hpp"
 #include "segment/token_ids.hpp"
 
@@ -152,8 +153,8 @@ std::vector<Special> specials(const std::string& states) {
   return result;
 }
 
-nb::list encode_text(Ids& self, nb::handle text, const std::string& special, double p, uint64_t seed, uint64_t epoch,
-                     uint64_t index, double uniform, bool continued) {
+nb::list encode_text(Ids& self, nb::handle text, const std::string& special, const Draw& draw, uint64_t index,
+                     bool continued) {
   Texts texts;
   texts.add(text);
   EncodedDocuments encoded;
@@ -161,8 +162,8 @@ nb::list encode_text(Ids& self, nb::handle text, const std::string& special, dou
     const Interruptible interruptible = until_signal();
     nb::gil_scoped_release released;
     encoded = self.encoder->encode(
-        texts.given(), specials(special), {index}, sizeof(int32_t), -1, {p, seed, epoch, uniform}, 1,
-        [](size_t) { return std::string(); }, continued);
+        texts.given(), specials(special), {index}, sizeof(int32_t), -1, draw, 1, [](size_t) { return std::string(); },
+        continued);
   }
   const auto count = static_cast<Py_ssize_t>(encoded.offsets.back());
   const auto* const ids = reinterpret_cast<const int32_t*>(encoded.ids.data());
@@ -186,8 +187,7 @@ LinesOfJson lines_of_json(const nb::bytes& field, const nb::object& otherwise) {
 using Array = nb::ndarray<nb::memview, uint8_t, nb::ndim<1>>;
 
 nb::tuple encode_batch(Ids& self, nb::handle given, const std::string& special, const std::vector<uint64_t>& indices,
-                       double p, uint64_t seed, uint64_t epoch, unsigned workers, size_t width, int32_t append,
-                       double uniform) {
+                       const Draw& draw, unsigned workers, size_t width, int32_t append) {
   const auto items = nb::steal<nb::object>(PySequence_Fast(given.ptr(), "texts are a sequence"));
   if (!items.is_valid()) throw nb::python_error();
   Texts texts;
@@ -198,8 +198,8 @@ nb::tuple encode_batch(Ids& self, nb::handle given, const std::string& special, 
   {
     const Interruptible interruptible = until_signal();
     nb::gil_scoped_release released;
-    encoded = self.encoder->encode(texts.given(), specials(special), indices, width, append, {p, seed, epoch, uniform},
-                                   workers, [](size_t number) { return "text " + std::to_string(number); });
+    encoded = self.encoder->encode(texts.given(), specials(special), indices, width, append, draw, workers,
+                                   [](size_t number) { return "text " + std::to_string(number); });
   }
   const std::vector<int64_t>& starts = encoded.offsets;
   PyObject* offsets = PyByteArray_FromStringAndSize(reinterpret_cast<const char*>(starts.data()),
@@ -299,18 +299,16 @@ void bind_ids(nb::module_& module) {
              for (size_t id = 0; id < self.tokens->n_vocab(); ++id) tokens.append(to_bytes(self.tokens->bytes_of(id)));
              return tokens;
            })
-      .def("encode", &encode_text, nb::arg("text"), nb::arg("special"), nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-           nb::arg("epoch") = 0, nb::arg("index") = 0, nb::arg("uniform") = 0.0, nb::arg("continued") = false)
+      .def("encode", &encode_text, nb::arg("text"), nb::arg("special"), nb::arg("draw") = nb::none(),
+           nb::arg("index") = 0, nb::arg("continued") = false)
       .def("encode_batch", &encode_batch, nb::arg("texts"), nb::arg("special"),
-           nb::arg("indices") = std::vector<uint64_t>(), nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-           nb::arg("epoch") = 0, nb::arg("workers") = 1, nb::arg("width") = 4, nb::arg("append") = -1,
-           nb::arg("uniform") = 0.0)
+           nb::arg("indices") = std::vector<uint64_t>(), nb::arg("draw") = nb::none(), nb::arg("workers") = 1,
+           nb::arg("width") = 4, nb::arg("append") = -1)
       .def(
           "encode_lines",
           [](Ids& self, const NamedObject& input, const NamedObject& ids, const NamedObject& sizes,
-             const std::string& special, uint64_t first, size_t width, int32_t append, double p, uint64_t seed,
-             uint64_t epoch, unsigned workers, nb::object progress, double uniform,
-             const std::optional<std::pair<nb::bytes, nb::object>>& json) {
+             const std::string& special, uint64_t first, size_t width, int32_t append, const Draw& draw,
+             unsigned workers, nb::object progress, const std::optional<std::pair<nb::bytes, nb::object>>& json) {
             BlockReader reader = make_reader({input});
             const std::unique_ptr<Sink> ids_sink = make_sink(ids), sizes_sink = make_sink(sizes);
             const Tick tick = make_tick(std::move(progress));
@@ -318,12 +316,11 @@ void bind_ids(nb::module_& module) {
             if (json) field.emplace(lines_of_json(json->first, json->second));
             nb::gil_scoped_release released;
             return self.encoder->encode_lines(reader, *ids_sink, *sizes_sink, specials(special), first, width, append,
-                                              {p, seed, epoch, uniform}, workers, field ? &*field : nullptr, tick);
+                                              draw, workers, field ? &*field : nullptr, tick);
           },
           nb::arg("input"), nb::arg("ids"), nb::arg("sizes"), nb::arg("special"), nb::arg("first") = 0,
-          nb::arg("width") = 4, nb::arg("append") = -1, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-          nb::arg("epoch") = 0, nb::arg("workers") = 1, nb::arg("progress") = nb::none(), nb::arg("uniform") = 0.0,
-          nb::arg("json") = nb::none())
+          nb::arg("width") = 4, nb::arg("append") = -1, nb::arg("draw") = nb::none(), nb::arg("workers") = 1,
+          nb::arg("progress") = nb::none(), nb::arg("json") = nb::none())
       .def("decode", &decode_ids, nb::arg("ids"))
       .def("decode_with_starts", &decode_with_starts, nb::arg("ids"))
       .def("decode_documents", &decode_documents, nb::arg("ids"), nb::arg("sizes"), nb::arg("end") = "\n",

@@ -20,8 +20,8 @@ constexpr size_t kUnit = size_t{1} << 18;
 // Encodes text with the special tokens of one call, in one thread.
 class Texts {
  public:
-  Texts(Applier& applier, const TokenIds& ids, const std::vector<Special>& special, const Dropout& dropout)
-      : session_(applier, dropout),
+  Texts(Applier& applier, const TokenIds& ids, const std::vector<Special>& special, const Draw& draw)
+      : session_(applier, draw),
         ids_(ids),
         allowed_(ids.special(), [&](size_t number) { return special[number] == Special::kAllowed; }),
         refused_(ids.special(), [&](size_t number) { return special[number] == Special::kRefused; }) {}
@@ -283,10 +283,10 @@ std::string_view utf8_of(const GivenText& text, size_t begin, size_t end, Output
 }  // namespace
 
 EncodedDocuments IdEncoder::encode(const std::vector<GivenText>& texts, const std::vector<Special>& special,
-                                   const std::vector<uint64_t>& indices, size_t width, int32_t append,
-                                   const Dropout& dropout, unsigned workers,
-                                   const std::function<std::string(size_t)>& name_of, bool continued) const {
-  const std::vector<Unit> units = plan(texts, !dropout.any());
+                                   const std::vector<uint64_t>& indices, size_t width, int32_t append, const Draw& draw,
+                                   unsigned workers, const std::function<std::string(size_t)>& name_of,
+                                   bool continued) const {
+  const std::vector<Unit> units = plan(texts, !draw.any());
   workers = std::max(1u, static_cast<unsigned>(std::min<size_t>(workers, units.size())));
   // A byte has one id at most, or two with a space before it, and a text has one more with each of `append` and a
   // space.
@@ -304,7 +304,7 @@ EncodedDocuments IdEncoder::encode(const std::vector<GivenText>& texts, const st
   size_t failed = units.size();
   std::exception_ptr failure;
   const auto work = [&](unsigned) {
-    Texts session(*applier_, *ids_, special, dropout);
+    Texts session(*applier_, *ids_, special, draw);
     OutputBuffer copy;
     // Units are handed out in order, so that the earliest failure is always found.
     for (size_t i = next++; i < units.size(); i = next++) {
@@ -397,7 +397,7 @@ bool text_of(const LinesOfJson& json, std::string_view& line, const Block& block
 }  // namespace
 
 uint64_t IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
-                                 uint64_t first, size_t width, int32_t append, const Dropout& dropout, unsigned workers,
+                                 uint64_t first, size_t width, int32_t append, const Draw& draw, unsigned workers,
                                  const LinesOfJson* json, const Tick& tick) const {
   struct alignas(128) State {
     std::unique_ptr<Texts> texts;
@@ -406,7 +406,7 @@ uint64_t IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, co
     uint64_t bytes = 0;
   };
   std::vector<State> states(workers);
-  for (State& state : states) state.texts = std::make_unique<Texts>(*applier_, *ids_, special, dropout);
+  for (State& state : states) state.texts = std::make_unique<Texts>(*applier_, *ids_, special, draw);
   SplitSink sink(ids, sizes);
   transform_blocks(
       reader, sink, workers,

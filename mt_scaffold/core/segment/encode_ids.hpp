@@ -43,7 +43,7 @@ class IdEncoder {
   // negative. Throws SpecialTokenFound for one that is refused, and InputError for a lone surrogate; `name_of` says
   // where, unless it is empty. `continued`: the texts go on others.
   EncodedDocuments encode(const std::vector<GivenText>& texts, const std::vector<Special>& special,
-                          const std::vector<uint64_t>& indices, size_t width, int32_t append, const Dropout& dropout,
+                          const std::vector<uint64_t>& indices, size_t width, int32_t append, const Draw& draw,
                           unsigned workers, const std::function<std::string(size_t)>& name_of,
                           bool continued = false) const;
 
@@ -52,7 +52,7 @@ class IdEncoder {
   // have their text in a field, and blank ones are skipped, without dropout; null for lines that are text. Returns the
   // bytes of the texts.
   uint64_t encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
-                        uint64_t first, size_t width, int32_t append, const Dropout& dropout, unsigned workers,
+                        uint64_t first, size_t width, int32_t append, const Draw& draw, unsigned workers,
                         const LinesOfJson* json, const Tick& tick) const;
 
  private:

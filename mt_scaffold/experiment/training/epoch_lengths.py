@@ -18,7 +18,7 @@ from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.runtime.results import to_json
 from mt_scaffold.manifest import raw_digest
-from mt_scaffold.segment.resampling import Resampling
+from mt_scaffold.segment.draw import Draw
 from mt_scaffold.segment.segmenter import SentenceEncoder
 
 _LINES_AT_ONCE = 1 << 14
@@ -30,13 +30,11 @@ _BYTES_OF_PAIR = 8
 def draw_lengths(
     words: WordsFile,
     encoder: SentenceEncoder,
-    resampling: Resampling,
-    seed: int,
-    epoch: int,
+    draw: Draw,
     unknown: int | None = None,
     threads: int = 1,
 ) -> Iterator[Any]:
-    """Yield the lengths of all sentences in ``epoch``, ``</s>`` included, in order (int32 arrays).
+    """Yield the lengths of all sentences, ``</s>`` included, in order (int32 arrays).
 
     unknown: the id of a subword without an id, where there must be none. Raises MTScaffoldError where there is one.
     """
@@ -44,7 +42,7 @@ def draw_lengths(
     def lengths_from(begin: int) -> Any:
         numbers = range(begin, min(begin + _LINES_AT_ONCE, len(words)))
         lines = words.lines(numbers)
-        ids, offsets = map(np.asarray, resampling.encode(encoder, lines, seed, epoch, numbers))
+        ids, offsets = map(np.asarray, encoder.ids_of(lines, draw, numbers))
         if unknown is not None and (found := np.flatnonzero(ids == unknown)).size:
             line = begin + int(np.searchsorted(offsets, found[0], side="right"))
             raise MTScaffoldError(
@@ -73,9 +71,7 @@ class LengthsSample:
     segmentation: Segmentation
     words: tuple[str, str]
     dictionaries: tuple[str, str] | None
-    resamplings: tuple[Resampling, Resampling]
-    seeds: tuple[int, int]
-    epoch: int
+    draws: tuple[Draw, Draw]
     threads: int = 1
 
     @property
@@ -104,11 +100,11 @@ class LengthsSample:
     def write(self, stream: IO[bytes], wanted: Callable[[], bool] = lambda: True) -> bool:
         """Write all lengths of the source, then of the target (int32); False where ``wanted`` was False before."""
         for side, bpe in enumerate(self.segmentation.segmenters()):
-            words, resampling, seed = WordsFile(self.words[side]), self.resamplings[side], self.seeds[side]
+            words = WordsFile(self.words[side])
             ids = read_ids(self.dictionaries[side]) if self.dictionaries else {}
             unknown = UNKNOWN_ID if self.dictionaries else None
             encoder = bpe.encoder(ids, UNKNOWN_ID)
-            for lengths in draw_lengths(words, encoder, resampling, seed, self.epoch, unknown, self.threads):
+            for lengths in draw_lengths(words, encoder, self.draws[side], unknown, self.threads):
                 if not wanted():
                     return False
                 stream.write(lengths.tobytes())

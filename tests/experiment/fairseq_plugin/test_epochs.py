@@ -30,7 +30,7 @@ from mt_scaffold.experiment.training import epoch_lengths, epoch_sample
 from mt_scaffold.experiment.training.epoch_lengths import LengthsSample
 from mt_scaffold.experiment.training.epoch_sample import SharedSamples
 from mt_scaffold.segment.apply import BPE
-from mt_scaffold.segment.resampling import Resampling
+from mt_scaffold.segment.draw import Draw
 
 LANGUAGES = ("en", "de")
 
@@ -66,8 +66,8 @@ def sample_of(data: Path, dropout: float = 0.3, uniform: float = 0.0) -> Callabl
 
     def sample(epoch: int) -> LengthsSample:
         pairs = (words[0], words[1]), (dictionaries[0], dictionaries[1])
-        resampling = Resampling("uniform_sampling", uniform) if uniform else Resampling("dropout", dropout)
-        return LengthsSample(segmentation, *pairs, (resampling, resampling), (6, 7), epoch)
+        kind, amount = ("uniform_sampling", uniform) if uniform else ("dropout", dropout)
+        return LengthsSample(segmentation, *pairs, (Draw(kind, amount, 6, epoch), Draw(kind, amount, 7, epoch)))
 
     return sample
 
@@ -237,7 +237,7 @@ def test_an_error_in_the_data_ends_the_training(data: Path, tmp_path: Path) -> N
     small.write_text("".join((data / "dict.en.txt").read_text(encoding="utf-8").splitlines(keepends=True)[:5]))
     sample = sample_of(data)(1)
     small_ids = (str(small), str(small))
-    sample = LengthsSample(sample.segmentation, sample.words, small_ids, sample.resamplings, sample.seeds, 1)
+    sample = LengthsSample(sample.segmentation, sample.words, small_ids, sample.draws)
     with (
         closing(SharedSamples(lambda epoch: sample, "training")) as drawn,
         pytest.raises(MTScaffoldError, match=r"train\.en-de\.en\.words: line \d+: a subword that is not in the dict"),
