@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypedDict
 
+import numpy
+from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 from mt_scaffold.segment.draw import Draw
@@ -215,6 +217,8 @@ class Applier(metaclass=_Class):
         progress: _Progress = None,
         endings: WordEndings | None = None,
     ) -> None: ...
+    # Neither drawn nor checked for keywords, which takes time.
+    def segment_plain(self, arg0: str | bytes, arg1: bool, /) -> str: ...
     def segment_line(
         self,
         line: str | bytes,
@@ -269,6 +273,12 @@ class Ids(metaclass=_Class):
     @property
     def special_ids(self) -> list[int]: ...
     def tokens(self) -> list[bytes]: ...
+    # All special tokens are refused, nothing is drawn.
+    def encode_plain(self, arg: str | bytes, /) -> list[int]: ...
+    def encode_plain_array(self, arg: str | bytes, /) -> NDArray[numpy.uint32]: ...
+    def encode_array(
+        self, text: str | bytes, special: str, draw: Draw | None = None, index: int = 0
+    ) -> NDArray[numpy.uint32]: ...
     def encode(
         self,
         text: str | bytes,

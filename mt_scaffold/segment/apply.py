@@ -99,6 +99,8 @@ class BPE(TokenIds):
         pretokeniser = self.header.make_pretokeniser()
         self._pretokeniser = None if pretokeniser is None else pretokeniser.core
         self._applier = _core.Applier(self._segmenter, self._isolate, pretokeniser=self._pretokeniser)
+        # Looked up once: a call for one sentence takes a microsecond.
+        self._spaced, self._segment_plain = self.header.end_of_word, self._applier.segment_plain
         filtered = vocab is not None or bool(glossaries)
         self._prepare_ids(read, merges, special_tokens, pad_vocab_to, filtered, inference, numbering)
         self._arguments = {
@@ -137,8 +139,9 @@ class BPE(TokenIds):
         Raises UsageError for a probability out of range, for dropout with uniform sampling, or a seed of more than 64
         bits; MTScaffoldError for a lone surrogate.
         """
-        stripped = sentence.strip(like(sentence, LINE_MARGIN)) if self.header.end_of_word else sentence
-        return self._segment(stripped, _draw_of(dropout, uniform_sampling, seed), index)
+        stripped = sentence.strip(like(sentence, LINE_MARGIN)) if self._spaced else sentence
+        draw = Draw.of(dropout, uniform_sampling, seed) if dropout or uniform_sampling else None
+        return self._segment(stripped, draw, index)
 
     def join(self, line: AnyStr) -> AnyStr:
         """Join the subwords of a line into words: the inverse of ``segment``, with dropout too.
@@ -208,10 +211,13 @@ class BPE(TokenIds):
         return leading + segmented + without_leading[len(sentence) :]
 
     def _segment(self, sentence: AnyStr, draw: Draw | None, index: int = 0, keep_margins: bool = True) -> AnyStr:
+        if draw is None and isinstance(sentence, str):
+            try:
+                return self._segment_plain(sentence, keep_margins)
+            except TypeError:  # a lone surrogate
+                pass
         given = as_bytes(sentence) if self.header.bytes else sentence
         try:
-            if draw is None:
-                return like(sentence, self._applier.segment_line(given, keep_margins))
             return like(sentence, self._applier.segment_line(given, keep_margins, draw, index))
         except TypeError:
             if isinstance(sentence, str):

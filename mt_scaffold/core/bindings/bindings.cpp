@@ -54,6 +54,14 @@ Isolate make_isolate(nb::object isolate, bool bytes) {
   });
 }
 
+nb::str segment_line(Applier& self, std::string_view line, bool keep_margins, const Draw& draw, uint64_t index) {
+  const Interruptible interruptible = until_signal();
+  char room[size_t{1} << 13];
+  OutputBuffer output(room, sizeof room);
+  self.segment_line(line, keep_margins, draw, index, output);
+  return decode(output.view());
+}
+
 }  // namespace
 
 NB_MODULE(_core, module) {
@@ -183,13 +191,10 @@ NB_MODULE(_core, module) {
           },
           nb::arg("input"), nb::arg("output"), nb::arg("workers") = 1, nb::arg("draw") = nb::none(),
           nb::arg("progress") = nb::none(), nb::arg("endings") = nb::none())
-      .def(
-          "segment_line",
-          [](Applier& self, std::string_view line, bool keep_margins, const Draw& draw, uint64_t index) {
-            const Interruptible interruptible = until_signal();
-            return decode(self.segment_line(line, keep_margins, draw, index));
-          },
-          nb::arg("line"), nb::arg("keep_margins") = true, nb::arg("draw") = nb::none(), nb::arg("index") = 0)
+      .def("segment_plain", [](Applier& self, std::string_view line,
+                               bool keep_margins) { return segment_line(self, line, keep_margins, Draw(), 0); })
+      .def("segment_line", &segment_line, nb::arg("line"), nb::arg("keep_margins") = true, nb::arg("draw") = nb::none(),
+           nb::arg("index") = 0)
       .def(
           "segment_words",
           [](Applier& self, const std::vector<std::string>& words, const Draw& draw) {

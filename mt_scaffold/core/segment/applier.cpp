@@ -247,16 +247,17 @@ void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dra
       tick);
 }
 
-std::string Applier::segment_line(std::string_view line, bool keep_margins, const Draw& draw, uint64_t index) {
-  std::string copy;
-  const std::string_view text = padded(line, copy);
+void Applier::segment_line(std::string_view line, bool keep_margins, const Draw& draw, uint64_t index,
+                           OutputBuffer& output) {
+  char room[size_t{1} << 12];
+  OutputBuffer copy(room, sizeof room);
+  copy.append(line.data(), line.size());
+  const std::string_view text = copy.view();
   const Lease worker(*this, draw);
-  OutputBuffer output;
   refresh_table(*worker);
   start(*worker, index);
   const size_t bad = append_line(*worker, text, keep_margins ? margins_of(text) : Margins{0, 0}, output);
   if (bad != kValid) throw not_utf8(0, text, bad);
-  return std::string(output.view());
 }
 
 std::string Applier::segment_words(const std::vector<std::string>& words, const Draw& draw) {

@@ -38,9 +38,9 @@ class Applier {
   void apply(BlockReader& reader, Sink& sink, unsigned workers, const Draw& draw, const Tick& tick,
              WordEndings* endings = nullptr);
 
-  // Segments one line without its LF. With `keep_margins`, leading and trailing CRs and spaces are copied, unless words
-  // come from a pre-tokeniser: nothing is a margin then.
-  std::string segment_line(std::string_view line, bool keep_margins, const Draw& draw, uint64_t index);
+  // Appends the subwords of one line without its LF. With `keep_margins`, leading and trailing CRs and spaces are
+  // copied, unless words come from a pre-tokeniser: nothing is a margin then.
+  void segment_line(std::string_view line, bool keep_margins, const Draw& draw, uint64_t index, OutputBuffer& output);
 
   // Segments words as they are: nothing splits them further.
   std::string segment_words(const std::vector<std::string>& words, const Draw& draw);
