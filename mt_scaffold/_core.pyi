@@ -3,7 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypedDict
 
+import numpy
+from numpy.typing import NDArray
 from typing_extensions import disjoint_base
+
+from mt_scaffold.segment.draw import Draw
 
 # The kinds of inference, the default first.
 INFERENCES: tuple[str, ...]
@@ -209,46 +213,35 @@ class Applier(metaclass=_Class):
         input: _Input,
         output: _Output,
         workers: int = 1,
-        dropout: float = 0.0,
-        seed: int = 0,
-        epoch: int = 0,
+        draw: Draw | None = None,
         progress: _Progress = None,
-        uniform: float = 0.0,
         endings: WordEndings | None = None,
     ) -> None: ...
+    # Neither drawn nor checked for keywords, which takes time.
+    def segment_plain(self, arg0: str | bytes, arg1: bool, /) -> str: ...
     def segment_line(
         self,
         line: str | bytes,
         keep_margins: bool = True,
-        dropout: float = 0.0,
-        seed: int = 0,
-        epoch: int = 0,
+        draw: Draw | None = None,
         index: int = 0,
-        uniform: float = 0.0,
     ) -> str: ...
     # Each word as it is, neither split at spaces nor pre-tokenised.
     def segment_words(
         self,
         words: Sequence[str] | Sequence[bytes],
-        dropout: float = 0.0,
-        seed: int = 0,
-        epoch: int = 0,
-        index: int = 0,
-        uniform: float = 0.0,
+        draw: Draw | None = None,
     ) -> str: ...
     # The ids (int32), and where those of each line begin (int64).
     def ids(
         self,
         lines: Sequence[str] | Sequence[bytes],
         indices: Sequence[int] = ...,
-        dropout: float = 0.0,
-        seed: int = 0,
-        epoch: int = 0,
-        uniform: float = 0.0,
+        draw: Draw | None = None,
     ) -> tuple[bytes, bytes]: ...
     def count_subwords(self, counts: WordCounts) -> WordCounts: ...
     # In no order.
-    def reachable(self, counts: WordCounts, dropout: float = 0.0, uniform: float = 0.0) -> list[str]: ...
+    def reachable(self, counts: WordCounts, draw: Draw | None = None) -> list[str]: ...
 
 # The ids of codes whose symbols are bytes. `special` has a digit for each special token: what it is in the text, 0 for
 # text, 1 for itself, 2 for an error.
@@ -280,15 +273,18 @@ class Ids(metaclass=_Class):
     @property
     def special_ids(self) -> list[int]: ...
     def tokens(self) -> list[bytes]: ...
+    # All special tokens are refused, nothing is drawn.
+    def encode_plain(self, arg: str | bytes, /) -> list[int]: ...
+    def encode_plain_array(self, arg: str | bytes, /) -> NDArray[numpy.uint32]: ...
+    def encode_array(
+        self, text: str | bytes, special: str, draw: Draw | None = None, index: int = 0
+    ) -> NDArray[numpy.uint32]: ...
     def encode(
         self,
         text: str | bytes,
         special: str,
-        dropout: float = 0.0,
-        seed: int = 0,
-        epoch: int = 0,
+        draw: Draw | None = None,
         index: int = 0,
-        uniform: float = 0.0,
         # More of the text comes before.
         continued: bool = False,
     ) -> list[int]: ...
@@ -298,13 +294,10 @@ class Ids(metaclass=_Class):
         texts: Sequence[str] | Sequence[bytes],
         special: str,
         indices: Sequence[int] = ...,
-        dropout: float = 0.0,
-        seed: int = 0,
-        epoch: int = 0,
+        draw: Draw | None = None,
         workers: int = 1,
         width: int = 4,
         append: int = -1,
-        uniform: float = 0.0,
     ) -> tuple[memoryview, bytearray]: ...
     # Writes the ids of each line, and the number of ids of each (int32); returns the bytes of the texts. `json`: lines
     # are JSON, with their text in this field; the function gives that of a line (its number and offset follow) that the
@@ -318,12 +311,9 @@ class Ids(metaclass=_Class):
         first: int = 0,
         width: int = 4,
         append: int = -1,
-        dropout: float = 0.0,
-        seed: int = 0,
-        epoch: int = 0,
+        draw: Draw | None = None,
         workers: int = 1,
         progress: _Progress = None,
-        uniform: float = 0.0,
         json: tuple[bytes, Callable[[bytes, int, int], bytes | None]] | None = None,
     ) -> int: ...
     # Ids are a sequence of integers or a buffer of them.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import os
-import sys
 from collections.abc import Collection, Sequence
 
 from mt_scaffold.cores import allowed_cores, usable_cores
@@ -47,52 +46,6 @@ def worker_count(num_workers: int | None = None) -> int:
     if not 1 <= number <= _MOST_WORKERS:
         raise UsageError(f"{name} must be 1 to {_MOST_WORKERS}, or -1 for all cores, not {number}")
     return number
-
-
-def core_seed(seed: int | None) -> int:
-    """A seed as the core takes it: 64 bits, a negative one as its two's complement, a random one for None.
-
-    Raises UsageError where it does not fit.
-    """
-    if seed is None:
-        return int.from_bytes(os.urandom(8), "little")
-    number = operator.index(seed)
-    if not -(2**63) <= number < 2**64:
-        raise UsageError(f"the seed must fit into 64 bits: {seed} does not")
-    return number & (2**64 - 1)
-
-
-def check_dropout(dropout: float) -> float:
-    """Return a dropout probability; UsageError where it is not in [0, 1]."""
-    if not 0 <= dropout <= 1:
-        raise UsageError(f"the dropout probability must be between 0 and 1, not {dropout}")
-    return dropout
-
-
-def check_uniform_sampling(uniform_sampling: float, dropout: float = 0) -> float:
-    """Return the probability that a word is sampled; UsageError where it is not in [0, 1], and beside dropout."""
-    if not 0 <= uniform_sampling <= 1:
-        raise UsageError(f"the probability of uniform sampling must be between 0 and 1, not {uniform_sampling}")
-    if uniform_sampling and dropout:
-        raise UsageError("uniform sampling takes the place of dropout; omit one of them")
-    return uniform_sampling
-
-
-def check_epoch(epoch: int, seed: int | None, drawn: float) -> None:
-    """Raise UsageError unless it is 0 to 2^64-1, and for an epoch without the seed that it varies.
-
-    drawn: the probability of dropout or of uniform sampling; without either a seed is not needed.
-    """
-    if not 0 <= epoch < 2**64:
-        raise UsageError(f"the epoch must be 0 or more and fit into 64 bits, not {epoch}")
-    if epoch and drawn and seed is None:
-        raise UsageError(f"epoch {epoch} is random without a seed; give one, the same for every epoch")
-
-
-def warn_of_epoch(epoch: int, drawn: float) -> None:
-    """Say on stderr that an epoch without dropout and uniform sampling changes nothing."""
-    if epoch > 0 and not drawn:
-        print("warning: an epoch has no effect without dropout or uniform sampling", file=sys.stderr)
 
 
 def check_index(index: int) -> int:

@@ -22,10 +22,10 @@ from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.tokenise import tokenise
 from mt_scaffold.methods import make_method
 from mt_scaffold.methods.learn import learn
-from mt_scaffold.segment.resampling import Resampling
+from mt_scaffold.segment.draw import Draw
 from mt_scaffold.tables import format_table
 
-DROPOUT = Resampling("dropout", 0.1)
+DROPOUT = Draw("dropout", 0.1)
 MULTI30K_SYMBOLS, MDN_SYMBOLS, MDN_LIMIT = 10_000, 32_000, 32_768
 
 

@@ -471,7 +471,7 @@ def test_joint_learning_is_learning_and_counting(tmp_path: Path) -> None:
             "corpus.text",
             "methods.__init__",
             "methods.learn",
-            "segment.resampling",
+            "segment.draw",
         ),
         *("subword_nmt.apply_bpe", "tables", "vocabulary"),
     ],

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
@@ -16,23 +16,17 @@ from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS, read_dictionary
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.options import refuse_text
 from mt_scaffold.segment.apply import BPE
+from mt_scaffold.segment.draw import Draw
 from mt_scaffold.segment.numbering import Numbering, numbering_of, ordinary_tokens
 
 if TYPE_CHECKING:
     from mt_scaffold.integrations.rows import Encoded
 
 
-class Dropout(NamedTuple):
-    """BPE-dropout of a call: its probability, and what makes it reproducible."""
-
-    probability: float = 0.0
-    seed: int | None = None
-    epoch: int = 0
-
-    def index_of(self, text: str) -> int:
-        """Return the index of a text in an epoch: its digest, so that neither batches nor workers matter."""
-        key = self.epoch.to_bytes(8, "little")
-        return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest())
+def _index_of(text: str, epoch: int) -> int:
+    """Return the index of a text in an epoch: its digest, so that neither batches nor workers matter."""
+    key = epoch.to_bytes(8, "little")
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest())
 
 
 class Side(Protocol):
@@ -47,11 +41,11 @@ class Side(Protocol):
     ids: dict[str, int]
     no_spans: str | None
 
-    def subwords(self, text: str, dropout: Dropout, split_special: bool = False) -> list[str]:
+    def subwords(self, text: str, draw: Draw, split_special: bool = False) -> list[str]:
         """Return the tokens of a text, some of which may have no id; split_special: as ``ByteSide.encode``."""
         ...
 
-    def encode(self, texts: Sequence[str], dropout: Dropout, unknown: int) -> Encoded:
+    def encode(self, texts: Sequence[str], draw: Draw, unknown: int) -> Encoded:
         """Return the ids of texts, ``unknown`` for what has none, and what finds them in their texts."""
         ...
 
@@ -101,13 +95,13 @@ class CharacterSide:
         text, inside = read_symbol(token, self._separator)
         return text if inside else None
 
-    def subwords(self, text: str, dropout: Dropout, split_special: bool = False) -> list[str]:
-        return self._shown(self._segmented(text, dropout))
+    def subwords(self, text: str, draw: Draw, split_special: bool = False) -> list[str]:
+        return self._shown(self._segmented(text, draw))
 
-    def _segmented(self, text: str, dropout: Dropout) -> list[str]:
+    def _segmented(self, text: str, draw: Draw) -> list[str]:
         """Return the characters of each subword, and "" after each that more of its word follows."""
-        probability, seed, _ = dropout
-        line = self._bpe.segment(text, probability, seed, dropout.index_of(text) if probability else 0)
+        # The index has the epoch.
+        line = self._bpe.segment(text, draw.amount, draw.seed, _index_of(text, draw.epoch) if draw else 0)
         return line.split(" ") if line else []
 
     def _shown(self, segmented: list[str]) -> list[str]:
@@ -119,14 +113,14 @@ class CharacterSide:
         name = symbol_name(piece, inside, self._separator)
         return name if inside or name in self.ids else piece
 
-    def encode(self, texts: Sequence[str], dropout: Dropout, unknown: int) -> Encoded:
+    def encode(self, texts: Sequence[str], draw: Draw, unknown: int) -> Encoded:
         import numpy
 
         from mt_scaffold.integrations.rows import Encoded, word_spans
 
         ids: list[int] = []
         offsets = [0]
-        segmented = [self._segmented(text, dropout) for text in texts]
+        segmented = [self._segmented(text, draw) for text in texts]
         for each in segmented:
             ids += [self.ids.get(subword, unknown) for subword in self._shown(each)]
             offsets.append(len(ids))
@@ -190,22 +184,21 @@ class ByteSide:
         self._found, self._made = tuple(self._special), None
         return following
 
-    def subwords(self, text: str, dropout: Dropout, split_special: bool = False) -> list[str]:
+    def subwords(self, text: str, draw: Draw, split_special: bool = False) -> list[str]:
         names = self._bpe.tokens
-        ids = self.encode([text], dropout, -1, split_special=split_special).ids
+        ids = self.encode([text], draw, -1, split_special=split_special).ids
         return [self.tokens[number] if number < len(self.tokens) else names[number].decode() for number in ids]
 
-    def encode(self, texts: Sequence[str], dropout: Dropout, unknown: int, *, split_special: bool = False) -> Encoded:
+    def encode(self, texts: Sequence[str], draw: Draw, unknown: int, *, split_special: bool = False) -> Encoded:
         """Return the ids of texts; split_special: treat the spelling of special tokens as text."""
         from mt_scaffold.integrations.rows import Encoded
 
-        probability, seed, _ = dropout
         bpe = self._bpe
         ids, offsets = bpe.encode_batch(
             texts,
-            dropout=probability,
-            seed=seed,
-            indices=[dropout.index_of(text) for text in texts] if probability else None,
+            dropout=draw.amount,
+            seed=draw.seed,
+            indices=[_index_of(text, draw.epoch) for text in texts] if draw else None,
             allowed_special=() if split_special else self._found,
             disallowed_special=(),
         )

@@ -21,8 +21,8 @@ from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import UsageError
 from mt_scaffold.integrations.encodings import Encoding, Encodings
-from mt_scaffold.integrations.sides import ByteSide, CharacterSide, Dropout, ImportedSide, Side, side_of
-from mt_scaffold.options import check_dropout, check_epoch, core_seed
+from mt_scaffold.integrations.sides import ByteSide, CharacterSide, ImportedSide, Side, side_of
+from mt_scaffold.segment.draw import NO_DRAW, Draw
 from mt_scaffold.segment.inference import inference_of
 from mt_scaffold.segment.numbering import write_numbered
 
@@ -240,7 +240,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         if self._bytes:
             self._target = self._source  # the same codes
         self._current, self._in_target = self._source, False
-        self._dropouts = Dropout(), Dropout()
+        self._draws = NO_DRAW, NO_DRAW
         self._search = _Search(in_core=self._bytes)
         self._inference = inference_of(inference)
         self.src_lang, self.tgt_lang = src_lang, tgt_lang
@@ -316,11 +316,9 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         any but 0 with an inference that has no merges to skip.
         """
         on_target = dropout if target_dropout is None else target_dropout
-        for probability in (dropout, on_target):
-            self._inference.check(dropout=check_dropout(probability) > 0)
-            check_epoch(epoch, seed, probability)
-        core_seed(seed)
-        self._dropouts = Dropout(dropout, seed, epoch), Dropout(on_target, seed, epoch)
+        source, target = (Draw("dropout", amount, seed, epoch) for amount in (dropout, on_target))
+        self._inference.check(dropout=bool(source or target))
+        self._draws = source, target
 
     @property
     def vocab_size(self) -> int:
@@ -385,7 +383,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return tokens
 
     def _tokenize(self, text: str, *, split_special: bool = False, **kwargs: Any) -> list[str]:
-        return self._current.subwords(text, self._dropouts[self._in_target], split_special)
+        return self._current.subwords(text, self._draws[self._in_target], split_special)
 
     def _convert_token_to_id(self, token: str) -> int | None:
         number = self._current.ids.get(token)
@@ -607,9 +605,9 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
 
     def _ids_of(self, texts: list[str], split_special: bool) -> Encoded:
         """Return the ids of texts, in which added tokens, special ones among them, are tokens of their own."""
-        side, dropout = self._current, self._dropouts[self._in_target]
+        side, draw = self._current, self._draws[self._in_target]
         if isinstance(side, ByteSide) and self._search.in_core:
-            return side.encode(texts, dropout, -1, split_special=split_special)
+            return side.encode(texts, draw, -1, split_special=split_special)
         unknown = -1 if self.unk_token is None else side.ids.get(str(self.unk_token), -1)
         places = (
             []
@@ -617,7 +615,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             else [(number, *each) for number, text in enumerate(texts) for each in self._places(text)]
         )
         if not places:
-            return side.encode(texts, dropout, unknown)
+            return side.encode(texts, draw, unknown)
         # A text with n added tokens has n + 1 parts, empty ones among them.
         numbers = [number for number, _, _ in places]
         begins, parts = list[int](), list[str]()
@@ -626,7 +624,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             for begin, part in self._between(text, [(place, token) for _, place, token in here]):
                 begins.append(begin)
                 parts.append(part)
-        encoded = side.encode(parts, dropout, unknown)
+        encoded = side.encode(parts, draw, unknown)
         # How many added tokens there are before each text, and how many ids of parts before each added token.
         every = numpy.arange(len(texts) + 1)
         earlier = numpy.searchsorted(numbers, every)

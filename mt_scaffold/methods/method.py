@@ -170,7 +170,7 @@ class Method(Generic[Model]):
     of a model. word_start: what the first subword of a word begins with, where none ends in a separator. has_codes:
     whether a model is a codes file. by_language: whether the text of each language is a text by itself. byte_level:
     whether it can learn from bytes, and from what a pre-tokeniser makes.
-    inferences, resamplings: the kinds that it has, by name (``segment.inference``, ``segment.resampling``).
+    inferences, resamplings: the kinds that it has, by name (``segment.inference``, ``segment.draw``).
     filters: whether it can be applied with a vocabulary, with glossaries and with a separator.
     """
 

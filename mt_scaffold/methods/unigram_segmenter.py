@@ -25,8 +25,8 @@ from mt_scaffold.corpus.files import (
 from mt_scaffold.corpus.text import not_utf8, words_of
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.methods.unigram_lattice import Lattice, LatticeMaker, Pieces, join_unknown, sample
-from mt_scaffold.options import core_seed, worker_count
-from mt_scaffold.segment.resampling import check_alpha
+from mt_scaffold.options import worker_count
+from mt_scaffold.segment.draw import NO_DRAW, RESAMPLINGS, Draw
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -110,13 +110,13 @@ class UnigramSegmenter:
                 total[piece] += number
         return total
 
-    def reachable(self, counts: WordCounts, alpha: float = 0, *, uniform_sampling: float = 0) -> set[str]:
+    def reachable_by(self, draw: Draw, counts: WordCounts) -> set[str]:
         """Return every piece that sampling can make of counted words: each that one of them holds.
 
-        What stands before and after a piece can be single characters, known or not. Raises UsageError for uniform
-        sampling.
+        What stands before and after a piece can be single characters, known or not. Raises UsageError for a draw of
+        codes.
         """
-        _refuse_uniform(uniform_sampling)
+        _check_draw(draw)
         scores, longest = self.pieces.scores, self.pieces.longest
         found: set[str] = set()
         for word, _ in counts.items():  # noqa: PERF102  # no dict
@@ -165,35 +165,24 @@ class UnigramEncoder:
         self._best: dict[str, list[int]] = {}
         self._lattices: dict[float, Callable[[str], Lattice]] = {}
 
-    def encode(
-        self,
-        sentences: Sequence[str] | Sequence[bytes],
-        alpha: float = 0,
-        seed: int | None = None,
-        epoch: int = 0,
-        indices: Sequence[int] = (),
-        /,
-        *,
-        uniform_sampling: float = 0,
+    def ids_of(
+        self, sentences: Sequence[str] | Sequence[bytes], draw: Draw = NO_DRAW, indices: Sequence[int] = ()
     ) -> tuple[memoryview, memoryview]:
         """Segment sentences (text, or UTF-8) into ids: ids (int32) and where each sentence begins (int64).
 
-        alpha: the exponent of the probabilities in sampling; 0 takes the best segmentation.
-        seed, epoch, indices: as in ``mt_scaffold.segment.apply.Encoder.encode``.
+        draw: its amount is the exponent of the probabilities in sampling; 0 takes the best segmentation.
 
-        uniform_sampling: is not possible.
-
-        Raises UsageError for an alpha out of range, for uniform sampling, and without one index per sentence.
+        Raises UsageError for a draw of codes, and where there is not one index per sentence.
         """
-        _refuse_uniform(uniform_sampling)
+        _check_draw(draw)
         if len(indices) and len(indices) != len(sentences):
             raise UsageError(f"{len(sentences)} sentences have {len(indices)} indices")
         texts = [words_of(each.decode("utf-8") if isinstance(each, bytes) else each) for each in sentences]
         ids, offsets = array.array("i"), array.array("q", [0])
-        if alpha:
-            number, lattice_of = core_seed(seed), self._lattice_of(check_alpha(alpha))
+        if draw:
+            number, lattice_of = draw.core_seed, self._lattice_of(draw.amount)
             for index, words in zip(indices if len(indices) else range(len(texts)), texts, strict=True):
-                uniform = generator(number, epoch, int(index))
+                uniform = generator(number, draw.epoch, int(index))
                 for word in words:
                     ids.extend(sample(lattice_of(word), uniform))
                 offsets.append(len(ids))
@@ -229,9 +218,9 @@ class UnigramEncoder:
         return self._lattices[alpha]
 
 
-def _refuse_uniform(uniform_sampling: float) -> None:
-    if uniform_sampling:
-        raise UsageError("a Unigram model has no uniform sampling; give an alpha near 0")
+def _check_draw(draw: Draw) -> None:
+    if draw and draw.kind != "sampling_alpha":
+        raise UsageError(f"a Unigram model has no {RESAMPLINGS[draw.kind].title}; give an alpha near 0")
 
 
 def generator(seed: int, epoch: int, index: int) -> Callable[[], float]:

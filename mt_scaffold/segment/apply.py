@@ -16,17 +16,9 @@ from mt_scaffold.corpus.inputs import Lines, TextFile, core_input, core_output, 
 from mt_scaffold.corpus.text import LINE_MARGIN, SEPARATOR, as_bytes, join_subwords, like, notation_to_bytes
 from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import UsageError
-from mt_scaffold.options import (
-    check_dropout,
-    check_epoch,
-    check_merges,
-    check_uniform_sampling,
-    core_seed,
-    refuse_text,
-    warn_of_epoch,
-    worker_count,
-)
+from mt_scaffold.options import check_merges, refuse_text, worker_count
 from mt_scaffold.progress import progress_line
+from mt_scaffold.segment.draw import NO_DRAW, Draw, warn_of_epoch
 from mt_scaffold.segment.ids import TokenIds
 from mt_scaffold.segment.inference import MERGES, inference_of
 
@@ -107,6 +99,8 @@ class BPE(TokenIds):
         pretokeniser = self.header.make_pretokeniser()
         self._pretokeniser = None if pretokeniser is None else pretokeniser.core
         self._applier = _core.Applier(self._segmenter, self._isolate, pretokeniser=self._pretokeniser)
+        # Looked up once: a call for one sentence takes a microsecond.
+        self._spaced, self._segment_plain = self.header.end_of_word, self._applier.segment_plain
         filtered = vocab is not None or bool(glossaries)
         self._prepare_ids(read, merges, special_tokens, pad_vocab_to, filtered, inference, numbering)
         self._arguments = {
@@ -145,8 +139,9 @@ class BPE(TokenIds):
         Raises UsageError for a probability out of range, for dropout with uniform sampling, or a seed of more than 64
         bits; MTScaffoldError for a lone surrogate.
         """
-        stripped = sentence.strip(like(sentence, LINE_MARGIN)) if self.header.end_of_word else sentence
-        return self._segment(stripped, dropout, seed, index, uniform_sampling)
+        stripped = sentence.strip(like(sentence, LINE_MARGIN)) if self._spaced else sentence
+        draw = Draw.of(dropout, uniform_sampling, seed) if dropout or uniform_sampling else None
+        return self._segment(stripped, draw, index)
 
     def join(self, line: AnyStr) -> AnyStr:
         """Join the subwords of a line into words: the inverse of ``segment``, with dropout too.
@@ -180,18 +175,16 @@ class BPE(TokenIds):
         words = [word for word in tokens if word]
         if not words:
             return []
+        draw = _draw_of(dropout, uniform_sampling, seed)
         space = like(words[0], " ")
         if self.header.end_of_word:
             for word in words:
                 if space in word:
                     raise UsageError(f"a token must not hold a space: {word!r}")
             joined = space.join(words)
-            return self._segment(joined, dropout, seed, 0, uniform_sampling, keep_margins=False).split(space)
+            return self._segment(joined, draw, keep_margins=False).split(space)
         given = [as_bytes(word) for word in words]
-        uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
-        number = core_seed(seed) if dropout or uniform else 0
-        segmented = self._applier.segment_words(given, dropout, number, uniform=uniform)
-        return like(words[0], segmented).split(space)
+        return like(words[0], self._applier.segment_words(given, draw)).split(space)
 
     def process_line(
         self,
@@ -206,33 +199,26 @@ class BPE(TokenIds):
 
         Of those, codes with a pre-tokeniser keep only an LF at the end; the others are a part of the words.
         """
+        draw = _draw_of(dropout, uniform_sampling, seed)
         if not self.header.end_of_word:
             text = line.removesuffix(like(line, "\n"))
-            return self._segment(text, dropout, seed, index, uniform_sampling) + line[len(text) :]
+            return self._segment(text, draw, index) + line[len(text) :]
         margin = like(line, LINE_MARGIN)
         without_leading = line.lstrip(margin)
         sentence = without_leading.rstrip(margin)
         leading = line[: len(line) - len(without_leading)]
-        segmented = self._segment(sentence, dropout, seed, index, uniform_sampling)
+        segmented = self._segment(sentence, draw, index)
         return leading + segmented + without_leading[len(sentence) :]
 
-    def _segment(
-        self,
-        sentence: AnyStr,
-        dropout: float,
-        seed: int | None,
-        index: int,
-        uniform_sampling: float,
-        keep_margins: bool = True,
-    ) -> AnyStr:
+    def _segment(self, sentence: AnyStr, draw: Draw | None, index: int = 0, keep_margins: bool = True) -> AnyStr:
+        if draw is None and isinstance(sentence, str):
+            try:
+                return self._segment_plain(sentence, keep_margins)
+            except TypeError:  # a lone surrogate
+                pass
         given = as_bytes(sentence) if self.header.bytes else sentence
         try:
-            if not (dropout or uniform_sampling):
-                return like(sentence, self._applier.segment_line(given, keep_margins))
-            uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
-            number = core_seed(seed)
-            segmented = self._applier.segment_line(given, keep_margins, dropout, number, 0, index, uniform)
-            return like(sentence, segmented)
+            return like(sentence, self._applier.segment_line(given, keep_margins, draw, index))
         except TypeError:
             if isinstance(sentence, str):
                 as_bytes(sentence, "strict")
@@ -263,12 +249,20 @@ class BPE(TokenIds):
         Raises MTScaffoldError where the input cannot be read or is not UTF-8 (an output path is then not created);
         UsageError for values out of range, none or several inputs, and an output that is the input.
         """
-        uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
+        draw = Draw.of(dropout, uniform_sampling, seed, epoch)
         source = text_source(infile, lines)
         refuse_overwriting([outfile], [source])
+        self._process(source, outfile, draw, num_workers, endings)
+
+    def _process(
+        self,
+        source: TextFile,
+        outfile: Output | None,
+        draw: Draw,
+        num_workers: int | None,
+        endings: _core.WordEndings | None,
+    ) -> None:
         threads = worker_count(num_workers)
-        number = core_seed(seed)
-        check_epoch(epoch, seed, dropout or uniform)
         with (
             core_input(source) as opened,
             progress_line("segmenting") as show,
@@ -276,7 +270,7 @@ class BPE(TokenIds):
         ):
             name = shown(outfile) if isinstance(outfile, str | os.PathLike) else None
             output = core_output(stream, name)
-            self._applier.apply(opened, output, threads, dropout, number, epoch, show, uniform, endings)
+            self._applier.apply(opened, output, threads, draw, show, endings)
 
     def surface_forms(self) -> list[str]:
         """Return every subword the codes can give, as segmented text shows it.
@@ -302,8 +296,11 @@ class BPE(TokenIds):
 
         Raises UsageError as ``segment`` does.
         """
-        uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
-        return self._applier.reachable(counts, dropout, uniform)
+        return self.reachable_by(Draw.of(dropout, uniform_sampling), counts)
+
+    def reachable_by(self, draw: Draw, counts: _core.WordCounts) -> list[str]:
+        """Return the same for a draw."""
+        return self._applier.reachable(counts, draw)
 
     def can_have_id(self, subword: str) -> bool:
         """Return whether a subword can be in a dictionary: always."""
@@ -349,11 +346,21 @@ class Encoder:
 
         Raises UsageError for values out of range, or where there is not one index per sentence.
         """
+        return self.ids_of(sentences, Draw.of(dropout, uniform_sampling, seed, epoch), indices)
+
+    def ids_of(
+        self, sentences: Sequence[str] | Sequence[bytes], draw: Draw = NO_DRAW, indices: Sequence[int] = ()
+    ) -> tuple[memoryview, memoryview]:
+        """Do the same for a draw."""
         if len(indices) and len(indices) != len(sentences):
             raise UsageError(f"{len(sentences)} sentences have {len(indices)} indices")
-        uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
-        ids, offsets = self._applier.ids(sentences, indices, dropout, core_seed(seed), epoch, uniform)
+        ids, offsets = self._applier.ids(sentences, indices, draw)
         return memoryview(ids).cast("i"), memoryview(offsets).cast("q")
+
+
+def _draw_of(dropout: float, uniform_sampling: float, seed: int | None) -> Draw | None:
+    """Return the draw of a call for one sentence; None, without a look at the seed, where nothing is drawn."""
+    return Draw.of(dropout, uniform_sampling, seed) if dropout or uniform_sampling else None
 
 
 def _rebuild(kind: type[BPE], arguments: dict[str, Any]) -> BPE:
@@ -417,8 +424,7 @@ def apply_bpe(
             )
     elif vocabulary_threshold is not None:
         print("warning: a vocabulary threshold has no effect without a vocabulary", file=sys.stderr)
-    warn_of_epoch(epoch, dropout or uniform_sampling)
+    draw = Draw.of(dropout, uniform_sampling, seed, epoch)
+    warn_of_epoch(draw)
     bpe = BPE(read, merges, separator, vocab, glossaries, inference=inference)
-    bpe.process_file(
-        source, outfile, dropout, num_workers, seed, epoch, uniform_sampling=uniform_sampling, endings=endings
-    )
+    bpe._process(source, outfile, draw, num_workers, endings)

@@ -45,17 +45,10 @@ from mt_scaffold.manifest import (
     read_manifest,
     write_manifest,
 )
-from mt_scaffold.options import (
-    check_choice,
-    check_dropout,
-    check_epoch,
-    check_uniform_sampling,
-    core_seed,
-    warn_of_epoch,
-    worker_count,
-)
+from mt_scaffold.options import check_choice, worker_count
 from mt_scaffold.progress import progress_line
 from mt_scaffold.segment.apply import BPE
+from mt_scaffold.segment.draw import Draw, warn_of_epoch
 from mt_scaffold.segment.ids import check_special_tokens
 
 # What a special token that is spelled out in the text becomes.
@@ -79,17 +72,6 @@ class Encoded(NamedTuple):
     dtype: str
 
 
-class _Options(NamedTuple):
-    special: str
-    width: int
-    append: int
-    dropout: float
-    seed: int
-    epoch: int
-    workers: int
-    uniform: float
-
-
 def encode_documents(
     codes: CodesSource,
     paths: Iterable[TextFile],
@@ -97,17 +79,7 @@ def encode_documents(
     *,
     format: str | None = None,
     field: str | None = None,
-    merges: int = -1,
-    dtype: str | None = None,
-    index: str = "fairseq",
-    special_tokens: Sequence[str] = (),
-    append: str | None = None,
-    in_text: str = "refuse",
-    dropout: float = 0,
-    seed: int | None = None,
-    epoch: int = 0,
-    num_workers: int | None = None,
-    uniform_sampling: float = 0,
+    **settings: Any,
 ) -> Encoded:
     """Encode documents into ``NAME.bin`` and ``NAME.idx`` (see ``id_files``): what the command ``encode`` does.
 
@@ -128,20 +100,7 @@ def encode_documents(
     Raises as ``BPE``, ``Documents`` and ``BPE.encode`` do, with file and line or row; UsageError for a type that is too
     small and an output that is an input. An output path is only created when complete.
     """
-    encoder = DocumentEncoder(
-        codes,
-        merges=merges,
-        dtype=dtype,
-        index=index,
-        special_tokens=special_tokens,
-        append=append,
-        in_text=in_text,
-        dropout=dropout,
-        seed=seed,
-        epoch=epoch,
-        num_workers=num_workers,
-        uniform_sampling=uniform_sampling,
-    )
+    encoder = DocumentEncoder(codes, **settings)
     documents = Documents(paths, format, field)
     refuse_overwriting([outfile, index_path(outfile), manifest_path(outfile)], [codes, *documents.sources])
     with progress_line("encoding") as show:
@@ -206,8 +165,8 @@ def _uploaded(url: str) -> Iterator[str]:
 class DocumentEncoder:
     """Encodes documents into pairs of files, all with the same codes and settings.
 
-    The arguments, and the errors that they raise, are those of ``encode_documents``. codes: as read. n_vocab, dtype: of
-    the ids. random: whether a document's ids depend on its index.
+    The arguments, and the errors that they raise, are those of ``encode_documents``. codes: as read. draw: how
+    documents are segmented at random, where a document's ids depend on its index.
     """
 
     def __init__(
@@ -233,25 +192,16 @@ class DocumentEncoder:
         self._bpe = BPE(self.codes, merges, special_tokens=special)
         self._index = index
         self._width = id_width(self._bpe.n_vocab, dtype)
-        uniform = check_uniform_sampling(uniform_sampling, check_dropout(dropout))
-        self.random = bool(dropout or uniform)
-        check_epoch(epoch, seed, dropout or uniform)
-        warn_of_epoch(epoch, dropout or uniform)
+        self.draw = Draw.of(dropout, uniform_sampling, seed, epoch)
+        warn_of_epoch(self.draw)
         self._made_with = {
             "codes": self.codes.used(merges)._asdict(),
             "special_tokens": self._bpe.special_tokens,
             "append": append,
         }
-        self._options = _Options(
-            {"refuse": "2", "token": "1", "text": "0"}[in_text] * len(self._bpe.special_tokens),
-            self._width,
-            -1 if append is None else self._bpe.special_tokens[append],
-            dropout,
-            core_seed(seed) if self.random else 0,
-            epoch,
-            worker_count(num_workers),
-            uniform,
-        )
+        self._special = {"refuse": "2", "token": "1", "text": "0"}[in_text] * len(self._bpe.special_tokens)
+        self._append = -1 if append is None else self._bpe.special_tokens[append]
+        self._workers = worker_count(num_workers)
 
     @property
     def made_with(self) -> dict[str, Any]:
@@ -283,7 +233,7 @@ class DocumentEncoder:
                 index = first + writer.sizes.tell() // 4
                 seen = None if show is None else partial(_shown_after, show, done)
                 # Where blank lines are skipped, the core does not know the index of a document.
-                by_lines = each.format == "lines" or (each.format == "jsonl" and not self.random)
+                by_lines = each.format == "lines" or (each.format == "jsonl" and not self.draw)
                 encode = self._encode_lines if by_lines else self._encode_each
                 done += encode(documents, each, writer, index, seen)
             number = writer.sizes.tell() // 4
@@ -305,7 +255,6 @@ class DocumentEncoder:
         show: Callable[[int], object] | None,
     ) -> int:
         """Encode one input and return the bytes of its documents; the core reads and writes by itself."""
-        options = self._options
         json_lines = None
         if each.format == "jsonl":
             field = documents.field
@@ -319,11 +268,13 @@ class DocumentEncoder:
                     opened,
                     (writer.name, writer.ids.fileno()),
                     (writer.index_name, writer.sizes.fileno()),
-                    options.special,
+                    self._special,
                     first,
-                    *options[1:-1],
+                    self._width,
+                    self._append,
+                    self.draw,
+                    self._workers,
                     show,
-                    options.uniform,
                     json_lines,
                 )
             except SpecialTokenError as error:
@@ -341,23 +292,13 @@ class DocumentEncoder:
         show: Callable[[int], object] | None,
     ) -> int:
         """Encode one input and return the bytes of its documents."""
-        options = self._options
         start, done = first, 0
         blank = array("q")
         for batch in _in_batches(documents.documents_of(each, blank)):
-            indices = range(start, start + len(batch)) if self.random else ()
+            indices = range(start, start + len(batch)) if self.draw else ()
             try:
                 ids, offsets = self._bpe.ids_in_core.encode_batch(
-                    batch,
-                    options.special,
-                    indices,
-                    options.dropout,
-                    options.seed,
-                    options.epoch,
-                    options.workers,
-                    options.width,
-                    options.append,
-                    options.uniform,
+                    batch, self._special, indices, self.draw, self._workers, self._width, self._append
                 )
             except SpecialTokenError as error:
                 number, message = str(error).removeprefix("text ").split(": ", 1)

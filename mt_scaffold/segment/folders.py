@@ -86,7 +86,7 @@ def encode_folder(
     and for one that another process of this machine encodes into; MTScaffoldError where a finished input has changed.
     """
     encoder = DocumentEncoder(codes, **settings)
-    if encoder.random and settings.get("seed") is None:
+    if encoder.draw and encoder.draw.seed is None:
         raise UsageError("dropout and uniform sampling into a folder need --seed, by which all shards are sampled")
     documents = Documents(paths, format, field)
     shards = _shards(documents)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from mt_scaffold.segment.draw import NO_DRAW, Draw
+
 if TYPE_CHECKING:
     from mt_scaffold._core import WordCounts
 
@@ -22,23 +24,13 @@ class CountedSubwords(Protocol):
 class SentenceEncoder(Protocol):
     """Segments sentences straight into ids."""
 
-    def encode(
-        self,
-        sentences: Sequence[str] | Sequence[bytes],
-        sampling: float = 0,
-        seed: int | None = None,
-        epoch: int = 0,
-        indices: Sequence[int] = (),
-        /,
-        *,
-        uniform_sampling: float = 0,
+    def ids_of(
+        self, sentences: Sequence[str] | Sequence[bytes], draw: Draw = NO_DRAW, indices: Sequence[int] = ()
     ) -> tuple[memoryview, memoryview]:
         """Return the ids of all sentences (int32), and where each begins (int64), one more than there are sentences.
 
-        sampling: 0 for the one segmentation that does not change; else a number that says how others are drawn: the
-        probability of BPE-dropout, or the alpha of Unigram. uniform_sampling: instead, the probability that a word is
-        drawn from all segmentations with codes. seed, epoch, indices: the segmentation of a sentence
-        depends on these, its index being its position where there are no ``indices``, and on nothing else.
+        The segmentation of a sentence depends on ``draw`` and on its index, which is its position where there are no
+        ``indices``, and on nothing else.
         """
 
 
@@ -54,11 +46,8 @@ class Segmenter(Protocol):
     def count_subwords(self, counts: WordCounts) -> CountedSubwords:
         """Count the subwords of counted words."""
 
-    def reachable(self, counts: WordCounts, sampling: float = 0, *, uniform_sampling: float = 0) -> Iterable[str]:
-        """Return every subword with an id that segmenting counted words at random can give, and no other.
-
-        sampling, uniform_sampling: as for ``SentenceEncoder.encode``.
-        """
+    def reachable_by(self, draw: Draw, counts: WordCounts) -> Iterable[str]:
+        """Return every subword with an id that this draw can make of counted words, and no other."""
 
     def can_have_id(self, subword: str) -> bool:
         """Return whether a subword that ``segment`` gives can be in a dictionary; others are unknown by nature."""

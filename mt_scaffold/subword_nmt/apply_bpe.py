@@ -27,8 +27,9 @@ from mt_scaffold.corpus.files import AsBytes, open_input, shown, stream_name, wa
 from mt_scaffold.corpus.glossaries import around
 from mt_scaffold.corpus.text import LINE_MARGIN, SEPARATOR, as_bytes, like, not_utf8, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.options import check_dropout, check_merges, refuse_text, worker_count
+from mt_scaffold.options import check_merges, refuse_text, worker_count
 from mt_scaffold.segment import apply
+from mt_scaffold.segment.draw import check_dropout
 from mt_scaffold.subword_nmt.segmenting import check_vocab_and_split as check_vocab_and_split
 from mt_scaffold.subword_nmt.segmenting import encode as encode
 from mt_scaffold.subword_nmt.segmenting import isolate_glossary as isolate_glossary

@@ -25,6 +25,7 @@ from subword_nmt import apply_bpe as their_apply
 from mt_scaffold import BPE, _core, learn_bpe
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.text import surface_form
+from mt_scaffold.segment.draw import Draw
 
 SUSPICIOUS = 1e-5  # a p-value below this means that the distributions differ
 # Overlaps, merges of merges, and a string that is made in two ways; "ab" and "aab" are scaffold.
@@ -269,7 +270,7 @@ def test_what_the_table_remembers_does_not_matter(
     applier = _core.Applier(_core.Segmenter(codes, "@@"), **limits)
     for dropout, seed in ((0.1, 7), (0.1, 7), (0.5, 8), (0.0, 0), (0.1, 7)):
         output = io.BytesIO()
-        applier.apply(("text", text), ("out", output), 2, dropout, seed)
+        applier.apply(("text", text), ("out", output), 2, Draw("dropout", dropout, seed))
         assert (output.getvalue() == expected) == ((dropout, seed) == (0.1, 7))
 
 

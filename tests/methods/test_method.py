@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import pickle
 import sys
 import types
 from dataclasses import dataclass
@@ -31,8 +33,8 @@ from mt_scaffold.methods import (
 from mt_scaffold.methods.bpe import MergingMethod
 from mt_scaffold.methods.method import min_frequency_setting, setting, symbols_setting, total_symbols_setting
 from mt_scaffold.methods.trimming import trim
+from mt_scaffold.segment.draw import NO_DRAW, RESAMPLINGS, Draw, description, training_options
 from mt_scaffold.segment.inference import INFERENCES
-from mt_scaffold.segment.resampling import NONE, RESAMPLINGS, Resampling, description, training_options
 
 LINES = ["low lower lowest", "low low newer newest", "wide wider widest low"] * 4
 # Settings without a default, and some other than the default.
@@ -180,22 +182,43 @@ def test_a_new_method_is_a_file_and_a_line(monkeypatch: pytest.MonkeyPatch, tmp_
     assert systems.LanguageModelSystem.from_keys({"algorithm": "half"}).method == Half()
 
 
-def test_resampling_reaches_the_encoder_as_one_object() -> None:
-    """Its number is given to the argument of its kind; nothing is drawn for 0."""
+def test_a_draw_reaches_the_encoder_as_it_is() -> None:
+    """It segments as the options of a public call that say the same; nothing is drawn for 0."""
     bpe = BPE(learn_bpe(lines=LINES, num_symbols=30, min_frequency=1).codes)
     encoder = bpe.encoder({form: number for number, form in enumerate(bpe.surface_forms())}, 1000)
 
-    def ids(resampling: Resampling) -> list[int]:
-        return [*resampling.encode(encoder, LINES, 3, 1, range(len(LINES)))[0]]
+    def ids(draw: Draw) -> list[int]:
+        return [*encoder.ids_of(LINES, draw, range(len(LINES)))[0]]
 
     plain = [*encoder.encode(LINES)[0]]
-    assert not NONE and ids(NONE) == plain
-    assert ids(Resampling("dropout", 0.5)) == [*encoder.encode(LINES, 0.5, 3, 1)[0]] != plain
-    uniform = Resampling("uniform_sampling", 0.5)
-    assert ids(uniform) == [*encoder.encode(LINES, 0, 3, 1, uniform_sampling=0.5)[0]] != plain
-    assert training_options([uniform, NONE]) == {"bpe-uniform-sampling-src": 0.5, "bpe-uniform-sampling-tgt": 0.0}
-    assert training_options([Resampling("sampling_alpha", 0.2)] * 2) == {"sampling-alpha": 0.2}
-    assert description([Resampling("dropout", 0.1), uniform]) == "BPE-dropout 0.1 and 0, uniform sampling 0 and 0.5"
-    for name in RESAMPLINGS:
-        with pytest.raises(UsageError):
-            Resampling(name, -1)
+    assert not NO_DRAW and ids(NO_DRAW) == plain == ids(Draw("sampling_alpha"))
+    assert ids(Draw("dropout", 0.5, 3, 1)) == [*encoder.encode(LINES, 0.5, 3, 1)[0]] != plain
+    uniform = Draw("uniform_sampling", 0.5, 3)
+    assert ids(uniform.at(1)) == [*encoder.encode(LINES, 0, 3, 1, uniform_sampling=0.5)[0]] != plain
+    assert training_options([uniform, NO_DRAW]) == {"bpe-uniform-sampling-src": 0.5, "bpe-uniform-sampling-tgt": 0.0}
+    assert training_options([Draw("sampling_alpha", 0.2)] * 2) == {"sampling-alpha": 0.2}
+    assert description([Draw("dropout", 0.1), uniform]) == "BPE-dropout 0.1 and 0, uniform sampling 0 and 0.5"
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        *(((kind, amount), "must be") for kind in RESAMPLINGS for amount in (-1, math.nan)),
+        (("dropout", 1.5), "the dropout probability must be between 0 and 1, not 1.5"),
+        (("dropout", 0.1, 2**64), "the seed must fit into 64 bits"),
+        (("dropout", 0.1, 1, -1), "the epoch must be 0 or more and fit into 64 bits, not -1"),
+        (("dropout", 0.1, None, 2), "epoch 2 is random without a seed; give one"),
+        (("mixing",), "there is no kind of resampling 'mixing'; choose one of dropout, uniform_sampling"),
+    ],
+)
+def test_a_draw_is_checked_when_it_is_made(fields: tuple[Any, ...], problem: str) -> None:
+    """So that nothing that it passes through has to check it again."""
+    with pytest.raises(UsageError, match=problem):
+        Draw(*fields)
+
+
+def test_a_draw_has_a_seed_or_draws_one() -> None:
+    """The core takes 64 bits, of a negative seed its two's complement; without one every use is another."""
+    assert Draw(seed=-1).core_seed == 2**64 - 1 and Draw(seed=5).at(9) == ("dropout", 0.0, 5, 9)
+    assert len({Draw("dropout", 0.1).core_seed for _ in range(5)}) == 5
+    assert pickle.loads(pickle.dumps(Draw("dropout", 0.1, 3, 4))) == Draw("dropout", 0.1, 3, 4)

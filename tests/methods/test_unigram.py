@@ -27,6 +27,7 @@ from mt_scaffold.methods import Unigram
 from mt_scaffold.methods.learn import learn
 from mt_scaffold.methods.unigram_lattice import LatticeMaker, Pieces, sample
 from mt_scaffold.methods.unigram_segmenter import WORD_START, UnigramSegmenter, apply_unigram, generator
+from mt_scaffold.segment.draw import Draw
 
 SYLLABLES = ("ba", "ban", "da", "an", "na", "nas", "ca", "low", "est", "er", "ñu", "&apos;", "9")
 LINES = [" ".join(map("".join, itertools.permutations(chosen, 3))) for chosen in itertools.combinations(SYLLABLES, 3)]
@@ -202,7 +203,7 @@ def test_subwords_join_to_the_words(segmenter: UnigramSegmenter, sentence: str) 
 def test_a_words_own_u2581_is_an_unknown_character(segmenter: UnigramSegmenter) -> None:
     """It begins no other word: the number of words stays, and text shows it as U+2585."""
     assert join(segmenter.segment("ban▁an ▁ low"), word_start=WORD_START) == "ban▅an ▅ low"
-    ids, _ = segmenter.encoder(dict.fromkeys(segmenter.surface_forms(), 7), 3).encode(["▁▁▁"])
+    ids, _ = segmenter.encoder(dict.fromkeys(segmenter.surface_forms(), 7), 3).ids_of(["▁▁▁"])
     assert ids.tolist() == [7, 3]
 
 
@@ -228,7 +229,7 @@ def test_ids_counts_and_text_agree(text: Path, segmenter: UnigramSegmenter) -> N
     own = [processor.encode(re.sub(" +", " ", line), out_type=str) for line in lines]
     assert [segmenter.segment(line).split() for line in lines] == own
     ids = {form: number for number, form in enumerate(segmenter.surface_forms(), start=4)}
-    found, offsets = segmenter.encoder(ids, 3).encode([line.encode() for line in lines])
+    found, offsets = segmenter.encoder(ids, 3).ids_of([line.encode() for line in lines])
     sentences = [found[begin:end].tolist() for begin, end in itertools.pairwise(offsets.tolist())]
     assert sentences == [[ids.get(piece, 3) for piece in pieces] for pieces in own]
     counts = segmenter.count_subwords(count_words(lines=lines))
@@ -362,7 +363,7 @@ def test_sentencepiece_draws_from_the_same_distribution(text: Path, segmenter: U
     theirs = Counter(tuple(processor.sample_encode_as_ids(word, -1, alpha)) for _ in range(3000))
     assert surprise(theirs, exact) > SUSPICIOUS
     ids = {form: segmenter.pieces.scores[form][0] for form in segmenter.surface_forms()}
-    found, offsets = segmenter.encoder(ids, 0).encode([word] * 3000, alpha, 5, 1)
+    found, offsets = segmenter.encoder(ids, 0).ids_of([word] * 3000, Draw("sampling_alpha", alpha, 5, 1))
     ours = Counter(tuple(found[begin:end].tolist()) for begin, end in itertools.pairwise(offsets.tolist()))
     assert surprise(ours, exact) > SUSPICIOUS
     likely = sorted(exact.values(), reverse=True)
@@ -375,8 +376,8 @@ def test_unknown_characters_are_one_as_without_sampling(segmenter: UnigramSegmen
     ids = {form: number for number, form in enumerate(segmenter.surface_forms(), start=4)}
     encoder = segmenter.encoder(ids, 3)
     for word, unknown in {"日": 1, "日本": 1, "日ban本日": 2, "ba▁n\tba": 2}.items():
-        found, _ = encoder.encode([word], 0.2, 1)
-        assert found.tolist().count(3) == unknown == encoder.encode([word])[0].tolist().count(3)
+        found, _ = encoder.ids_of([word], Draw("sampling_alpha", 0.2, 1))
+        assert found.tolist().count(3) == unknown == encoder.ids_of([word])[0].tolist().count(3)
 
 
 def test_a_draw_depends_on_seed_epoch_and_index_alone(segmenter: UnigramSegmenter) -> None:
@@ -384,7 +385,7 @@ def test_a_draw_depends_on_seed_epoch_and_index_alone(segmenter: UnigramSegmente
     ids = {form: number for number, form in enumerate(segmenter.surface_forms(), start=4)}
 
     def draw(lines: list[str], epoch: int, indices: list[int], seed: int = 9) -> list[list[int]]:
-        found, offsets = segmenter.encoder(ids, 3).encode(lines, 0.1, seed, epoch, indices)
+        found, offsets = segmenter.encoder(ids, 3).ids_of(lines, Draw("sampling_alpha", 0.1, seed, epoch), indices)
         return [found[begin:end].tolist() for begin, end in itertools.pairwise(offsets.tolist())]
 
     lines, numbers = LINES[:30], [*range(30)]
@@ -401,10 +402,10 @@ def test_long_words_are_not_kept(segmenter: UnigramSegmenter) -> None:
     """Text without spaces has a new word in every line: 131,072 lattices of 50 characters would take 2.9 GiB."""
     encoder = segmenter.encoder({}, 3)
     words = [f"{''.join(line.split())}{number}" for number, line in enumerate(LINES * 3)]
-    encoder.encode(words[:1], 0.5, 1)
+    encoder.ids_of(words[:1], Draw("sampling_alpha", 0.5, 1))
     tracemalloc.start()
     try:
-        encoder.encode(words, 0.5, 1)
+        encoder.ids_of(words, Draw("sampling_alpha", 0.5, 1))
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -412,7 +413,7 @@ def test_long_words_are_not_kept(segmenter: UnigramSegmenter) -> None:
 
 
 @pytest.mark.parametrize("alpha", [-0.1, math.inf, math.nan, 1e307])
-def test_an_alpha_out_of_range_is_refused(segmenter: UnigramSegmenter, alpha: float) -> None:
+def test_an_alpha_out_of_range_is_refused(alpha: float) -> None:
     """0 stands for no sampling; a score times 1e307 is infinite, and what is drawn then has nothing to do with it."""
     with pytest.raises(UsageError, match="must be above 0"):
-        segmenter.encoder({}, 3).encode(["a"], alpha, 1)
+        Draw("sampling_alpha", alpha)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import cProfile
 import gzip
 import io
+import operator
 import os
 import pickle
 import random
@@ -623,3 +625,91 @@ def test_every_kind_of_instructions_finds_the_same_words(instructions: str) -> N
     )
     encoded = [text.encode() for text in texts]
     assert found.stdout.decode().strip() == str([BPE(each).encode_batch(encoded)[0].tolist() for each in codes])
+
+
+LONG = (hard_text(5, 9000) + " " + "ab" * 400 + "\n") * 12
+ONE_TEXT = {
+    "ASCII": "it's 5 apples,  and more\n",
+    "nothing": "",
+    "Latin-1": "naïve café \xa0",
+    "UCS-2": "日本語 text “quoted”",
+    "UCS-4": "🙂 a 🙂🙂 b",
+    "bytes as surrogates": "a\udcff\udc80b",
+    "more than fits on the stack": "word näive " * 700,
+    "several units": LONG,
+    "many parts": f"a {PAD} b" * 3000,
+}
+
+
+@pytest.mark.parametrize("pretokeniser", ["gpt2", "spaces", r"\w+|[^\w\s]+"])
+@pytest.mark.parametrize("text", ONE_TEXT.values(), ids=ONE_TEXT)
+def test_the_short_way_through_a_call_gives_what_the_long_one_gives(text: str, pretokeniser: str) -> None:
+    """A call with the defaults goes straight into the core; other arguments, which say the same, do not."""
+    for special in ((), (END, PAD)):
+        bpe = bpe_of(pretokeniser, "scaffold", *special)
+        calls: list[Any] = [bpe.encode, bpe.encode_to_numpy]
+        expected, _ = bpe.encode_batch([text], disallowed_special=())
+        assert bpe.encode(text, disallowed_special=()) == expected.tolist()
+        for same in (text, text.encode("utf-8", "surrogateescape")):
+            if special and PAD in text:
+                errors = []
+                options: dict[str, Any]
+                for options in ({}, {"allowed_special": frozenset()}):
+                    for encode in calls:
+                        with pytest.raises(SpecialTokenError) as caught:
+                            encode(same, **options)
+                        errors.append(str(caught.value))
+                assert len({*errors}) == 1 and f"'{PAD}' at byte offset 2;" in errors[0]
+                continue
+            found = bpe.encode(same)
+            assert found == bpe.encode(same, allowed_special=frozenset()) == expected.tolist()
+            array = bpe.encode_to_numpy(same)
+            assert array.dtype == numpy.uint32 and array.tolist() == found
+            assert bpe.encode_to_numpy(same, disallowed_special=()).tolist() == found
+
+
+def test_an_array_takes_what_encode_takes() -> None:
+    """Special tokens, dropout and errors are those of encode, whatever the result is in."""
+    bpe = bpe_of("gpt2", "scaffold", END)
+    calls: list[Any] = [bpe.encode, bpe.encode_to_numpy]
+    options: dict[str, Any]
+    for options in (
+        {"allowed_special": "all"},
+        {"disallowed_special": ()},
+        {"dropout": 0.5, "seed": 3, "index": 7, "disallowed_special": ()},
+        {"uniform_sampling": 0.5, "seed": 3, "disallowed_special": ()},
+    ):
+        text = TEXT + END
+        assert bpe.encode_to_numpy(text, **options).tolist() == bpe.encode(text, **options)
+    for encode in calls:
+        for wrong in (5, None, ["a"]):
+            with pytest.raises(TypeError, match="a text is a str or bytes, not" if wrong else "incompatible"):
+                encode(wrong)
+        with pytest.raises(MTScaffoldError, match="the text holds a lone surrogate"):
+            encode("a\ud800")
+        for index in (-1, 2**64):
+            with pytest.raises(UsageError, match="an index must be 0 or more"):
+                encode("a", index=index)
+        with pytest.raises(TypeError):
+            encode("a", index=0.0)
+        with pytest.raises(UsageError, match="are a set of them, or 'all'"):
+            encode("a", allowed_special=END)
+
+
+def test_equal_ids_are_one_object() -> None:
+    """A sentence needs no new integer for an id that was met before, and a list of many ids no more than its slots."""
+    bpe = bpe_of("gpt2", "bpe")
+    first, again = bpe.encode(TEXT), bpe.encode(TEXT)
+    assert max(first) > 256 and all(map(operator.is_, first, again))
+
+
+def test_a_call_for_one_sentence_runs_no_other_python() -> None:
+    """Each Python function that a call runs takes as long as the core takes for a word or two."""
+    bpe, words = bpe_of("gpt2", "bpe", END), BPE(b"#version: 0.2\na n\nb an\n")
+    calls: list[tuple[Any, int]] = [(bpe.encode, 1), (bpe.encode_to_numpy, 1), (bpe.segment, 2), (words.segment, 3)]
+    for call, functions in calls:
+        call("an apple")
+        profile = cProfile.Profile()
+        profile.runcall(call, "an apple")
+        called = [entry.code.co_name for entry in profile.getstats() if not isinstance(entry.code, str)]
+        assert len(called) <= functions, called

@@ -14,7 +14,7 @@ from test_uniform_sampling import sampler_of
 
 from mt_scaffold import BPE, UsageError, count_words
 from mt_scaffold.corpus.text import END_OF_WORD
-from mt_scaffold.segment.resampling import NONE, Resampling
+from mt_scaffold.segment.draw import Draw
 
 SEPARATOR = "@@"
 
@@ -32,8 +32,8 @@ def enumerated(codes: bytes, words: list[str], dropout: float) -> set[str]:
     return {form for outcome, probability in outcomes if probability for form in forms(outcome)}
 
 
-def reached(codes: bytes, words: list[str], resampling: Resampling, **options: object) -> set[str]:
-    return resampling.reachable(BPE(codes, **options), count_words(lines=[" ".join(words)]))  # type: ignore[arg-type]
+def reached(codes: bytes, words: list[str], draw: Draw, **options: object) -> set[str]:
+    return {*BPE(codes, **options).reachable_by(draw, count_words(lines=[" ".join(words)]))}  # type: ignore[arg-type]
 
 
 @given(
@@ -46,9 +46,8 @@ def test_dropout_makes_these_subwords_and_no_others(counts: dict[str, int], symb
     text = " ".join(word for word, count in counts.items() for _ in range(count))
     codes = learn_with(lines=[text], num_symbols=symbols, min_frequency=1, algorithm=algorithm).text
     words = [*counts]
-    assert reached(codes, words, Resampling("dropout", 0.3)) == enumerated(codes, words, 0.3)
-    assert reached(codes, words, Resampling("dropout", 1)) == enumerated(codes, words, 1)
-    assert reached(codes, words, NONE) == set()
+    assert reached(codes, words, Draw("dropout", 0.3)) == enumerated(codes, words, 0.3)
+    assert reached(codes, words, Draw("dropout", 1)) == enumerated(codes, words, 1)
 
 
 @given(
@@ -64,7 +63,7 @@ def test_codes_in_any_order_and_with_tokens_that_nothing_makes(
         f"{left} {right}{END_OF_WORD if last else ''}\n" for (left, right), last in zip(pairs, final, strict=False)
     ]
     codes = f"#version: 0.2\n{''.join(dict.fromkeys(lines))}".encode()
-    assert reached(codes, words, Resampling("dropout", 0.5)) == enumerated(codes, words, 0.5)
+    assert reached(codes, words, Draw("dropout", 0.5)) == enumerated(codes, words, 0.5)
 
 
 @given(word_counts.filter(lambda counts: max(map(len, counts)) <= 6), st.integers(1, 12))
@@ -74,20 +73,20 @@ def test_uniform_sampling_makes_every_normal_token_that_a_word_holds(counts: dic
     codes = learn_with(lines=[text], num_symbols=symbols, min_frequency=1, algorithm="scaffold").text
     sampler = sampler_of(codes)
     expected = {form for word in counts for each in sampler.distribution(word) for form in forms(each)}
-    assert reached(codes, [*counts], Resampling("uniform_sampling", 0.5)) == expected
+    assert reached(codes, [*counts], Draw("uniform_sampling", 0.5)) == expected
 
 
-@pytest.mark.parametrize("resampling", [Resampling("dropout", 0.4), Resampling("uniform_sampling", 1)])
+@pytest.mark.parametrize("draw", [Draw("dropout", 0.4), Draw("uniform_sampling", 1)])
 @pytest.mark.parametrize("inference", ["merges", "longest-merge"])
-def test_vocabulary_glossaries_and_inference_are_those_of_segmenting(resampling: Resampling, inference: str) -> None:
+def test_vocabulary_glossaries_and_inference_are_those_of_segmenting(draw: Draw, inference: str) -> None:
     """What a filter splits is not reached, a glossary stays whole, and what ends before one does not end a word."""
     codes = b"#version: 0.2\na b\nab a\nb a</w>\nab ab</w>\naba b</w>\n"
     words = ["abab", "abaXba", "Xab", "bXX"]
     options = {"vocab": ["ab@@", "ba", "aba@@", "X@@"], "glossaries": ["X"], "inference": inference}
     bpe = BPE(codes, **options)  # type: ignore[arg-type]
-    key: dict[str, Any] = {resampling.name: resampling.amount}
+    key: dict[str, Any] = {draw.kind: draw.amount}
     drawn = {form for word in words for seed in range(400) for form in bpe.segment(word, seed=seed, **key).split()}
-    assert reached(codes, words, resampling, **options) == drawn
+    assert reached(codes, words, draw, **options) == drawn
     assert "X@@" in drawn and "abab" not in drawn
 
 

@@ -101,7 +101,7 @@ def test_ids_keep_where_words_end(folder: Path) -> None:
     symbols = {number: name for name, number in ids.items()}
     (segmenter, _) = segmentation.segmenters()
     lines = TEXT.replace(b"\r", b"").decode().splitlines()
-    found, offsets = segmenter.encoder(ids, 3).encode(lines)
+    found, offsets = segmenter.encoder(ids, 3).ids_of(lines)
     for line, begin, end in zip(lines, offsets, offsets[1:], strict=False):
         names = [symbols[number] for number in found[begin:end]]
         assert join_symbols(" ".join(names)) == line and segmenter.segment(line).split(" ") == names

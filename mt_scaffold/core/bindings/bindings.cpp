@@ -8,6 +8,7 @@
 #include "bindings/bindings_codes.hpp"
 #include "bindings/bindings_common.hpp"
 #include "bindings/bindings_counts.hpp"
+#include "bindings/bindings_draw.hpp"
 #include "bindings/bindings_ids.hpp"
 #include "bindings/bindings_parity.hpp"
 #include "bindings/bindings_pretokeniser.hpp"
@@ -51,6 +52,14 @@ Isolate make_isolate(nb::object isolate, bool bytes) {
     }
     return parts;
   });
+}
+
+nb::str segment_line(Applier& self, std::string_view line, bool keep_margins, const Draw& draw, uint64_t index) {
+  const Interruptible interruptible = until_signal();
+  char room[size_t{1} << 13];
+  OutputBuffer output(room, sizeof room);
+  self.segment_line(line, keep_margins, draw, index, output);
+  return decode(output.view());
 }
 
 }  // namespace
@@ -172,45 +181,36 @@ NB_MODULE(_core, module) {
           nb::arg("max_bytes") = TableLimits().max_bytes, nb::arg("pretokeniser") = nb::none())
       .def(
           "apply",
-          [](Applier& self, const NamedObject& input, const NamedObject& output, unsigned workers, double p,
-             uint64_t seed, uint64_t epoch, nb::object progress, double uniform, WordEndings* endings) {
+          [](Applier& self, const NamedObject& input, const NamedObject& output, unsigned workers, const Draw& draw,
+             nb::object progress, WordEndings* endings) {
             BlockReader reader = make_reader({input});
             const std::unique_ptr<Sink> sink = make_sink(output);
             const Tick tick = make_tick(std::move(progress));
             nb::gil_scoped_release released;
-            self.apply(reader, *sink, workers, {p, seed, epoch, uniform}, tick, endings);
+            self.apply(reader, *sink, workers, draw, tick, endings);
           },
-          nb::arg("input"), nb::arg("output"), nb::arg("workers") = 1, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-          nb::arg("epoch") = 0, nb::arg("progress") = nb::none(), nb::arg("uniform") = 0.0,
-          nb::arg("endings") = nb::none())
-      .def(
-          "segment_line",
-          [](Applier& self, std::string_view line, bool keep_margins, double p, uint64_t seed, uint64_t epoch,
-             uint64_t index, double uniform) {
-            const Interruptible interruptible = until_signal();
-            return decode(self.segment_line(line, keep_margins, {p, seed, epoch, uniform}, index));
-          },
-          nb::arg("line"), nb::arg("keep_margins") = true, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-          nb::arg("epoch") = 0, nb::arg("index") = 0, nb::arg("uniform") = 0.0)
+          nb::arg("input"), nb::arg("output"), nb::arg("workers") = 1, nb::arg("draw") = nb::none(),
+          nb::arg("progress") = nb::none(), nb::arg("endings") = nb::none())
+      .def("segment_plain", [](Applier& self, std::string_view line,
+                               bool keep_margins) { return segment_line(self, line, keep_margins, Draw(), 0); })
+      .def("segment_line", &segment_line, nb::arg("line"), nb::arg("keep_margins") = true, nb::arg("draw") = nb::none(),
+           nb::arg("index") = 0)
       .def(
           "segment_words",
-          [](Applier& self, const std::vector<std::string>& words, double p, uint64_t seed, uint64_t epoch,
-             uint64_t index,
-             double uniform) { return decode(self.segment_words(words, {p, seed, epoch, uniform}, index)); },
-          nb::arg("words"), nb::arg("dropout") = 0.0, nb::arg("seed") = 0, nb::arg("epoch") = 0, nb::arg("index") = 0,
-          nb::arg("uniform") = 0.0)
+          [](Applier& self, const std::vector<std::string>& words, const Draw& draw) {
+            return decode(self.segment_words(words, draw));
+          },
+          nb::arg("words"), nb::arg("draw") = nb::none())
       .def(
           "ids",
-          [](Applier& self, const std::vector<std::string>& lines, const std::vector<uint64_t>& indices, double p,
-             uint64_t seed, uint64_t epoch, double uniform) {
-            const Applier::Ids result =
-                without_gil([&] { return self.encode(lines, indices, {p, seed, epoch, uniform}); });
+          [](Applier& self, const std::vector<std::string>& lines, const std::vector<uint64_t>& indices,
+             const Draw& draw) {
+            const Applier::Ids result = without_gil([&] { return self.encode(lines, indices, draw); });
             const auto* offsets = reinterpret_cast<const char*>(result.offsets.data());
             return nb::make_tuple(to_bytes(result.ids.view()),
                                   nb::bytes(offsets, result.offsets.size() * sizeof(int64_t)));
           },
-          nb::arg("lines"), nb::arg("indices") = std::vector<uint64_t>(), nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-          nb::arg("epoch") = 0, nb::arg("uniform") = 0.0)
+          nb::arg("lines"), nb::arg("indices") = std::vector<uint64_t>(), nb::arg("draw") = nb::none())
       .def(
           "count_subwords",
           [](Applier& self, PyWordCounts& counts) {
@@ -220,15 +220,14 @@ NB_MODULE(_core, module) {
           nb::arg("counts"))
       .def(
           "reachable",
-          [](const Applier& self, PyWordCounts& counts, double p, double uniform) {
+          [](const Applier& self, PyWordCounts& counts, const Draw& draw) {
             const std::shared_ptr<const WordCounts> words = counts.shared();
-            const std::vector<std::string> found =
-                without_gil([&] { return self.reachable(*words, {p, 0, 0, uniform}); });
+            const std::vector<std::string> found = without_gil([&] { return self.reachable(*words, draw); });
             nb::list forms;
             for (const std::string& form : found) forms.append(decode(form));
             return forms;
           },
-          nb::arg("counts"), nb::arg("dropout") = 0.0, nb::arg("uniform") = 0.0);
+          nb::arg("counts"), nb::arg("draw") = nb::none());
   bind_ids(module);
   bind_batches(module);
 }

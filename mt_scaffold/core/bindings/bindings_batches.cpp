@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "bindings/bindings_integers.hpp"
 #include "bindings/bindings_text.hpp"
 #include "io/blocks.hpp"
 #include "memory/huge_pages.hpp"
@@ -153,28 +154,6 @@ std::vector<Matrix> fill_rows(size_t width, const Offsets& offsets, const std::v
   for (auto& matrix : matrices) result.push_back(NewMatrix::as_array(std::move(matrix)));
   return result;
 }
-
-// Python's integers, one object for all that are equal.
-class Integers {
- public:
-  PyObject* operator()(int64_t value) {
-    constexpr int64_t kMost = 1 << 20;
-    if (value < 0 || value >= kMost) return made(value).release().ptr();
-    const auto at = static_cast<size_t>(value);
-    if (at >= known_.size()) known_.resize(std::max(at + 1, 2 * known_.size()));
-    if (!known_[at].is_valid()) known_[at] = made(value);
-    return Py_NewRef(known_[at].ptr());
-  }
-
- private:
-  static nb::object made(int64_t value) {
-    auto result = nb::steal(PyLong_FromLongLong(value));
-    if (!result.is_valid()) throw nb::python_error();
-    return result;
-  }
-
-  std::vector<nb::object> known_;
-};
 
 nb::list list_rows(const Values& values, const Offsets& offsets, const std::vector<int64_t>& before,
                    const std::vector<int64_t>& after) {

@@ -10,6 +10,9 @@
 #include <type_traits>
 
 #include "bindings/bindings_common.hpp"
+#include "bindings/bindings_draw.hpp"
+#include "bindings/bindings_integers.hpp"
+#include "bindings/bindings_numpy.hpp"
 #include "segment/encode_ids.hpp"
 #include "segment/token_ids.hpp"
 
@@ -19,7 +22,21 @@ namespace {
 
 nb::builtin_exception type_error(const std::string& message) { return nb::type_error(message.c_str()); }
 
-// Texts and bytes as they are in Python, with what keeps them alive.
+// Text or bytes as they are in Python.
+GivenText given_text(nb::handle text) {
+  PyObject* const object = text.ptr();
+  if (PyBytes_Check(object))
+    return std::string_view(PyBytes_AS_STRING(object), static_cast<size_t>(PyBytes_GET_SIZE(object)));
+  if (!PyUnicode_Check(object))
+    throw type_error("a text is a str or bytes, not " + std::string(Py_TYPE(object)->tp_name));
+  const auto kind = PyUnicode_IS_ASCII(object)                       ? GivenText::Kind::kUtf8
+                    : PyUnicode_KIND(object) == PyUnicode_1BYTE_KIND ? GivenText::Kind::kLatin1
+                    : PyUnicode_KIND(object) == PyUnicode_2BYTE_KIND ? GivenText::Kind::kUcs2
+                                                                     : GivenText::Kind::kUcs4;
+  return {PyUnicode_DATA(object), static_cast<size_t>(PyUnicode_GET_LENGTH(object)), kind};
+}
+
+// Several of them, with what keeps them alive.
 class Texts {
  public:
   void reserve(size_t count) {
@@ -27,18 +44,7 @@ class Texts {
     kept_.reserve(count);
   }
   void add(nb::handle text) {
-    PyObject* const object = text.ptr();
-    if (PyBytes_Check(object)) {
-      texts_.emplace_back(std::string_view(PyBytes_AS_STRING(object), static_cast<size_t>(PyBytes_GET_SIZE(object))));
-    } else if (PyUnicode_Check(object)) {
-      const auto kind = PyUnicode_IS_ASCII(object)                       ? GivenText::Kind::kUtf8
-                        : PyUnicode_KIND(object) == PyUnicode_1BYTE_KIND ? GivenText::Kind::kLatin1
-                        : PyUnicode_KIND(object) == PyUnicode_2BYTE_KIND ? GivenText::Kind::kUcs2
-                                                                         : GivenText::Kind::kUcs4;
-      texts_.emplace_back(PyUnicode_DATA(object), static_cast<size_t>(PyUnicode_GET_LENGTH(object)), kind);
-    } else {
-      throw type_error("a text is a str or bytes, not " + std::string(Py_TYPE(object)->tp_name));
-    }
+    texts_.push_back(given_text(text));
     kept_.push_back(nb::borrow<nb::object>(text));
   }
 
@@ -144,6 +150,7 @@ class GivenIds {
 struct Ids {
   std::shared_ptr<const TokenIds> tokens;
   std::unique_ptr<IdEncoder> encoder;
+  Integers integers;
 };
 
 std::vector<Special> specials(const std::string& states) {
@@ -152,24 +159,32 @@ std::vector<Special> specials(const std::string& states) {
   return result;
 }
 
-nb::list encode_text(Ids& self, nb::handle text, const std::string& special, double p, uint64_t seed, uint64_t epoch,
-                     uint64_t index, double uniform, bool continued) {
-  Texts texts;
-  texts.add(text);
-  EncodedDocuments encoded;
+// A text of up to this many characters takes less time than giving up Python's lock may cost.
+constexpr size_t kShort = 1024;
+
+// Calls `result(ids, count)` with the ids of a text; `special`: null refuses all special tokens.
+template <typename Result>
+auto encode_one(const Ids& self, nb::handle given, const std::vector<Special>* special, const Draw& draw,
+                uint64_t index, bool continued, Result&& result) {
+  const GivenText text = given_text(given);
+  char room[Applier::kMargin + (size_t{1} << 13)];
+  OutputBuffer output(room, sizeof room);
   {
     const Interruptible interruptible = until_signal();
-    nb::gil_scoped_release released;
-    encoded = self.encoder->encode(
-        texts.given(), specials(special), {index}, sizeof(int32_t), -1, {p, seed, epoch, uniform}, 1,
-        [](size_t) { return std::string(); }, continued);
+    std::optional<nb::gil_scoped_release> released;
+    if (text.size > kShort) released.emplace();
+    self.encoder->encode_one(text, special, index, draw, continued, output);
   }
-  const auto count = static_cast<Py_ssize_t>(encoded.offsets.back());
-  const auto* const ids = reinterpret_cast<const int32_t*>(encoded.ids.data());
-  auto result = nb::steal<nb::list>(PyList_New(count));
-  if (!result.is_valid()) throw nb::python_error();
-  for (Py_ssize_t i = 0; i < count; ++i) PyList_SET_ITEM(result.ptr(), i, PyLong_FromLong(ids[i]));
-  return result;
+  return result(reinterpret_cast<const int32_t*>(output.view().data()), output.size() / sizeof(int32_t));
+}
+
+auto as_list(Ids& self) {
+  return [&self](const int32_t* ids, size_t count) {
+    auto result = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(count)));
+    if (!result.is_valid()) throw nb::python_error();
+    for (size_t i = 0; i < count; ++i) PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), self.integers(ids[i]));
+    return result;
+  };
 }
 
 // `otherwise` outlives the result.
@@ -186,8 +201,7 @@ LinesOfJson lines_of_json(const nb::bytes& field, const nb::object& otherwise) {
 using Array = nb::ndarray<nb::memview, uint8_t, nb::ndim<1>>;
 
 nb::tuple encode_batch(Ids& self, nb::handle given, const std::string& special, const std::vector<uint64_t>& indices,
-                       double p, uint64_t seed, uint64_t epoch, unsigned workers, size_t width, int32_t append,
-                       double uniform) {
+                       const Draw& draw, unsigned workers, size_t width, int32_t append) {
   const auto items = nb::steal<nb::object>(PySequence_Fast(given.ptr(), "texts are a sequence"));
   if (!items.is_valid()) throw nb::python_error();
   Texts texts;
@@ -198,8 +212,8 @@ nb::tuple encode_batch(Ids& self, nb::handle given, const std::string& special, 
   {
     const Interruptible interruptible = until_signal();
     nb::gil_scoped_release released;
-    encoded = self.encoder->encode(texts.given(), specials(special), indices, width, append, {p, seed, epoch, uniform},
-                                   workers, [](size_t number) { return "text " + std::to_string(number); });
+    encoded = self.encoder->encode(texts.given(), specials(special), indices, width, append, draw, workers,
+                                   [](size_t number) { return "text " + std::to_string(number); });
   }
   const std::vector<int64_t>& starts = encoded.offsets;
   PyObject* offsets = PyByteArray_FromStringAndSize(reinterpret_cast<const char*>(starts.data()),
@@ -284,7 +298,7 @@ void bind_ids(nb::module_& module) {
             auto applier = std::make_shared<Applier>(segmenter, nullptr, pretokeniser, TableLimits(),
                                                      std::move(dictionary), Applier::kSpellOut);
             auto encoder = std::make_unique<IdEncoder>(applier, tokens, pretokeniser);
-            new (self) Ids{std::move(tokens), std::move(encoder)};
+            new (self) Ids{std::move(tokens), std::move(encoder), {}};
           },
           nb::arg("segmenter"), nb::arg("pretokeniser").none(), nb::arg("special_tokens") = std::vector<std::string>(),
           nb::arg("multiple") = 1, nb::arg("numbers") = std::vector<int32_t>(),
@@ -299,18 +313,35 @@ void bind_ids(nb::module_& module) {
              for (size_t id = 0; id < self.tokens->n_vocab(); ++id) tokens.append(to_bytes(self.tokens->bytes_of(id)));
              return tokens;
            })
-      .def("encode", &encode_text, nb::arg("text"), nb::arg("special"), nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-           nb::arg("epoch") = 0, nb::arg("index") = 0, nb::arg("uniform") = 0.0, nb::arg("continued") = false)
+      .def("encode_plain",
+           [](Ids& self, nb::handle text) { return encode_one(self, text, nullptr, Draw(), 0, false, as_list(self)); })
+      .def("encode_plain_array",
+           [](const Ids& self, nb::handle text) {
+             return encode_one(self, text, nullptr, Draw(), 0, false, numpy_array);
+           })
+      .def(
+          "encode_array",
+          [](const Ids& self, nb::handle text, const std::string& special, const Draw& draw, uint64_t index) {
+            const std::vector<Special> states = specials(special);
+            return encode_one(self, text, &states, draw, index, false, numpy_array);
+          },
+          nb::arg("text"), nb::arg("special"), nb::arg("draw") = nb::none(), nb::arg("index") = 0)
+      .def(
+          "encode",
+          [](Ids& self, nb::handle text, const std::string& special, const Draw& draw, uint64_t index, bool continued) {
+            const std::vector<Special> states = specials(special);
+            return encode_one(self, text, &states, draw, index, continued, as_list(self));
+          },
+          nb::arg("text"), nb::arg("special"), nb::arg("draw") = nb::none(), nb::arg("index") = 0,
+          nb::arg("continued") = false)
       .def("encode_batch", &encode_batch, nb::arg("texts"), nb::arg("special"),
-           nb::arg("indices") = std::vector<uint64_t>(), nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-           nb::arg("epoch") = 0, nb::arg("workers") = 1, nb::arg("width") = 4, nb::arg("append") = -1,
-           nb::arg("uniform") = 0.0)
+           nb::arg("indices") = std::vector<uint64_t>(), nb::arg("draw") = nb::none(), nb::arg("workers") = 1,
+           nb::arg("width") = 4, nb::arg("append") = -1)
       .def(
           "encode_lines",
           [](Ids& self, const NamedObject& input, const NamedObject& ids, const NamedObject& sizes,
-             const std::string& special, uint64_t first, size_t width, int32_t append, double p, uint64_t seed,
-             uint64_t epoch, unsigned workers, nb::object progress, double uniform,
-             const std::optional<std::pair<nb::bytes, nb::object>>& json) {
+             const std::string& special, uint64_t first, size_t width, int32_t append, const Draw& draw,
+             unsigned workers, nb::object progress, const std::optional<std::pair<nb::bytes, nb::object>>& json) {
             BlockReader reader = make_reader({input});
             const std::unique_ptr<Sink> ids_sink = make_sink(ids), sizes_sink = make_sink(sizes);
             const Tick tick = make_tick(std::move(progress));
@@ -318,12 +349,11 @@ void bind_ids(nb::module_& module) {
             if (json) field.emplace(lines_of_json(json->first, json->second));
             nb::gil_scoped_release released;
             return self.encoder->encode_lines(reader, *ids_sink, *sizes_sink, specials(special), first, width, append,
-                                              {p, seed, epoch, uniform}, workers, field ? &*field : nullptr, tick);
+                                              draw, workers, field ? &*field : nullptr, tick);
           },
           nb::arg("input"), nb::arg("ids"), nb::arg("sizes"), nb::arg("special"), nb::arg("first") = 0,
-          nb::arg("width") = 4, nb::arg("append") = -1, nb::arg("dropout") = 0.0, nb::arg("seed") = 0,
-          nb::arg("epoch") = 0, nb::arg("workers") = 1, nb::arg("progress") = nb::none(), nb::arg("uniform") = 0.0,
-          nb::arg("json") = nb::none())
+          nb::arg("width") = 4, nb::arg("append") = -1, nb::arg("draw") = nb::none(), nb::arg("workers") = 1,
+          nb::arg("progress") = nb::none(), nb::arg("json") = nb::none())
       .def("decode", &decode_ids, nb::arg("ids"))
       .def("decode_with_starts", &decode_with_starts, nb::arg("ids"))
       .def("decode_documents", &decode_documents, nb::arg("ids"), nb::arg("sizes"), nb::arg("end") = "\n",

@@ -7,16 +7,16 @@
 
 namespace mt_scaffold {
 
-// Each merge is dropped with probability `p`, or each word is drawn from all of its segmentations with probability
-// `uniform`: one of them is 0.
-struct Dropout {
-  double p = 0;
+// How text is segmented at random: each merge is dropped, or each word is drawn from all of its segmentations, with
+// probability `amount`.
+struct Draw {
+  enum class Kind { kNone, kDropout, kUniform };
+  Kind kind = Kind::kNone;
+  double amount = 0;
   uint64_t seed = 0;
   uint64_t epoch = 0;
-  double uniform = 0;
 
-  bool any() const { return p > 0 || uniform > 0; }
-  double probability() const { return uniform > 0 ? uniform : p; }
+  bool any() const { return kind != Kind::kNone; }
 };
 
 // SplitMix64, with a separate stream for each (seed, epoch, index of the line).

@@ -18,8 +18,8 @@ namespace {
 // Results of more drops in one word rarely recur: looking them up costs more than it saves.
 constexpr size_t kRememberedDrops = 2;
 
-void check_dropout(const Segmenter& segmenter, const Dropout& dropout) {
-  if (!segmenter.inference().merges && dropout.p > 0)
+void check_draw(const Segmenter& segmenter, const Draw& draw) {
+  if (!segmenter.inference().merges && draw.kind == Draw::Kind::kDropout)
     throw UsageError(std::string(segmenter.inference().name) +
                      " inference merges nothing, so dropout has nothing to skip; omit one of them");
 }
@@ -54,8 +54,8 @@ Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate,
 
 Applier::~Applier() = default;
 
-Applier::Lease::Lease(Applier& applier, const Dropout& dropout) : applier_(applier) {
-  check_dropout(*applier.segmenter_, dropout);
+Applier::Lease::Lease(Applier& applier, const Draw& draw) : applier_(applier) {
+  check_draw(*applier.segmenter_, draw);
   {
     std::lock_guard lock(shared_state);
     if (!applier.idle_.empty()) {
@@ -64,11 +64,11 @@ Applier::Lease::Lease(Applier& applier, const Dropout& dropout) : applier_(appli
     }
   }
   if (!worker_) {
-    worker_ = std::make_unique<Worker>(*applier.segmenter_, dropout);
+    worker_ = std::make_unique<Worker>(*applier.segmenter_, draw);
     return;
   }
-  if (worker_->dropout.probability() != dropout.probability()) worker_->law = DropoutLaw(dropout.probability());
-  worker_->dropout = dropout;
+  if (worker_->draw.amount != draw.amount) worker_->law = DropoutLaw(draw.amount);
+  worker_->draw = draw;
 }
 
 Applier::Lease::~Lease() {
@@ -138,7 +138,7 @@ void Applier::segment_with_drops(Worker& worker, const WordEntry* entry, const H
   output.append(worker.text.data(), worker.text.size());
 }
 
-template <Applier::Draws kDraws, typename Words>
+template <Draw::Kind kDraw, typename Words>
 size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output) {
   const bool text = dictionary_ == nullptr;
   WordTable& table = *worker.table;
@@ -161,16 +161,16 @@ size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, 
         entry = entry_of_new_word(worker, word);
         if (!entry) return static_cast<size_t>(word.text.data() - begin) + first_invalid_byte(word.text);
       }
-      const uint32_t decisions = kDraws == Draws::kUniform ? 1 : entry->decisions;
-      if (kDraws != Draws::kNone && worker.survivors < decisions) {
-        if constexpr (kDraws == Draws::kUniform) {
+      const uint32_t decisions = kDraw == Draw::Kind::kUniform ? 1 : entry->decisions;
+      if (kDraw != Draw::Kind::kNone && worker.survivors < decisions) {
+        if constexpr (kDraw == Draw::Kind::kUniform) {
           sample_word(worker, word.text, output);
           worker.survivors = worker.law.survivors_before_drop(worker.random);
         } else {
           segment_with_drops(worker, entry, word, output);
         }
       } else {
-        if (kDraws != Draws::kNone) worker.survivors -= decisions;
+        if (kDraw != Draw::Kind::kNone) worker.survivors -= decisions;
         emit(output, entry->output(), entry->output_length);
       }
       if (text) {
@@ -185,20 +185,25 @@ size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, 
 
 template <typename Words>
 size_t Applier::append_words(Worker& worker, Words words, const char* begin, OutputBuffer& output) {
-  if (worker.dropout.uniform > 0) return append_words_as<Draws::kUniform>(worker, words, begin, output);
-  return worker.dropout.p > 0 ? append_words_as<Draws::kDropout>(worker, words, begin, output)
-                              : append_words_as<Draws::kNone>(worker, words, begin, output);
+  switch (worker.draw.kind) {
+    case Draw::Kind::kUniform:
+      return append_words_as<Draw::Kind::kUniform>(worker, words, begin, output);
+    case Draw::Kind::kDropout:
+      return append_words_as<Draw::Kind::kDropout>(worker, words, begin, output);
+    default:
+      return append_words_as<Draw::Kind::kNone>(worker, words, begin, output);
+  }
 }
 
 void Applier::start(Worker& worker, uint64_t index) {
-  if (!worker.dropout.any()) return;
-  worker.random = RandomStream(worker.dropout.seed, worker.dropout.epoch, index);
+  if (!worker.draw.any()) return;
+  worker.random = RandomStream(worker.draw.seed, worker.draw.epoch, index);
   worker.survivors = worker.law.survivors_before_drop(worker.random);
 }
 
 size_t Applier::append_line(Worker& worker, std::string_view line, Margins margins, OutputBuffer& output) {
   const char* const begin = line.data();
-  if (pretokeniser_ && dictionary_ && any_bytes_ && !worker.dropout.any()) {
+  if (pretokeniser_ && dictionary_ && any_bytes_ && !worker.draw.any()) {
     append_ids(worker, line, output);
     return kValid;
   }
@@ -217,11 +222,11 @@ size_t Applier::append_line(Worker& worker, std::string_view line, Margins margi
   return bad;
 }
 
-void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick,
+void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Draw& draw, const Tick& tick,
                     WordEndings* endings) {
-  check_dropout(*segmenter_, dropout);
+  check_draw(*segmenter_, draw);
   std::vector<std::unique_ptr<Worker>> states;
-  for (unsigned i = 0; i < workers; ++i) states.push_back(std::make_unique<Worker>(*segmenter_, dropout));
+  for (unsigned i = 0; i < workers; ++i) states.push_back(std::make_unique<Worker>(*segmenter_, draw));
   transform_blocks(
       reader, sink, workers,
       [&](unsigned number, Block& block, std::string_view& result) {
@@ -242,35 +247,36 @@ void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Dro
       tick);
 }
 
-std::string Applier::segment_line(std::string_view line, bool keep_margins, const Dropout& dropout, uint64_t index) {
-  std::string copy;
-  const std::string_view text = padded(line, copy);
-  const Lease worker(*this, dropout);
-  OutputBuffer output;
+void Applier::segment_line(std::string_view line, bool keep_margins, const Draw& draw, uint64_t index,
+                           OutputBuffer& output) {
+  char room[size_t{1} << 12];
+  OutputBuffer copy(room, sizeof room);
+  copy.append(line.data(), line.size());
+  const std::string_view text = copy.view();
+  const Lease worker(*this, draw);
   refresh_table(*worker);
   start(*worker, index);
   const size_t bad = append_line(*worker, text, keep_margins ? margins_of(text) : Margins{0, 0}, output);
   if (bad != kValid) throw not_utf8(0, text, bad);
-  return std::string(output.view());
 }
 
-std::string Applier::segment_words(const std::vector<std::string>& words, const Dropout& dropout, uint64_t index) {
+std::string Applier::segment_words(const std::vector<std::string>& words, const Draw& draw) {
   std::vector<std::string> padded_words(words);
   for (std::string& word : padded_words) word.append(kPadding, '\0');
-  const Lease worker(*this, dropout);
+  const Lease worker(*this, draw);
   OutputBuffer output;
   refresh_table(*worker);
-  start(*worker, index);
+  start(*worker, 0);
   append_words(*worker, GivenWords(padded_words), nullptr, output);
   return std::string(output.view());
 }
 
 Applier::Ids Applier::encode(const std::vector<std::string>& lines, const std::vector<uint64_t>& indices,
-                             const Dropout& dropout) {
+                             const Draw& draw) {
   Ids result;
   result.offsets.push_back(0);
   std::string copy;
-  const Lease worker(*this, dropout);
+  const Lease worker(*this, draw);
   for (size_t i = 0; i < lines.size(); ++i) {
     std::string_view line = lines[i];
     if (!pretokeniser_ && line.ends_with('\n')) line.remove_suffix(1);
@@ -286,7 +292,7 @@ Applier::Ids Applier::encode(const std::vector<std::string>& lines, const std::v
 
 WordCounts Applier::count_subwords(const WordCounts& counts) {
   WordCounts result;
-  const Lease worker(*this, Dropout());
+  const Lease worker(*this, Draw());
   OutputBuffer output;
   std::string copy;
   uint64_t position = 0;
@@ -302,9 +308,10 @@ WordCounts Applier::count_subwords(const WordCounts& counts) {
   return result;
 }
 
-std::vector<std::string> Applier::reachable(const WordCounts& counts, const Dropout& dropout) const {
-  check_dropout(*segmenter_, dropout);
-  Reachable found = segmenter_->reachable(dropout.uniform > 0, dropout.p >= 1);
+std::vector<std::string> Applier::reachable(const WordCounts& counts, const Draw& draw) const {
+  check_draw(*segmenter_, draw);
+  Reachable found =
+      segmenter_->reachable(draw.kind == Draw::Kind::kUniform, draw.kind == Draw::Kind::kDropout && draw.amount >= 1);
   counts.for_each([&](const WordCount& entry) {
     const std::string_view word = entry.word;
     if (!any_bytes_ && first_invalid_byte(word) != word.size()) return;

@@ -35,15 +35,15 @@ class Applier {
 
   // Segments a text. A line's random numbers, under dropout and uniform sampling, depend on (seed, epoch, index of the
   // line) alone. `endings` looks at words between spaces.
-  void apply(BlockReader& reader, Sink& sink, unsigned workers, const Dropout& dropout, const Tick& tick,
+  void apply(BlockReader& reader, Sink& sink, unsigned workers, const Draw& draw, const Tick& tick,
              WordEndings* endings = nullptr);
 
-  // Segments one line without its LF. With `keep_margins`, leading and trailing CRs and spaces are copied, unless words
-  // come from a pre-tokeniser: nothing is a margin then.
-  std::string segment_line(std::string_view line, bool keep_margins, const Dropout& dropout, uint64_t index);
+  // Appends the subwords of one line without its LF. With `keep_margins`, leading and trailing CRs and spaces are
+  // copied, unless words come from a pre-tokeniser: nothing is a margin then.
+  void segment_line(std::string_view line, bool keep_margins, const Draw& draw, uint64_t index, OutputBuffer& output);
 
   // Segments words as they are: nothing splits them further.
-  std::string segment_words(const std::vector<std::string>& words, const Dropout& dropout, uint64_t index);
+  std::string segment_words(const std::vector<std::string>& words, const Draw& draw);
 
   struct Ids {
     OutputBuffer ids;              // int32
@@ -51,10 +51,10 @@ class Applier {
   };
   // Encodes lines, with or without their LF, which is part of the text where words come from a pre-tokeniser. `indices`
   // replace the lines' positions under dropout, unless empty.
-  Ids encode(const std::vector<std::string>& lines, const std::vector<uint64_t>& indices, const Dropout& dropout);
+  Ids encode(const std::vector<std::string>& lines, const std::vector<uint64_t>& indices, const Draw& draw);
 
-  // Every subword that segmenting counted words with this dropout or uniform sampling can give, in no order.
-  std::vector<std::string> reachable(const WordCounts& counts, const Dropout& dropout) const;
+  // Every subword that segmenting counted words with this draw can give, in no order.
+  std::vector<std::string> reachable(const WordCounts& counts, const Draw& draw) const;
 
   // For `unknown`: a subword that the dictionary lacks becomes its bytes, whose ids are their values, plus 256 at the
   // end of a word that has an end-of-word marker.
@@ -76,7 +76,7 @@ class Applier {
   // A worker for one call, kept afterwards for its room in the table of words.
   class Lease {
    public:
-    Lease(Applier& applier, const Dropout& dropout);
+    Lease(Applier& applier, const Draw& draw);
     ~Lease();
     Worker& operator*() const { return *worker_; }
 
@@ -96,8 +96,7 @@ class Applier {
   // kValid, or the position in the text that begins at `begin`.
   template <typename Words>
   size_t append_words(Worker& worker, Words words, const char* begin, OutputBuffer& output);
-  enum class Draws { kNone, kDropout, kUniform };
-  template <Draws kDraws, typename Words>
+  template <Draw::Kind kDraw, typename Words>
   size_t append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output);
 
   // Appends the ids of a document's words; nothing is drawn.
@@ -135,7 +134,7 @@ class Applier {
 class Applier::Documents {
  public:
   // The applier has a dictionary, and its codes' symbols are bytes.
-  Documents(Applier& applier, const Dropout& dropout) : applier_(applier), worker_(applier, dropout) {}
+  Documents(Applier& applier, const Draw& draw) : applier_(applier), worker_(applier, draw) {}
 
   // Begins a document: under dropout its ids depend on (seed, epoch, index) alone.
   void begin(uint64_t index);

@@ -20,10 +20,10 @@ struct MissingWord {
 // Padded against false sharing.
 class alignas(128) Applier::Worker {
  public:
-  Worker(const Segmenter& segmenter, const Dropout& dropout)
-      : dropout(dropout), law(dropout.probability()), random(0, 0, 0), scratch(segmenter.make_scratch()) {}
+  Worker(const Segmenter& segmenter, const Draw& draw)
+      : draw(draw), law(draw.amount), random(0, 0, 0), scratch(segmenter.make_scratch()) {}
 
-  Dropout dropout;
+  Draw draw;
   DropoutLaw law;
   RandomStream random;
   uint64_t survivors = 0;       // merges of this line that survive before the next drop, or words before the next drawn

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <utility>
 
-#include "text/find_tokens.hpp"
 #include "text/lines.hpp"
 
 namespace mt_scaffold {
@@ -20,11 +19,8 @@ constexpr size_t kUnit = size_t{1} << 18;
 // Encodes text with the special tokens of one call, in one thread.
 class Texts {
  public:
-  Texts(Applier& applier, const TokenIds& ids, const std::vector<Special>& special, const Dropout& dropout)
-      : session_(applier, dropout),
-        ids_(ids),
-        allowed_(ids.special(), [&](size_t number) { return special[number] == Special::kAllowed; }),
-        refused_(ids.special(), [&](size_t number) { return special[number] == Special::kRefused; }) {}
+  Texts(Applier& applier, const TokenIds& ids, const SpecialFinders& finders, const Draw& draw)
+      : session_(applier, draw), ids_(ids), finders_(finders) {}
 
   void begin(uint64_t index) { session_.begin(index); }
 
@@ -32,14 +28,14 @@ class Texts {
   // `where` gives the name of the text and the bytes before this part, if it holds a special token that is refused.
   template <typename Where>
   void append(std::string_view text, bool first, Where&& where, OutputBuffer& output) {
-    refused_.find(text, [&](size_t found, size_t number) {
+    finders_.refused.find(text, [&](size_t found, size_t number) {
       const std::pair<std::string, size_t> place = where();
       throw SpecialTokenFound((place.first.empty() ? "" : place.first + ": ") + "the text holds the special token '" +
                               ids_.special()[number] + "' at byte offset " + std::to_string(place.second + found) +
                               "; allow it, to encode it as that token, or do not disallow it, to encode it as text");
     });
     size_t from = 0;
-    allowed_.find(text, [&](size_t found, size_t number) {
+    finders_.allowed.find(text, [&](size_t found, size_t number) {
       if (found > from) append_text(text.substr(from, found - from), first && from == 0, output);
       const int32_t id = ids_.special_ids()[number];
       if (first && found == 0 && ids_.after_prefix(id)) append_text({}, true, output);
@@ -110,7 +106,7 @@ class Texts {
   Applier::Documents session_;
   std::string spaced_;
   const TokenIds& ids_;
-  TokenFinder allowed_, refused_;
+  const SpecialFinders& finders_;
 };
 
 void narrow(const int32_t* from, size_t count, size_t width, char* to) {
@@ -137,7 +133,10 @@ struct IdEncoder::Unit {
 
 IdEncoder::IdEncoder(std::shared_ptr<Applier> applier, std::shared_ptr<const TokenIds> ids,
                      std::shared_ptr<const Pretokeniser> pretokeniser)
-    : applier_(std::move(applier)), ids_(std::move(ids)), pretokeniser_(std::move(pretokeniser)) {}
+    : applier_(std::move(applier)),
+      ids_(std::move(ids)),
+      pretokeniser_(std::move(pretokeniser)),
+      refusing_(*ids_, std::vector(ids_->special().size(), Special::kRefused)) {}
 
 // The last position of `text`, which `beyond` follows, where it may be cut in two without a change of its ids, or 0.
 size_t IdEncoder::last_cut(std::string_view text, std::string_view beyond) const {
@@ -270,6 +269,10 @@ class InOrder {
   const size_t width_, room_;
 };
 
+[[noreturn]] void throw_surrogate(const std::string& name) {
+  throw InputError(name + " holds a lone surrogate, which is not a character; remove it, or pass bytes");
+}
+
 // The UTF-8 of a part of a text, readable for kPadding bytes past its end; without data if it holds a lone surrogate.
 std::string_view utf8_of(const GivenText& text, size_t begin, size_t end, OutputBuffer& copy) {
   if (text.kind == GivenText::Kind::kUtf8 && end + kPadding <= text.size) return {text.data + begin, end - begin};
@@ -282,11 +285,31 @@ std::string_view utf8_of(const GivenText& text, size_t begin, size_t end, Output
 
 }  // namespace
 
+void IdEncoder::encode_one(const GivenText& text, const std::vector<Special>* special, uint64_t index, const Draw& draw,
+                           bool continued, OutputBuffer& output) const {
+  std::optional<SpecialFinders> own;
+  if (special) own.emplace(*ids_, *special);
+  Texts session(*applier_, *ids_, own ? *own : refusing_, draw);
+  session.begin(index);
+  char room[size_t{1} << 12];
+  OutputBuffer copy(room, sizeof room);
+  const auto append = [&](size_t begin, size_t end) {
+    const std::string_view utf8 = utf8_of(text, begin, end, copy);
+    if (!utf8.data()) throw_surrogate("the text");
+    const auto where = [&] {
+      OutputBuffer before;
+      return std::pair{std::string(), utf8_of(text, 0, begin, before).size()};
+    };
+    session.append(utf8, begin == 0 && !continued, where, output);
+  };
+  if (text.size < 2 * kUnit) return append(0, text.size);
+  for (const Unit& unit : plan({text}, !draw.any())) append(unit.begin, unit.end);
+}
+
 EncodedDocuments IdEncoder::encode(const std::vector<GivenText>& texts, const std::vector<Special>& special,
-                                   const std::vector<uint64_t>& indices, size_t width, int32_t append,
-                                   const Dropout& dropout, unsigned workers,
-                                   const std::function<std::string(size_t)>& name_of, bool continued) const {
-  const std::vector<Unit> units = plan(texts, !dropout.any());
+                                   const std::vector<uint64_t>& indices, size_t width, int32_t append, const Draw& draw,
+                                   unsigned workers, const std::function<std::string(size_t)>& name_of) const {
+  const std::vector<Unit> units = plan(texts, !draw.any());
   workers = std::max(1u, static_cast<unsigned>(std::min<size_t>(workers, units.size())));
   // A byte has one id at most, or two with a space before it, and a text has one more with each of `append` and a
   // space.
@@ -299,12 +322,13 @@ EncodedDocuments IdEncoder::encode(const std::vector<GivenText>& texts, const st
   InOrder in_order(units.size(), result.ids.data(), width, margin > 0 ? room : 0);
 
   std::vector<size_t> counts(units.size(), 0);  // of the ids of parts of texts
+  const SpecialFinders finders(*ids_, special);
   std::atomic<size_t> next{0};
   std::mutex mutex;
   size_t failed = units.size();
   std::exception_ptr failure;
   const auto work = [&](unsigned) {
-    Texts session(*applier_, *ids_, special, dropout);
+    Texts session(*applier_, *ids_, finders, draw);
     OutputBuffer copy;
     // Units are handed out in order, so that the earliest failure is always found.
     for (size_t i = next++; i < units.size(); i = next++) {
@@ -317,16 +341,12 @@ EncodedDocuments IdEncoder::encode(const std::vector<GivenText>& texts, const st
           const size_t begin = k + 1 == unit.last ? unit.begin : 0;
           const size_t end = k + 1 == unit.last ? unit.end : texts[k].size;
           const std::string_view text = utf8_of(texts[k], begin, end, copy);
-          if (!text.data()) {
-            const std::string name = name_of(k);
-            throw InputError((name.empty() ? "the text" : name) +
-                             " holds a lone surrogate, which is not a character; remove it, or pass bytes");
-          }
+          if (!text.data()) throw_surrogate(name_of(k));
           const auto where = [&] {
             OutputBuffer before;
             return std::pair{name_of(k), utf8_of(texts[k], 0, begin, before).size()};
           };
-          session.append(text, begin == 0 && !continued, where, output);
+          session.append(text, begin == 0, where, output);
           const bool ends = end == texts[k].size;
           if (ends && append >= 0) Texts::append_id(append, output);
           const size_t now = output.size() / sizeof(int32_t);
@@ -397,7 +417,7 @@ bool text_of(const LinesOfJson& json, std::string_view& line, const Block& block
 }  // namespace
 
 uint64_t IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
-                                 uint64_t first, size_t width, int32_t append, const Dropout& dropout, unsigned workers,
+                                 uint64_t first, size_t width, int32_t append, const Draw& draw, unsigned workers,
                                  const LinesOfJson* json, const Tick& tick) const {
   struct alignas(128) State {
     std::unique_ptr<Texts> texts;
@@ -405,8 +425,9 @@ uint64_t IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, co
     OutputBuffer text, ids, output;
     uint64_t bytes = 0;
   };
+  const SpecialFinders finders(*ids_, special);
   std::vector<State> states(workers);
-  for (State& state : states) state.texts = std::make_unique<Texts>(*applier_, *ids_, special, dropout);
+  for (State& state : states) state.texts = std::make_unique<Texts>(*applier_, *ids_, finders, draw);
   SplitSink sink(ids, sizes);
   transform_blocks(
       reader, sink, workers,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace mt_scaffold {
 
-// Used by one thread at a time; quick to make where there are no tokens.
+// Quick to make where there are no tokens.
 class TokenFinder {
  public:
   // Looks for the tokens whose number `wanted(number)` holds for. None of these is empty; `tokens` outlives this.
@@ -22,7 +23,7 @@ class TokenFinder {
       if (first_of_.empty()) first_of_.assign(256, 0);
       uint16_t& place = first_of_[static_cast<unsigned char>(tokens[number][0])];
       if (place == 0) {
-        firsts_.push_back({tokens[number][0], {}, 0});
+        firsts_.push_back({tokens[number][0], {}});
         place = static_cast<uint16_t>(firsts_.size());
       }
       firsts_[place - 1].tokens.emplace_back(&tokens[number], number);
@@ -34,11 +35,12 @@ class TokenFinder {
 
   // Calls `found(place, number)` for each.
   template <typename Found>
-  void find(std::string_view text, Found&& found) {
-    for (First& first : firsts_) first.next = std::string_view::npos;
+  void find(std::string_view text, Found&& found) const {
     if (firsts_.empty()) return;
+    Next next;
+    next.fill(std::string_view::npos);
     for (size_t from = 0;;) {
-      const size_t place = seek(text, from);
+      const size_t place = seek(text, from, next);
       if (place >= text.size()) return;
       from = place + 1;
       for (const auto& [token, number] : firsts_[first_of_[static_cast<unsigned char>(text[place])] - 1].tokens) {
@@ -58,20 +60,22 @@ class TokenFinder {
   struct First {
     char byte;
     std::vector<std::pair<const std::string*, size_t>> tokens;
-    size_t next;  // where the byte comes next, of a few; npos: not looked for yet
   };
 
+  // Where each of a few bytes comes next; npos: not looked for yet.
+  using Next = std::array<size_t, kFew>;
+
   // The first place from `from` on where a token may begin, or the end.
-  size_t seek(std::string_view text, size_t from) {
+  size_t seek(std::string_view text, size_t from, Next& next) const {
     if (firsts_.size() > kFew) {
       while (from < text.size() && first_of_[static_cast<unsigned char>(text[from])] == 0) ++from;
       return from;
     }
     size_t nearest = text.size();
-    for (First& first : firsts_) {
-      if (first.next == std::string_view::npos || first.next < from)
-        first.next = std::min(text.find(first.byte, from), text.size());
-      nearest = std::min(nearest, first.next);
+    for (size_t i = 0; i < firsts_.size(); ++i) {
+      if (next[i] == std::string_view::npos || next[i] < from)
+        next[i] = std::min(text.find(firsts_[i].byte, from), text.size());
+      nearest = std::min(nearest, next[i]);
     }
     return nearest;
   }

@@ -103,7 +103,7 @@ def _in_order(text: Path, encoder: SentenceEncoder, kind: str, threads: int) -> 
 def _encode(encoder: SentenceEncoder, lines: list[bytes], kind: str) -> _Encoded:
     import numpy
 
-    found, offsets = (numpy.asarray(buffer) for buffer in encoder.encode(lines))
+    found, offsets = (numpy.asarray(buffer) for buffer in encoder.ids_of(lines))
     sizes = numpy.diff(offsets)
     # Each sentence moves by the number of ends before it.
     joined = numpy.full(len(found) + len(lines), END_ID, kind)

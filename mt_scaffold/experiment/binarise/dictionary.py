@@ -15,7 +15,7 @@ from mt_scaffold.corpus.vocabulary_file import read_dictionary as read_dictionar
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS, Limits
-from mt_scaffold.segment.resampling import Resampling
+from mt_scaffold.segment.draw import Draw
 from mt_scaffold.segment.segmenter import Segmenter
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 END_ID, UNKNOWN_ID = SPECIAL_SYMBOLS.index("</s>"), SPECIAL_SYMBOLS.index("<unk>")
 NO_LIMITS = Limits()
 # The kinds of resampling of source and target.
-SidesResampling = tuple[Sequence[Resampling], Sequence[Resampling]]
+SidesResampling = tuple[Sequence[Draw], Sequence[Draw]]
 NO_RESAMPLING: SidesResampling = ((), ())
 
 
@@ -73,7 +73,7 @@ class _Side(NamedTuple):
 
     segmenter: Segmenter
     counts: WordCounts
-    resamplings: Sequence[Resampling]
+    resamplings: Sequence[Draw]
 
 
 def _format(sides: Sequence[_Side], nwords: int, threshold: int, padding_factor: int) -> str:
@@ -97,15 +97,13 @@ def limited(frequencies: Mapping[str, int], nwords: int = -1, threshold: int = 0
     return {form: count for form, count in in_order[:most] if count >= threshold}
 
 
-def added_by(
-    resamplings: Iterable[Resampling], segmenter: Segmenter, counts: WordCounts, kept: Container[str]
-) -> set[str]:
+def added_by(resamplings: Iterable[Draw], segmenter: Segmenter, counts: WordCounts, kept: Container[str]) -> set[str]:
     """Return the subwords that resampling adds to a dictionary: what it can make of counted words that ``kept`` lacks.
 
     A character that no merge holds is as frequent with resampling as without: if the limits of the dictionary have left
     it out, it stays unknown. Other subwords that they left out may be frequent now, and come back.
     """
-    made = {form for each in resamplings for form in each.reachable(segmenter, counts) if form not in kept}
+    made = {form for each in resamplings if each for form in segmenter.reachable_by(each, counts) if form not in kept}
     return made.intersection(segmenter.surface_forms()) if made else made
 
 

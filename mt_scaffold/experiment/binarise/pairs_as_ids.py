@@ -42,7 +42,7 @@ class Binarised:
     storage: ``ids``, or ``words`` (``pairs_as_words.py``), segmented as they are read.
     counts: subset → language → what its text consists of. separator: what every subword but a word's last ends in.
     word_start: what the first subword of a word begins with instead, where none ends in the separator.
-    resampling: language → the kinds of resampling (``Resampling.reach``) that give no subword of its training words
+    resampling: language → the kinds of resampling (``Draw.reach``) that give no subword of its training words
     without an id, where the text is stored as words.
     """
 

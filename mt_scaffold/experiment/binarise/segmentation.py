@@ -19,9 +19,9 @@ from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.manifest import raw_digest
 from mt_scaffold.methods import Method, method_of_file
 from mt_scaffold.options import refuse_text
+from mt_scaffold.segment.draw import Draw, every_resampling
 from mt_scaffold.segment.frequencies import INSIDE
 from mt_scaffold.segment.inference import MERGES, inference_of
-from mt_scaffold.segment.resampling import Resampling, every_resampling
 from mt_scaffold.segment.segmenter import Segmenter, SentenceEncoder
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Segmentation:
         return self.kind.word_start
 
     @property
-    def resamplings(self) -> tuple[Sequence[Resampling], Sequence[Resampling]]:
+    def resamplings(self) -> tuple[Sequence[Draw], Sequence[Draw]]:
         """One of every kind of resampling that it can have, for each side."""
         every = every_resampling(self.kind.resamplings, dropout=inference_of(self.inference or MERGES).dropout)
         return every, every
@@ -157,9 +157,9 @@ class _NamingSegmenter:
         """Count the subwords of counted words."""
         return Counter({self._name(form): count for form, count in self._segmenter.count_subwords(counts).items()})
 
-    def reachable(self, counts: WordCounts, dropout: float = 0, *, uniform_sampling: float = 0) -> list[str]:
-        """Return every subword that segmenting counted words at random can give."""
-        return [*map(self._name, self._segmenter.reachable(counts, dropout, uniform_sampling=uniform_sampling))]
+    def reachable_by(self, draw: Draw, counts: WordCounts) -> list[str]:
+        """Return every subword that this draw can make of counted words."""
+        return [*map(self._name, self._segmenter.reachable_by(draw, counts))]
 
     def can_have_id(self, subword: str) -> bool:
         """Return whether a subword can be in a dictionary: always."""

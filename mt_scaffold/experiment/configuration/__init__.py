@@ -37,7 +37,7 @@ from mt_scaffold.experiment.runtime.schema import (
     show,
     without_none,
 )
-from mt_scaffold.segment.resampling import Resampling
+from mt_scaffold.segment.draw import Draw
 
 _LANGUAGE = r"[A-Za-z]+([_-][A-Za-z0-9]+)*"
 _LANGUAGE_SAYS = "a language code such as en"
@@ -211,7 +211,7 @@ class Config:
         """Those of all systems, by name, each once."""
         return {setting.name: setting for setting in map(self.data_setting, self.systems)}
 
-    def resamplings_of(self, data: str) -> tuple[Resampling, Resampling]:
+    def resamplings_of(self, data: str) -> tuple[Draw, Draw]:
         """Return how the training text of the systems with this data (``DataSetting.name``) is resampled on each side.
 
         The amounts are those of one of the systems: what resampling can make of words is the same for all.

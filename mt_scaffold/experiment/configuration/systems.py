@@ -18,8 +18,8 @@ from mt_scaffold.experiment.configuration.training import SystemTrain
 from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build, join_key, nearest, show
 from mt_scaffold.methods import Method, make_method, methods
 from mt_scaffold.methods.bpe import MethodWithCodes
+from mt_scaffold.segment.draw import NO_DRAW, RESAMPLINGS, Draw
 from mt_scaffold.segment.inference import INFERENCES, MERGES
-from mt_scaffold.segment.resampling import NONE, RESAMPLINGS, Resampling
 
 
 def check_glossary(glossary: str) -> None:
@@ -71,7 +71,7 @@ class System:
     a kind other than merges (apply-bpe --inference).
 
     ``dropout``, ``uniform_sampling`` (both of them ``..._source`` and ``..._target``, too) and ``sampling_alpha``
-    segment the training text again in every epoch (``mt_scaffold.segment.resampling``).
+    segment the training text again in every epoch (``mt_scaffold.segment.draw``).
 
     ``baseline`` is the system to test this one against (default: the experiment's). ``train``: its own options.
 
@@ -86,7 +86,7 @@ class System:
     sizes: tuple[int | None, ...]
     files: tuple[str, ...]
     joint: bool
-    resamplings: tuple[Resampling, ...]
+    resamplings: tuple[Draw, ...]
     inference: str
     vocabulary_threshold: int | None
     glossaries: tuple[str, ...]
@@ -288,9 +288,9 @@ def _resampling_of(name: str, given: Mapping[str, Any], side: str) -> float:
     return amount
 
 
-def _resampling(given: Mapping[str, Any], side: str) -> Resampling:
+def _resampling(given: Mapping[str, Any], side: str) -> Draw:
     amounts = {name: _resampling_of(name, given, side) for name in RESAMPLINGS}
-    return next((Resampling(name, amount) for name, amount in amounts.items() if amount), NONE)
+    return next((Draw(name, amount) for name, amount in amounts.items() if amount), NO_DRAW)
 
 
 @dataclass(frozen=True)
@@ -373,7 +373,7 @@ class SegmentationSetting:
 class DataSetting:
     """What the dictionaries and the binarised data of systems are made with; those with equal ones share them.
 
-    reach: what resampling can make of the words of source and target (``Resampling.reach``), which dictionaries add.
+    reach: what resampling can make of the words of source and target (``Draw.reach``), which dictionaries add.
     """
 
     segmentation: SegmentationSetting

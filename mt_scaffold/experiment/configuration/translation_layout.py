@@ -148,7 +148,7 @@ class TranslationLayout(Layout[Config]):
             case "train":
                 (run,) = names
                 system = config.systems[run.system]
-                resampling = [dataclasses.asdict(each) for each in system.resamplings]
+                resampling = [{"name": each.kind, "amount": each.amount} for each in system.resamplings]
                 return [training_section(whole["train"]), whole["systems"][run.system].get("train"), resampling]
             case "average":
                 return whole["average"]

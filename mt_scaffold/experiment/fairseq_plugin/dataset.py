@@ -16,7 +16,7 @@ from fairseq.data import Dictionary, LanguagePairDataset, data_utils
 
 from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile
 from mt_scaffold.experiment.training.epoch_lengths import DrawnAhead, draw_lengths
-from mt_scaffold.segment.resampling import NONE, Resampling
+from mt_scaffold.segment.draw import NO_DRAW, Draw
 from mt_scaffold.segment.segmenter import SentenceEncoder
 
 logger = logging.getLogger(__name__)
@@ -45,8 +45,7 @@ class SegmentedText:
         encoder: SentenceEncoder,
         dictionary: Dictionary,
         *,
-        resampling: Resampling = NONE,
-        seed: int = 0,
+        draw: Draw = NO_DRAW,
         longest: int | None = None,
         buckets: int = 0,
         left_pad: bool = False,
@@ -56,8 +55,7 @@ class SegmentedText:
         self._words = words
         self._encoder = encoder
         self._dictionary = dictionary
-        self._resampling = resampling
-        self._seed = seed
+        self._draw = draw
         self._longest = longest
         self._buckets = buckets
         self._left_pad = left_pad
@@ -72,7 +70,7 @@ class SegmentedText:
     @property
     def resampled(self) -> bool:
         """Whether its sentences are segmented differently in every epoch."""
-        return bool(self._resampling)
+        return bool(self._draw)
 
     def __len__(self) -> int:
         return len(self._words)
@@ -83,7 +81,7 @@ class SegmentedText:
     def draw_lengths(self, epoch: int) -> Iterator[Any]:
         """Yield the lengths of all sentences in ``epoch`` in parts (int32), neither truncated nor padded."""
         text, encoder, unknown = self._words, self._encoder, self._unknown
-        return draw_lengths(text, encoder, self._resampling, self._seed, epoch, unknown, self._threads)
+        return draw_lengths(text, encoder, self._draw.at(epoch), unknown, self._threads)
 
     def set_epoch(self, epoch: int, lengths: Any) -> None:
         """Segment for ``epoch`` from now on; ``lengths``: what ``draw_lengths`` returns for it."""
@@ -100,7 +98,7 @@ class SegmentedText:
         """Return the ids of several sentences (int64, one-dimensional), segmented in one call."""
         lines = self._words.lines(indices)
         # The core releases the GIL while it segments.
-        encoded = self._resampling.encode(self._encoder, lines, self._seed, self._epoch, list(indices))
+        encoded = self._encoder.ids_of(lines, self._draw.at(self._epoch), list(indices))
         ids, offsets = map(np.asarray, encoded)
         ends = offsets[1:] + np.arange(1, len(offsets))
         joined = np.full(ends[-1], self._dictionary.eos(), np.int64)

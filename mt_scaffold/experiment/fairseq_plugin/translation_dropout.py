@@ -20,8 +20,8 @@ from mt_scaffold.experiment.binarise.pairs_as_ids import read_binarised
 from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile
 from mt_scaffold.experiment.binarise.segmentation import CODES, Segmentation, joint_segmentation, stored_segmentation
 from mt_scaffold.experiment.training.epoch_lengths import DrawnAhead
+from mt_scaffold.segment.draw import NO_DRAW, RESAMPLINGS, Draw, Kind
 from mt_scaffold.segment.inference import MERGES, inference_of
-from mt_scaffold.segment.resampling import NONE, RESAMPLINGS, Kind, Resampling
 from mt_scaffold.segment.segmenter import SentenceEncoder
 
 from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
@@ -91,10 +91,10 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
         if cfg.load_alignments:
             raise UsageError("--load-alignments: not possible with dropout, which changes the subwords; omit it")
 
-    def resampling_of(self, side: int) -> Resampling:
+    def draw_of(self, side: int) -> Draw:
         """Return how the source (0) or target (1) side is segmented in training."""
         segmentation = self._segmentation(self._folder(1))
-        found = NONE
+        found = NO_DRAW
         for kind in RESAMPLINGS.values():
             option, amount = self._given(kind, side)
             if kind.name not in segmentation.kind.resamplings:
@@ -106,18 +106,18 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
             if amount is None:
                 amount = _DEFAULTS.get(kind.name, 0.0) if not self._chosen() else 0.0
             try:
-                resampling = Resampling(kind.name, float(amount))
+                draw = Draw(kind.name, float(amount))
             except UsageError as error:
                 raise UsageError(f"--{option}: {error}") from None
-            if resampling and found:
-                other = RESAMPLINGS[found.name].title
+            if draw and found:
+                other = RESAMPLINGS[found.kind].title
                 raise UsageError(f"--{option}: {kind.title} takes the place of {other}; omit one of them")
-            found = resampling or found
+            found = draw or found
             inference = inference_of(segmentation.inference or MERGES)
-            if found and found.name == "dropout" and not inference.dropout:
+            if found and found.kind == "dropout" and not inference.dropout:
                 problem = f"{inference.name} inference has no merges to skip"
                 raise UsageError(f"--{option}: {problem}; give 0, or --bpe-uniform-sampling")
-        return found
+        return Draw(found.kind, found.amount, side_seed(self.cfg.seed, side))
 
     def _given(self, kind: Kind, side: int) -> tuple[str, float | None]:
         """Return the option that decides on a kind of resampling for a side, and its value."""
@@ -172,8 +172,7 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
                 WordsFile(self._words_path(folder, split, side)),
                 encoders[side],
                 self.tgt_dict if side == TARGET else self.src_dict,
-                resampling=self.resampling_of(side) if training else NONE,
-                seed=side_seed(cfg.seed, side),
+                draw=self.draw_of(side) if training else NO_DRAW,
                 longest=cfg.max_source_positions if side == SOURCE and cfg.truncate_source else None,
                 buckets=cfg.num_batch_buckets,
                 left_pad=cfg.left_pad_source if side == SOURCE else cfg.left_pad_target,
@@ -224,19 +223,19 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
 
         Which kinds do not is in the folder's description; of another separator or codes it has to be found out.
         """
-        resampling, language = self.resampling_of(side), self._languages[side]
-        if not resampling:
+        draw, language = self.draw_of(side), self._languages[side]
+        if not draw:
             return
         if self.cfg.bpe_codes or self.cfg.bpe_separator is not None:
             segmenter = self._segmentation(folder).segmenters()[side]
             counts = count_words(self._words_path(folder, self.cfg.train_subset, side))
-            covered = not added_by([resampling], segmenter, counts, (self.src_dict, self.tgt_dict)[side].indices)
+            covered = not added_by([draw], segmenter, counts, (self.src_dict, self.tgt_dict)[side].indices)
         else:
             known = (read_binarised(folder).resampling or {}).get(language, [])
             # A dropout of 1 leaves the characters, which any other does, too.
-            covered = resampling.reach in known or resampling.reach.removesuffix("-1") in known
+            covered = draw.reach in known or draw.reach.removesuffix("-1") in known
         if not covered:
-            title = RESAMPLINGS[resampling.name].title
+            title = RESAMPLINGS[draw.kind].title
             raise MTScaffoldError(
                 f"{folder}: its dictionary of {language} lacks subwords that {title} makes of the training words, "
                 "which would be <unk>; make folder and dictionary with mt-scaffold binarise-words and these codes"

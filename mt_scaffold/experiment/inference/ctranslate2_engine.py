@@ -128,7 +128,7 @@ def read_source(data: Path, binarised: Binarised, subset: str) -> list[list[int]
     words = WordsFile(f"{path}.words")
     bpe, _ = stored_segmentation(data).segmenters()
     encoder = bpe.encoder(read_ids(data / f"dict.{binarised.source}.txt"), UNKNOWN_ID)
-    found, offsets = (numpy.asarray(buffer).tolist() for buffer in encoder.encode(words.lines(range(len(words)))))
+    found, offsets = (numpy.asarray(buffer).tolist() for buffer in encoder.ids_of(words.lines(range(len(words)))))
     return [found[begin:end] for begin, end in itertools.pairwise(offsets)]
 
 

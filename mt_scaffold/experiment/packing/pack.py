@@ -42,8 +42,8 @@ from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import read_result, to_plain, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.manifest import MANIFEST, raw_digest
+from mt_scaffold.segment.draw import description
 from mt_scaffold.segment.inference import MERGES
-from mt_scaffold.segment.resampling import description
 
 # fairseq's options that describe a machine or a run, not a model.
 _GROUPS = {"common", "common_eval", "distributed_training", "dataset", "optimization", "checkpoint", "bmuf"}

@@ -516,7 +516,7 @@ class _Search:
         """Return the ids of the subwords of each line of words."""
         import numpy
 
-        ids, offsets = (numpy.asarray(buffer) for buffer in self._encoder.encode(lines))
+        ids, offsets = (numpy.asarray(buffer) for buffer in self._encoder.ids_of(lines))
         return [ids[start:end] for start, end in itertools.pairwise(offsets.tolist())]
 
     def batches(self, sentences: Sequence[Any], tokens: int | None, most: int | None) -> list[list[int]]:

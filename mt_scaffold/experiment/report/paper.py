@@ -113,7 +113,7 @@ def published_scores(config: Config) -> list[Published]:
                 key
                 for key, system in config.systems.items()
                 if config.segmentation(key) == plain
-                and all(each.name == "dropout" and bool(each) == bool(suffix) for each in system.resamplings)
+                and all(each.kind == "dropout" and bool(each) == bool(suffix) for each in system.resamplings)
             ]
             if quantity not in figures or not ours:
                 continue

@@ -66,9 +66,9 @@ from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.methods import PlainBPE, Scaffold
+from mt_scaffold.segment.draw import labels
 from mt_scaffold.segment.frequencies import Vocabulary
 from mt_scaffold.segment.inference import MERGES
-from mt_scaffold.segment.resampling import labels
 from mt_scaffold.tables import format_table
 
 DIFFERENCES = (

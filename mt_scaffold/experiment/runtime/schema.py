@@ -72,6 +72,9 @@ def build(kind: Any, value: Any, key: str = "", limits: Mapping[str, Any] = {}) 
     origin = typing.get_origin(kind)
     if dataclasses.is_dataclass(kind):
         return build_dataclass(kind, value, key)
+    if origin is None and issubclass(kind, tuple):
+        # A named tuple, which JSON has as a list.
+        return kind(*build(tuple[*typing.get_type_hints(kind).values()], value, key))  # type: ignore[misc]
     if kind == OptionValue:
         return _build_option(value, key)
     if origin in (types.UnionType, typing.Union):

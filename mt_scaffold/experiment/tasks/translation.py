@@ -35,7 +35,7 @@ from mt_scaffold.experiment.training.averaging_check import check_averaging, num
 from mt_scaffold.experiment.training.resuming import Start
 from mt_scaffold.experiment.training.train import plan_start
 from mt_scaffold.experiment.training.translation_options import OWN_TASKS, training_options
-from mt_scaffold.segment.resampling import Resampling
+from mt_scaffold.segment.draw import Draw
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.measures import Measure
@@ -216,7 +216,7 @@ def dictionary(layout: TranslationLayout, data: str, num_workers: int = 1) -> No
     )
 
 
-def _kinds(resamplings: tuple[Resampling, Resampling]) -> SidesResampling:
+def _kinds(resamplings: tuple[Draw, Draw]) -> SidesResampling:
     """Return the kinds of resampling of each side: one or none."""
     source, target = ([each] if each else [] for each in resamplings)
     return source, target

@@ -16,7 +16,7 @@ import numpy as np
 
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile
-from mt_scaffold.segment.resampling import Resampling
+from mt_scaffold.segment.draw import Draw
 from mt_scaffold.segment.segmenter import SentenceEncoder
 
 _LINES_AT_ONCE = 1 << 14
@@ -25,13 +25,11 @@ _LINES_AT_ONCE = 1 << 14
 def draw_lengths(
     words: WordsFile,
     encoder: SentenceEncoder,
-    resampling: Resampling,
-    seed: int,
-    epoch: int,
+    draw: Draw,
     unknown: int | None = None,
     threads: int = 1,
 ) -> Iterator[Any]:
-    """Yield the lengths of all sentences in ``epoch``, ``</s>`` included, in order (int32 arrays).
+    """Yield the lengths of all sentences, ``</s>`` included, in order (int32 arrays).
 
     unknown: the id of a subword without an id, where there must be none. Raises MTScaffoldError where there is one.
     """
@@ -39,7 +37,7 @@ def draw_lengths(
     def lengths_from(begin: int) -> Any:
         numbers = range(begin, min(begin + _LINES_AT_ONCE, len(words)))
         lines = words.lines(numbers)
-        ids, offsets = map(np.asarray, resampling.encode(encoder, lines, seed, epoch, numbers))
+        ids, offsets = map(np.asarray, encoder.ids_of(lines, draw, numbers))
         if unknown is not None and (found := np.flatnonzero(ids == unknown)).size:
             line = begin + int(np.searchsorted(offsets, found[0], side="right"))
             raise MTScaffoldError(

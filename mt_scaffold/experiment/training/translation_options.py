@@ -9,7 +9,7 @@ from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.training import METRICS, STOP_OPTIONS, Train
 from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
 from mt_scaffold.experiment.training.options import averaging_options, kept_checkpoints, with_own_options
-from mt_scaffold.segment.resampling import training_options as resampling_options
+from mt_scaffold.segment.draw import training_options as resampling_options
 
 # For data that does not change, and for data that is resampled. fairseq's own tasks count neither subwords nor text,
 # and check no averaging.

@@ -20,12 +20,12 @@ from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.data.synthetic import sentence_pairs
 from mt_scaffold.methods.learn import learn_bpe
 from mt_scaffold.segment.apply import apply_bpe
-from mt_scaffold.segment.resampling import Resampling
+from mt_scaffold.segment.draw import Draw
 from mt_scaffold.vocabulary import get_vocab
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
-DROPOUT = (Resampling("dropout", 0.1),)
+DROPOUT = (Draw("dropout", 0.1),)
 
 
 def make(words: Path, output: Path, tests: tuple[Path, ...] = (), languages: tuple[str, str] = ("en", "de")) -> None:
@@ -158,7 +158,7 @@ def test_dropout_adds_what_it_makes_of_the_words_and_nothing_else(text: Path, tm
     assert {count for _, count in dropout[len(plain) :]} == {0}
     source, _ = segmentation.segmenters()
     words = count_words(paths=[text / "train.en", text / "train.de"])
-    assert {form for form, _ in dropout} == {*source.reachable(words, 0.1)}
+    assert {form for form, _ in dropout} == {*source.reachable_by(*DROPOUT, words)}
 
 
 def test_each_side_has_what_its_own_resampling_makes_of_its_own_words(text: Path, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_each_side_has_what_its_own_resampling_makes_of_its_own_words(text: Path
         make_dictionaries(text / "train", tmp_path / name, "en", "de", segmentation, limits, sides)
     source, _ = segmentation.segmenters()
     for language in ("en", "de"):
-        made = source.reachable(count_words(text / f"train.{language}"), 0.1)
+        made = source.reachable_by(*DROPOUT, count_words(text / f"train.{language}"))
         assert {*forms_of(tmp_path / "both", language)} == {*made}
     assert forms_of(tmp_path / "target", "en") == forms_of(tmp_path / "plain", "en")
     assert forms_of(tmp_path / "target", "de") == forms_of(tmp_path / "both", "de")
@@ -196,7 +196,7 @@ def test_a_limited_dictionary_keeps_rare_characters_unknown_with_dropout_too(tex
     make_dictionaries(text / "train", tmp_path, "en", "de", segmentation, limits, (DROPOUT, DROPOUT))
     forms = {*forms_of(tmp_path, "en")}
     source, _ = segmentation.segmenters()
-    made = {*source.reachable(count_words(paths=[text / "train.en", text / "train.de"]), 0.1)}
+    made = {*source.reachable_by(*DROPOUT, count_words(paths=[text / "train.en", text / "train.de"]))}
     assert "🙂" in made - forms and (made - forms).isdisjoint(source.surface_forms()) and forms <= made
 
 

@@ -17,7 +17,7 @@ from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile, binarise_w
 from mt_scaffold.experiment.binarise.segmentation import CODES, joint_segmentation
 from mt_scaffold.methods.learn import learn_bpe
 from mt_scaffold.segment.apply import BPE
-from mt_scaffold.segment.resampling import Resampling
+from mt_scaffold.segment.draw import Draw
 
 TEXT = ["low lower lowest", "", "newest 🙂 wide", "</s> <unk> low", "wider\u00a0new"]
 
@@ -62,7 +62,7 @@ def test_the_dictionary_holds_whatever_dropout_can_give(algorithm: str) -> None:
     bpe = BPE(learn_bpe(lines=TEXT * 2, num_symbols=12, algorithm=algorithm).text)
     counts = count_words(lines=TEXT)
     occurring = limited(dict(bpe.count_subwords(counts).items()))
-    entries = occurring | dict.fromkeys(added_by([Resampling("dropout", 0.5)], bpe, counts, occurring), 0)
+    entries = occurring | dict.fromkeys(added_by([Draw("dropout", 0.5)], bpe, counts, occurring), 0)
     for dropout in (0, 0.3, 0.7, 1):
         for seed in range(50):
             for line in TEXT:
@@ -82,7 +82,7 @@ def test_the_dictionary_holds_what_ends_before_a_glossary(dropout: float, sampli
     occurring = dict(bpe.count_subwords(counts).items())
     drawn = [bpe.segment(line, dropout, seed, uniform_sampling=sampling) for seed in range(100)]
     given = {subword for each in drawn for subword in each.split(" ")}
-    kinds = [Resampling("dropout", dropout), Resampling("uniform_sampling", sampling)]
+    kinds = [Draw("dropout", dropout), Draw("uniform_sampling", sampling)]
     assert given <= {*added_by(kinds, bpe, counts, occurring), *occurring}
     assert f"ba{separator}" in given - occurring.keys()
 

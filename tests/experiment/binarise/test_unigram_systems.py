@@ -161,6 +161,7 @@ def test_a_training_reads_the_same_with_workers_and_after_resuming(folder: Path,
 
     from mt_scaffold.experiment.binarise.dictionary import UNKNOWN_ID, read_ids
     from mt_scaffold.methods.unigram_segmenter import UnigramSegmenter
+    from mt_scaffold.segment.draw import Draw
 
     steps = fairseq_train(common(folder, tmp_path / "a", "--no-save"))
     stop = len(steps) // 2 + len(steps) // 4
@@ -176,9 +177,10 @@ def test_a_training_reads_the_same_with_workers_and_after_resuming(folder: Path,
         for number, source, target in zip(step.ids, step.source, step.target, strict=True):
             for side, trained_on in enumerate((source, target)):
                 line = texts[side][number]
-                drawn = encoder.encode([line], ALPHA, 2 * SEED + side, epoch, [number])[0].tolist()
+                draw = Draw("sampling_alpha", ALPHA, 2 * SEED + side, epoch)
+                drawn = encoder.ids_of([line], draw, [number])[0].tolist()
                 assert [token for token in trained_on if token != 1] == [*drawn, 2]
-                best += drawn == encoder.encode([line])[0].tolist()
+                best += drawn == encoder.ids_of([line])[0].tolist()
             seen += 1
     assert seen == 2 * PAIRS and best < PAIRS
 
@@ -192,7 +194,7 @@ def test_alpha_is_for_unigram_models_and_dropout_is_not(folder: Path, tmp_path: 
     def alphas(*options: str) -> list[float]:
         config = fairseq_config([str(folder / "words"), *MODEL, *ON_THE_FLY, *options])
         task = tasks.setup_task(config.task)
-        return [task.resampling_of(side).amount for side in (0, 1)]
+        return [task.draw_of(side).amount for side in (0, 1)]
 
     assert alphas() == [0, 0] and alphas("--sampling-alpha", "0.3") == [0.3, 0.3]
     with pytest.raises(UsageError, match=r"--sampling-alpha: .* above 0"):

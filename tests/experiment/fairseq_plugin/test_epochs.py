@@ -25,10 +25,10 @@ from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile, binarise_w
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.experiment.training.epoch_lengths import DrawnAhead, draw_lengths
 from mt_scaffold.segment.apply import BPE
-from mt_scaffold.segment.resampling import Resampling
+from mt_scaffold.segment.draw import Draw
 
 LANGUAGES = ("en", "de")
-Draw = Callable[[int], Iterator[Any]]
+Lengths = Callable[[int], Iterator[Any]]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -45,16 +45,16 @@ def data(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def draw(data: Path, dropout: float = 0.3, uniform: float = 0.0, dictionary: dict[str, int] | None = None) -> Draw:
+def draw(data: Path, dropout: float = 0.3, uniform: float = 0.0, dictionary: dict[str, int] | None = None) -> Lengths:
     """Return what yields the lengths of both sides of the training set in an epoch."""
-    resampling = Resampling("uniform_sampling", uniform) if uniform else Resampling("dropout", dropout)
+    kind, amount = ("uniform_sampling", uniform) if uniform else ("dropout", dropout)
 
     def sides(epoch: int) -> Iterator[Any]:
         for side, language in enumerate(LANGUAGES):
             path = data / f"train.en-de.{language}.words"
             ids = read_ids(data / f"dict.{language}.txt") if dictionary is None else dictionary
             encoder = BPE(data / "bpe.codes").encoder(ids, UNKNOWN_ID)
-            yield from draw_lengths(WordsFile(path), encoder, resampling, 6 + side, epoch, UNKNOWN_ID)
+            yield from draw_lengths(WordsFile(path), encoder, Draw(kind, amount, 6 + side, epoch), UNKNOWN_ID)
 
     return sides
 

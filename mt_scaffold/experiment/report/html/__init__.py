@@ -32,8 +32,8 @@ from mt_scaffold.experiment.report.paper import COMPRESSION_NOTE, compression, o
 from mt_scaffold.experiment.report.statistics import Statistics
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
+from mt_scaffold.segment.draw import description
 from mt_scaffold.segment.inference import MERGES
-from mt_scaffold.segment.resampling import description
 from mt_scaffold.segment.segmenter import Segmenter
 
 # What chooses checkpoint_best.pt (TrainingReport.valid_metric).
