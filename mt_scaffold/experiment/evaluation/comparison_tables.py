@@ -48,6 +48,14 @@ def score_tables(comparison: Comparison) -> list[Table]:
     return tables
 
 
+def published_tables(comparison: Comparison) -> list[Table]:
+    """Return the table of published scores, if there are any."""
+    if not comparison.published:
+        return []
+    title = "Published elsewhere (THEIRS: copied from the papers, not measured here)"
+    return [Table(title, _published_table(comparison.published), 2)]
+
+
 def as_text(comparison: Comparison, markdown: bool = False) -> str:
     """Return the comparison for people: the answer, its table, what limits it; then the other tables."""
     comparison = comparison.shown
@@ -55,9 +63,7 @@ def as_text(comparison: Comparison, markdown: bool = False) -> str:
     if comparison.trainings:
         rows, notes = trainings_table(comparison), comparison.notes_by_table[TRAININGS]
         tables.append(Table("Trainings", rows, len(_names(comparison)), notes))
-    if comparison.published:
-        title = "Published elsewhere (THEIRS: copied from the papers, not measured here)"
-        tables.append(Table(title, _published_table(comparison.published), 2))
+    tables += published_tables(comparison)
     return laid_out(
         comparison.title, comparison.answer, comparison.shown_warnings, tables, comparison.signatures, markdown
     )

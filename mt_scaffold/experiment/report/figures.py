@@ -32,6 +32,9 @@ _GREY = "#888888"
 _SIZE, _NOTE_SIZE = 8, 6.5
 COLUMN, _CHARACTER, _BORDER = 3.4, 0.072, 0.06
 
+# Of the note in an SVG.
+NOTE_ID = "note"
+
 _STYLE = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
@@ -393,7 +396,8 @@ class _Drawing:
         if self._note:
             # Not matplotlib's own wrapping, which leaves no border: a browser's font may be a little wider.
             characters = int((self._figure.get_figwidth() - 2 * _BORDER) / (_NOTE_SIZE / _SIZE * _CHARACTER))
-            self._figure.supxlabel(textwrap.fill(self._note, characters), fontsize=_NOTE_SIZE, color=_GREY)
+            note = textwrap.fill(self._note, characters)
+            self._figure.supxlabel(note, fontsize=_NOTE_SIZE, color=_GREY, gid=NOTE_ID)
         self._figure.draw_without_rendering()
         for axes in self.all_axes:
             room, width = axes.bbox.width, axes.title.get_window_extent(self._renderer).width

@@ -92,8 +92,11 @@ def read_paper() -> Paper:
 
 
 def own_text(config: Config) -> str | None:
-    """Return the text of the paper that an experiment repeats; None for a sample, another N, or another text."""
-    if config.paper is None or config.data.sample is not None:
+    """Return the text of the paper that an experiment repeats.
+
+    None for a sample, another N, another text, and generated text.
+    """
+    if config.paper is None or config.data.sample is not None or config.synthetic:
         return None
     text = read_paper().texts.get(config.paper.text)
     return config.paper.text if text is not None and config.codes.symbols in text.symbols else None
