@@ -19,6 +19,7 @@ from mt_scaffold.corpus.files import PathLike, open_output
 from mt_scaffold.corpus.text import END_OF_WORD, surface_form
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.report.embeddings import Embeddings, project
+from mt_scaffold.tables import decimal
 
 if TYPE_CHECKING:
     from mt_scaffold.analysis.compare_vocab import SizeComparison
@@ -84,7 +85,8 @@ def replaced_tokens(rows: Sequence[SizeComparison], path: PathLike, note: str = 
                      label=label)  # fmt: skip
         for place, row in zip(places, kept, strict=True):
             top = max(row.average_frequency_removed or 0, row.average_frequency_new or 0)
-            axes.annotate(f"{row.gain:+.1%}", (place, top), (0, 3), textcoords="offset points", ha="center")
+            gain = f"{decimal(100 * (row.gain or 0), 1, signed=True)}%"
+            axes.annotate(gain, (place, top), (0, 3), textcoords="offset points", ha="center")
         axes.set_xticks(list(places), [f"N = {row.symbols:,}" for row in kept])
         axes.set_ylabel("mean occurrences of a token")
         axes.margins(y=0.12)

@@ -17,7 +17,7 @@ from mt_scaffold.experiment.configuration.systems import SegmentationSetting, Sy
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.segment.frequencies import use_of_vocabulary
-from mt_scaffold.tables import format_table
+from mt_scaffold.tables import decimal, format_table
 
 # The paper never says which BLEU it reports. Its baseline has the tokenised BLEU of Ott et al. 2018, to the digit.
 BY = "the Scaffold-BPE paper (likely this BLEU)"
@@ -172,7 +172,7 @@ def write_compression(layout: TranslationLayout) -> None:
     for each in compression(layout.config, ours):
         # To the digits that the paper prints.
         digits = len(each.paper.partition(".")[2])
-        difference = f"{each.ours - float(each.paper):+.{digits}f}"
+        difference = decimal(each.ours - float(each.paper), digits, signed=True)
         rows.append([each.kind, f"{each.ours:.{digits}f}", each.paper, difference])
     write_text(layout.compression, f"{format_table(rows)}{COMPRESSION_NOTE}\n")
 

@@ -69,7 +69,7 @@ from mt_scaffold.methods import PlainBPE, Scaffold
 from mt_scaffold.segment.frequencies import Vocabulary
 from mt_scaffold.segment.inference import MERGES
 from mt_scaffold.segment.resampling import labels
-from mt_scaffold.tables import format_table
+from mt_scaffold.tables import decimal, format_table
 
 DIFFERENCES = (
     "Difference from the baseline with its 95 % interval, not corrected for the number of comparisons. An interval "
@@ -665,7 +665,7 @@ def documents_table(summaries: Sequence[VocabularySummary]) -> list[list[str]]:
     rows = [["", *(summary.codes for summary in summaries)]]
     for key, label in _LABELS.items():
         values = [getattr(summary, key) for summary in summaries]
-        rows.append([label, *(f"{value:,}" if isinstance(value, int) else f"{value:.4f}" for value in values)])
+        rows.append([label, *(f"{value:,}" if isinstance(value, int) else decimal(value, 4) for value in values)])
         if key == "redundancy":
             for power in RENYI_POWERS:
                 shown = [f"{summary.renyi_efficiency[power]:.4f}" for summary in summaries]
