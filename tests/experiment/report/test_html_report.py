@@ -279,7 +279,7 @@ def test_the_first_screen_is_answer_table_figure_and_limits(page: Path, experime
     limits = comparison.shown_warnings
     assert any(line.startswith(KINDS["few-seeds"]) for line in limits)
     figure = "Difference from the baseline with its 95 % interval"
-    fold = f'<details class="limits"><summary>1 thing limits this result</summary>'
+    fold = '<details class="limits"><summary>1 thing limits this result</summary>'
     assert not comparison.grave
     parts = ["<h1>small</h1>", comparison.answer, "<table>", figure, fold, *limits, "<summary>How to read this table"]
     parts += ["<summary>Other metrics", "<summary>Signatures", "<summary>The systems", 'id="try"']
