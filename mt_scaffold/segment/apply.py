@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, AnyStr
 
 from mt_scaffold import _core
@@ -27,6 +27,7 @@ from mt_scaffold.options import (
     worker_count,
 )
 from mt_scaffold.progress import progress_line
+from mt_scaffold.segment.decoding import IncrementalDecoder, decoded_pieces
 from mt_scaffold.segment.ids import TokenIds
 from mt_scaffold.segment.inference import MERGES, inference_of
 
@@ -109,7 +110,7 @@ class BPE(TokenIds):
         self._applier = _core.Applier(self._segmenter, self._isolate, pretokeniser=self._pretokeniser)
         filtered = vocab is not None or bool(glossaries)
         self._prepare_ids(read, merges, special_tokens, pad_vocab_to, filtered, inference, numbering)
-        self._arguments = {
+        self._arguments: dict[str, Any] = {
             "codes": Codes(read.text, read.name, read.path),
             "merges": merges,
             "separator": separator,
@@ -124,6 +125,26 @@ class BPE(TokenIds):
     def __reduce__(self) -> tuple[object, ...]:
         # The core's objects can be neither pickled nor copied, but rebuilt.
         return _rebuild, (type(self), self._arguments)
+
+    def __repr__(self) -> str:
+        codes: Codes = self._arguments["codes"]
+        merges: int = self._arguments["merges"]
+        number, inference = len(codes.merges), self._arguments["inference"]
+        number = number if merges < 0 else min(merges, number)
+        how = "" if inference == MERGES else f", {inference} inference"
+        return f"<BPE of {codes.name}: {number:,} merge{'s' * (number != 1)}{how}>"
+
+    def decode_stream(self, ids: Iterable[int], errors: str = "replace") -> Iterator[str]:
+        """Return an iterator over the text of ids that arrive one by one, such as those that a model samples.
+
+        It yields text as soon as it is certain: bytes that are only a part of a character wait for the rest. Together
+        the texts are ``decode(ids)``. errors: as for ``bytes.decode``. Raises as ``decode_bytes`` does.
+
+        >>> bpe = BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n")
+        >>> list(bpe.decode_stream([0xC3, 0xA4, 257]))
+        ['ä', 'ban']
+        """
+        return decoded_pieces(IncrementalDecoder(self, errors), ids)
 
     def segment(
         self,

@@ -42,8 +42,8 @@ def resize_fairseq(
     goes, and so does the optimiser's state: a training can begin from the model, but not resume. The folder appears
     only once it is complete.
 
-    Raises MTScaffoldError where the folder holds anything, where a file is missing, damaged or unsafe, where they do not belong together, and for models
-    with adaptive inputs or outputs; UsageError for too many maps or dictionaries.
+    Raises MTScaffoldError where the folder holds anything, where a file is missing, damaged or unsafe, where they do
+    not belong together, and for models with adaptive inputs or outputs; UsageError for too many maps or dictionaries.
     """
     path, output = Path(checkpoint), Path(output)
     refuse_existing(output)

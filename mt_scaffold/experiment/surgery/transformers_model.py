@@ -65,8 +65,8 @@ def resize_transformers(model: PathLike, map_file: PathLike, output: PathLike, m
     after = architecture.size - ids.old
     if after != more_rows and (more_rows is not None or after > max(ids.old // 20, _MORE_ROWS)):
         raise MTScaffoldError(
-            f"{folder}: has {architecture.size:,} rows of embeddings, {after:,} more than {map_file} maps ids; give the "
-            f"map of this model's codes, or --more-rows {after} if they are tokens of its own"
+            f"{folder}: has {architecture.size:,} rows of embeddings, {after:,} more than {map_file} maps ids; give "
+            f"the map of this model's codes, or --more-rows {after} if they are tokens of its own"
         )
     rows = Rows.of_ids(ids, architecture.size)
     notes: list[str] = []
