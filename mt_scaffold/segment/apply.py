@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, AnyStr
 
 from mt_scaffold import _core
@@ -27,7 +27,6 @@ from mt_scaffold.options import (
     worker_count,
 )
 from mt_scaffold.progress import progress_line
-from mt_scaffold.segment.decoding import IncrementalDecoder, decoded_pieces
 from mt_scaffold.segment.ids import TokenIds
 from mt_scaffold.segment.inference import MERGES, inference_of
 
@@ -133,18 +132,6 @@ class BPE(TokenIds):
         number = number if merges < 0 else min(merges, number)
         how = "" if inference == MERGES else f", {inference} inference"
         return f"<BPE of {codes.name}: {number:,} merge{'s' * (number != 1)}{how}>"
-
-    def decode_stream(self, ids: Iterable[int], errors: str = "replace") -> Iterator[str]:
-        """Return an iterator over the text of ids that arrive one by one, such as those that a model samples.
-
-        It yields text as soon as it is certain: bytes that are only a part of a character wait for the rest. Together
-        the texts are ``decode(ids)``. errors: as for ``bytes.decode``. Raises as ``decode_bytes`` does.
-
-        >>> bpe = BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n")
-        >>> list(bpe.decode_stream([0xC3, 0xA4, 257]))
-        ['ä', 'ban']
-        """
-        return decoded_pieces(IncrementalDecoder(self, errors), ids)
 
     def segment(
         self,

@@ -10,8 +10,7 @@ from mt_scaffold.corpus.id_files import DTYPES, id_width
 from mt_scaffold.corpus.text import as_bytes
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.segment.apply import BPE
-from mt_scaffold.segment.decoding import IncrementalDecoder
-from mt_scaffold.segment.ids import Some
+from mt_scaffold.segment.ids import IncrementalDecoder, Some
 
 
 class IncrementalEncoder:

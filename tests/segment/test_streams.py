@@ -9,7 +9,7 @@ import pytest
 
 from mt_scaffold import BPE
 from mt_scaffold.corpus.text import bytes_to_notation
-from mt_scaffold.segment.decoding import IncrementalDecoder
+from mt_scaffold.segment.ids import IncrementalDecoder
 from mt_scaffold.segment.numbering import Numbering, Spaces
 from mt_scaffold.segment.streams import IncrementalEncoder
 

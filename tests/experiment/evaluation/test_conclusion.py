@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from mt_scaffold.experiment.evaluation.conclusion import Contrast, Unit, conclusion
+from mt_scaffold.experiment.evaluation.comparison import Contrast, Unit, conclusion
 from mt_scaffold.experiment.evaluation.significance import Difference
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Spread, notes_on_tests
-from mt_scaffold.experiment.evaluation.conclusion import Contrast, Unit, conclusion
+from mt_scaffold.experiment.evaluation.comparison import (
+    SYNTHETIC_NOTE,
+    Contrast,
+    Spread,
+    Unit,
+    conclusion,
+    notes_on_tests,
+)
 from mt_scaffold.experiment.evaluation.harness.scores import not_run_lines
 from mt_scaffold.experiment.evaluation.significance import Difference
 from mt_scaffold.experiment.runtime.result_warnings import GRAVE, ResultWarning, lines_of, of_generated_text
