@@ -218,7 +218,10 @@ def parse(argv: Sequence[str], command: str | None) -> argparse.Namespace:
     parser = make_parser([] if command is None else [command])
     options, unknown = parser.parse_known_args(argv)
     if unknown:
-        _parser_of(parser, command).error(f"unrecognised arguments: {' '.join(unknown)}")
+        wrong = _parser_of(parser, command)
+        known = "--input" in wrong._option_string_actions and os.path.isfile(unknown[0])
+        hint = f"; give a file as --input {unknown[0]}" if known else ""
+        wrong.error(f"unrecognised arguments: {' '.join(unknown)}{hint}")
     return options
 
 

@@ -37,6 +37,12 @@ def progress_line(what: str, unit: str = "bytes") -> Iterator[Callable[[int], No
             print(file=sys.stderr)
 
 
+def say_on_terminal(line: str) -> None:
+    """Print a line to stderr if it is a terminal: in a log it would be noise."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        print(line, file=sys.stderr)
+
+
 class ShardsProgress:
     """How far shards are, on a terminal: those that are finished, the speed, and the time left.
 

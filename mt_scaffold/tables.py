@@ -38,6 +38,19 @@ def format_table(rows: Sequence[Sequence[str]], markdown: bool = False, figures:
     return "\n".join(lines) + "\n"
 
 
+def decimal(value: float, digits: int = 2, *, signed: bool = False, grouped: bool = False) -> str:
+    """Return a number with so many digits after the point; what rounds to zero has no minus.
+
+    signed: with a plus, too. grouped: with commas between thousands.
+
+    >>> decimal(-0.001), decimal(-0.001, signed=True), decimal(1.5, 3, signed=True)
+    ('0.00', '+0.00', '+1.500')
+    """
+    # A sum with 0 takes the minus from a negative zero.
+    rounded = round(value, digits) + 0.0
+    return f"{rounded:{'+' if signed else ''}{',' if grouped else ''}.{digits}f}"
+
+
 def latex_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
     """Lay out rows of text, the first of which is the heading, as a LaTeX table with the rules of booktabs.
 

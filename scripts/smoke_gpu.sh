@@ -9,6 +9,12 @@
 # no network. Says what it skipped; its status is 1 if anything failed that works on this device. PYTHON=... sets the
 # Python.
 set -euo pipefail
+for option; do
+  if [[ $option == -h || $option == --help ]]; then
+    sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
+    exit
+  fi
+done
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-python}
 folder=${1:-}

@@ -10,10 +10,12 @@
 #
 # Stop it whenever you like; the same command resumes it.
 set -euo pipefail
-if [[ ${1:-} == -h || ${1:-} == --help ]]; then
-    sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
-    exit
-fi
+for option; do
+    if [[ $option == -h || $option == --help ]]; then
+        sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
+        exit
+    fi
+done
 cd "$(dirname "$0")/.."
 config=configs/wmt14_en_fr.yaml
 # Must be seen by all nodes of a cluster.

@@ -97,12 +97,14 @@ def test_the_scripts_of_the_paper_call_commands_as_they_are(script: Path) -> Non
 
 
 @pytest.mark.parametrize("option", ["-h", "--help"])
-@pytest.mark.parametrize("language", ["de", "fr"])
-def test_the_scripts_of_the_paper_have_help(language: str, option: str) -> None:
-    """It was an option of ``run``, so that the script first fetched gigabytes."""
-    script = ROOT / "scripts" / f"wmt14_en_{language}.sh"
-    done = subprocess.run(["bash", str(script), option], capture_output=True, text=True, timeout=60, check=True)
-    assert f"scripts/{script.name} [OPTION ...]" in done.stdout and "set -euo" not in done.stdout
+@pytest.mark.parametrize("script", sorted((ROOT / "scripts").glob("*.sh")), ids=lambda path: path.name)
+def test_the_shell_scripts_have_help(script: Path, option: str, tmp_path: Path) -> None:
+    """It was an option of ``run``, or a folder, so that the script first fetched gigabytes, or trained."""
+    for options in ([option], ["--sample", option]):
+        done = subprocess.run(["bash", script, *options], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and done.stderr == ""
+        assert f"scripts/{script.name} [" in done.stdout and "set -euo" not in done.stdout
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_wrong_example_is_noticed() -> None:

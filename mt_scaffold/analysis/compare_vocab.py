@@ -19,7 +19,7 @@ from mt_scaffold.methods import PlainBPE, Scaffold
 from mt_scaffold.options import FORMATS, check_choice, check_top
 from mt_scaffold.segment.frequencies import Vocabulary, use_of_vocabulary
 from mt_scaffold.segment.numbering import numbering_of
-from mt_scaffold.tables import format_table, token_cell
+from mt_scaffold.tables import decimal, format_table, token_cell
 
 _WORDS = CodesHeader()  # of characters, between spaces
 _BPE, _SCAFFOLD = ", BPE", ", Scaffold-BPE"
@@ -318,14 +318,14 @@ def _figures_table(rows: Sequence[SizeComparison]) -> list[list[str]]:
         if row.bpe is not None and row.scaffold is not None:
             sizes = [f"{row.bpe.vocabulary_size:,}", f"{row.scaffold.vocabulary_size:,}"]
             values = [
-                f"{getattr(each, key):.{places}f}" for _, key, places in _FIGURES for each in (row.bpe, row.scaffold)
+                decimal(getattr(each, key), places) for _, key, places in _FIGURES for each in (row.bpe, row.scaffold)
             ]
             table.append([f"{row.symbols:,}", *sizes, *values])
     return table
 
 
 def _shown_gain(gain: float | None) -> str:
-    return "" if gain is None else f"{gain:+.2%}"
+    return "" if gain is None else f"{decimal(100 * gain, signed=True)}%"
 
 
 def _shown_average(average: float | None) -> str:

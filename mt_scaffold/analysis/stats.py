@@ -26,7 +26,7 @@ from mt_scaffold.options import FORMATS, check_choice
 from mt_scaffold.segment.frequencies import Vocabulary, use_of_vocabulary
 from mt_scaffold.segment.numbering import Spaces, numbering_of
 from mt_scaffold.segment.words import Prepared, spaces_of
-from mt_scaffold.tables import format_table
+from mt_scaffold.tables import decimal, format_table
 
 # The ranks of the vocabulary whose frequencies are given, as far as it reaches.
 RANKS = (1, 10, 100, 1000, 2000, 5000, 10000, 20000, 50000, 100000)
@@ -364,7 +364,7 @@ def _shown(key: str, value: float | None) -> str:
         return "–"
     if key in _PERCENT:
         return f"{value:.2%}"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) else decimal(value, 4)
 
 
 def format_stats(summaries: Sequence[Summary], form: str = "text") -> str:

@@ -31,7 +31,7 @@ def add_inputs(parser: argparse.ArgumentParser, what: str = "input texts") -> No
 
 def input_paths(options: argparse.Namespace) -> list[str | BinaryIO]:
     """Return the paths of ``--input``; standard input for none and for ``-``."""
-    return [input_or_standard(path) for path in options.input or ["-"]]
+    return [input_or_standard(path) for path in options.input or [None]]
 
 
 def add_documents(parser: argparse.ArgumentParser, what: str = "input texts") -> None:

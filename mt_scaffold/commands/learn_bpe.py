@@ -17,7 +17,9 @@ from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import output_or_standard
 from mt_scaffold.corpus.input_checks import warning_of_inputs
 from mt_scaffold.errors import UsageError
+from mt_scaffold.methods.bpe import LearnedCodes
 from mt_scaffold.methods.learn import learn
+from mt_scaffold.progress import say_on_terminal
 
 EXAMPLES = """\
 mt-scaffold learn-bpe --symbols 32000 < corpus.tok > codes
@@ -64,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
             texts = [[source] for source in sources] if method.by_language else [sources]
             several = [Documents(text, options.format, options.field) for text in texts]
             documents = several if method.by_language else several[0]
-        learn(
+        learned = learn(
             method=method,
             documents=documents,
             counts=options.counts,
@@ -78,3 +80,6 @@ def run(options: argparse.Namespace) -> None:
             endings=endings,
             **word_options(options),
         )
+    assert isinstance(learned, LearnedCodes)
+    where = f"; mt-scaffold apply-bpe --codes {options.output} applies them" if options.output else ""
+    say_on_terminal(f"{learned.merges:,} merges learned{where}")

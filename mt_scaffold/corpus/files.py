@@ -302,10 +302,15 @@ def writing_to(outfile: Output | None, durable: bool = True) -> Iterator[Writabl
 
 
 def input_or_standard(path: str | None) -> str | BinaryIO:
-    """Return the input of a command: a path, or unread standard input for None or ``-``."""
+    """Return the input of a command: a path, or unread standard input for None or ``-``.
+
+    Where that is a terminal, a line says that text is waited for.
+    """
     if path is not None and path != "-":
         return path
     stream = standard_input()
+    if path is None and stream.isatty():
+        print("mt-scaffold: reads what is typed here, up to Ctrl-D; give files as --input FILE", file=sys.stderr)
     if not (isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO)):
         return stream
     return cast(BinaryIO, open(stream.fileno(), "rb", buffering=0, closefd=False))

@@ -103,7 +103,7 @@ class BPE(TokenIds):
         self._spaced, self._segment_plain = self.header.end_of_word, self._applier.segment_plain
         filtered = vocab is not None or bool(glossaries)
         self._prepare_ids(read, merges, special_tokens, pad_vocab_to, filtered, inference, numbering)
-        self._arguments = {
+        self._arguments: dict[str, Any] = {
             "codes": Codes(read.text, read.name, read.path),
             "merges": merges,
             "separator": separator,
@@ -118,6 +118,14 @@ class BPE(TokenIds):
     def __reduce__(self) -> tuple[object, ...]:
         # The core's objects can be neither pickled nor copied, but rebuilt.
         return _rebuild, (type(self), self._arguments)
+
+    def __repr__(self) -> str:
+        codes: Codes = self._arguments["codes"]
+        merges: int = self._arguments["merges"]
+        number, inference = len(codes.merges), self._arguments["inference"]
+        number = number if merges < 0 else min(merges, number)
+        how = "" if inference == MERGES else f", {inference} inference"
+        return f"<BPE of {codes.name}: {number:,} merge{'s' * (number != 1)}{how}>"
 
     def segment(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from mt_scaffold import _core
@@ -267,6 +267,19 @@ class TokenIds:
         """
         return self._ids.decode(ids).decode("utf-8", errors)
 
+    def decode_stream(self, ids: Iterable[int], errors: str = "replace") -> Iterator[str]:
+        """Return an iterator over the text of ids that arrive one by one, such as those that a model samples.
+
+        It yields text as soon as it is certain: bytes that are only a part of a character wait for the rest. Together
+        the texts are ``decode(ids)``. errors: as for ``bytes.decode``. Raises as ``decode_bytes`` does.
+
+        >>> from mt_scaffold import BPE
+        >>> bpe = BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n")
+        >>> list(bpe.decode_stream([0xC3, 0xA4, 257]))
+        ['ä', 'ban']
+        """
+        return _decoded_pieces(IncrementalDecoder(self, errors), ids)
+
     def decode_with_offsets(self, ids: Ids) -> tuple[str, list[int]]:
         """Return the text of ids, and for each the position of the first character that holds a byte of it.
 
@@ -295,6 +308,50 @@ class TokenIds:
             return "".join(_ALLOWED if token in let else _REFUSED for token in self._special)
         refused = frozenset(_check_names(disallowed, self.special_tokens))
         return "".join(_REFUSED if token in refused else _ALLOWED if token in let else _TEXT for token in self._special)
+
+
+class IncrementalDecoder:
+    """Decodes ids that arrive one by one or several at a time, without ever returning a part of a character.
+
+    bpe: codes of bytes. errors: as for ``bytes.decode``: what becomes of bytes that are not UTF-8.
+
+    >>> from mt_scaffold import BPE
+    >>> decoder = IncrementalDecoder(BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n"))
+    >>> decoder.decode([0xC3]), decoder.decode([0xA4, 257])
+    ('', 'äban')
+    """
+
+    def __init__(self, bpe: TokenIds, errors: str = "replace") -> None:
+        self._bpe = bpe
+        self._special = set(bpe.special_tokens.values())
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
+        # The first id that is not special and the last one: what the bytes of the next depend on.
+        self._first: list[int] = []
+        self._last: list[int] = []
+
+    def decode(self, ids: Ids, final: bool = False) -> str:
+        """Return the text that has become certain; final: no ids follow. Raises as ``BPE.decode_bytes`` does."""
+        given = [int(number) for number in ids]
+        before = [*self._first, *self._last]
+        data = self._bpe.decode_bytes([*before, *given])[len(self._bpe.decode_bytes(before)) :]
+        lengths = self._bpe.tokens
+        shown = [number for number in given if lengths[number]]  # without padding
+        self._first = self._first or [number for number in shown if number not in self._special][:1]
+        self._last = shown[-1:] or self._last
+        text = self._decoder.decode(data, final)
+        if final:
+            self._first, self._last = [], []
+            self._decoder.reset()
+        return text
+
+
+def _decoded_pieces(decoder: IncrementalDecoder, ids: Iterable[int]) -> Iterator[str]:
+    """Yield the text of ids as it becomes certain, never an empty string; at their end also what is not UTF-8."""
+    for number in ids:
+        if text := decoder.decode([number]):
+            yield text
+    if text := decoder.decode([], final=True):
+        yield text
 
 
 def _check_names(tokens: Some, known: Collection[str]) -> Collection[str]:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import codecs
 import os
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from mt_scaffold.codes import CodesSource
 from mt_scaffold.corpus.id_files import DTYPES, id_width
 from mt_scaffold.corpus.text import as_bytes
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.segment.apply import BPE
-from mt_scaffold.segment.ids import Some
-
-if TYPE_CHECKING:
-    from mt_scaffold.segment.ids import Ids
+from mt_scaffold.segment.ids import IncrementalDecoder, Some
 
 
 class IncrementalEncoder:
@@ -71,40 +67,6 @@ class IncrementalEncoder:
     def _around(text: bytes, token: bytes, cut: int) -> int:
         """Where a token begins that holds the bytes on both sides of a cut; -1 for nowhere."""
         return text.find(token, max(0, cut - len(token) + 1), cut + len(token) - 1)
-
-
-class IncrementalDecoder:
-    """Decodes ids that arrive one by one or several at a time, without ever returning a part of a character.
-
-    errors: as for ``bytes.decode``: what becomes of bytes that are not UTF-8.
-
-    >>> decoder = IncrementalDecoder(BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n"))
-    >>> decoder.decode([0xC3]), decoder.decode([0xA4, 257])
-    ('', 'äban')
-    """
-
-    def __init__(self, bpe: BPE, errors: str = "replace") -> None:
-        self._bpe = bpe
-        self._special = set(bpe.special_tokens.values())
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
-        # The first id that is not special and the last one: what the bytes of the next depend on.
-        self._first: list[int] = []
-        self._last: list[int] = []
-
-    def decode(self, ids: Ids, final: bool = False) -> str:
-        """Return the text that has become certain; final: no ids follow. Raises as ``BPE.decode_bytes`` does."""
-        given = [int(number) for number in ids]
-        before = [*self._first, *self._last]
-        data = self._bpe.decode_bytes([*before, *given])[len(self._bpe.decode_bytes(before)) :]
-        lengths = self._bpe.tokens
-        shown = [number for number in given if lengths[number]]  # without padding
-        self._first = self._first or [number for number in shown if number not in self._special][:1]
-        self._last = shown[-1:] or self._last
-        text = self._decoder.decode(data, final)
-        if final:
-            self._first, self._last = [], []
-            self._decoder.reset()
-        return text
 
 
 def decode_stream(

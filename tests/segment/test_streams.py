@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 import pytest
 
 from mt_scaffold import BPE
 from mt_scaffold.corpus.text import bytes_to_notation
+from mt_scaffold.segment.ids import IncrementalDecoder
 from mt_scaffold.segment.numbering import Numbering, Spaces
-from mt_scaffold.segment.streams import IncrementalDecoder, IncrementalEncoder
+from mt_scaffold.segment.streams import IncrementalEncoder
 
 MERGES = b"a n\nb an\nan a\n\xc4\xa0 b\n\xc3\x83 \xc2\xa4\n"
 SPECIAL = ["<|end|>", "<|end|>x", "an<"]
@@ -83,3 +85,34 @@ def test_ids_come_before_the_text_ends_and_no_part_of_a_character_is_shown() -> 
     decoder = IncrementalDecoder(KINDS["gpt2"])
     assert [decoder.decode([number]) for number in "😀".encode()] == ["", "", "", "😀"]
     assert bytes_to_notation(b" ") == "Ġ"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stream_of_ids_is_their_text(kind: str) -> None:
+    """Each piece as soon as it is certain, whole characters only, and together what ``decode`` returns."""
+    bpe = KINDS[kind]
+    text = "banana ä an 😀b"
+    ids = list(bpe.encode(text))
+    taken = []
+
+    def arriving() -> Iterator[int]:
+        for number in ids:
+            taken.append(number)
+            yield number
+
+    pieces = []
+    for piece in bpe.decode_stream(arriving()):
+        pieces.append(piece)
+        assert piece and "\ufffd" not in piece
+        assert "".join(pieces) == bpe.decode(taken)[: len("".join(pieces))]
+    assert "".join(pieces) == bpe.decode(ids) and len(pieces) > 3
+    cut = bpe.encode("ä".encode()[:1])
+    assert "".join(bpe.decode_stream(cut)) == bpe.decode(cut)
+
+
+def test_a_bpe_shows_its_codes() -> None:
+    """Not an address of memory."""
+    assert repr(BPE(b"#version: 0.2\na n\nb an\n")) == "<BPE of codes: 2 merges>"
+    assert repr(BPE(b"#version: 0.2\na n\nb an\n", 1, inference="longest-merge")).endswith(
+        ": 1 merge, longest-merge inference>"
+    )

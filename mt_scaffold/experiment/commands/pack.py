@@ -8,6 +8,7 @@ from pathlib import Path
 from mt_scaffold.experiment.evaluation.metrics import METRICS
 from mt_scaffold.experiment.packing.pack import OTHER_ENGINE, pack, packed_folder
 from mt_scaffold.experiment.packing.packed_model import CARD, NEW_CARD
+from mt_scaffold.tables import decimal
 
 EXAMPLES = """\
 mt-scaffold pack experiments/demo/scaffold
@@ -38,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
     if (output / NEW_CARD).exists():
         print(f"{output / CARD}: edited, and kept; the card of this model is {output / NEW_CARD}")
     for name, test_set in manifest.test_sets.items():
-        figures = [f"{METRICS[metric].heading} {found.score:.2f}" for metric, found in test_set.scores.items()]
+        figures = [f"{METRICS[metric].heading} {decimal(found.score)}" for metric, found in test_set.scores.items()]
         print(f"{name}: {', '.join(figures)}")
     if manifest.test_sets and origin.engine != "fairseq":
         print(OTHER_ENGINE)

@@ -30,7 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="of a checkpoint: its dictionary, or those of source and target",
     )
-    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="the folder to write")
+    parser.add_argument(
+        "--more-rows",
+        type=int,
+        metavar="N",
+        help="of a model of transformers: the rows after the ids of the map, which stay (default: up to a twentieth of "
+        "them, or 1,024)",
+    )
+    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="the folder to write, a new one")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -38,10 +45,14 @@ def run(options: argparse.Namespace) -> None:
     if Path(options.model).is_dir():
         if options.dictionaries or len(options.maps) > 1:
             raise UsageError(f"{options.model}: a model of transformers takes one map and no dictionaries")
-        resized = resize_transformers(options.model, options.maps[0], options.output)
+        resized = resize_transformers(options.model, options.maps[0], options.output, options.more_rows)
     else:
         if not Path(options.model).exists():
             raise MTScaffoldError(f"{options.model}: no such model; give a folder of transformers, or a checkpoint")
+        if options.more_rows is not None:
+            raise UsageError(
+                "--more-rows: a checkpoint of fairseq has a dictionary that says what its rows are; omit it"
+            )
         if not options.dictionaries:
             raise UsageError(f"{options.model}: a checkpoint of fairseq; give its --dictionaries")
         resized = resize_fairseq(options.model, options.maps, options.dictionaries, options.output)

@@ -8,6 +8,7 @@ from typing import get_args
 from mt_scaffold.experiment.configuration import BleuTokeniser, load_config
 from mt_scaffold.experiment.evaluation.metrics import METRICS
 from mt_scaffold.experiment.evaluation.score import score
+from mt_scaffold.tables import decimal
 
 EXAMPLES = """\
 mt-scaffold score --hypothesis translations/test.de --reference raw/test.de --output scores.json
@@ -103,5 +104,5 @@ def run(options: argparse.Namespace) -> None:
     for name, metric in scores.metrics.items():
         remark = "" if metric.comparable else "  (not comparable with scores from elsewhere)"
         kind = METRICS[name]
-        value = f"{metric.score:.{kind.digits}f}"
+        value = decimal(metric.score, kind.digits)
         print(f"{kind.heading.removesuffix(' *')}: {value}  {metric.signature}{remark}")

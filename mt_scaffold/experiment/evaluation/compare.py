@@ -281,9 +281,13 @@ def _test(
         several = [scored for trained in there.values() for scored in trained.values()]
         measure.check_alike(several)
         pairs = {system: other for system in there if (other := against[system]) in there and other is not None}
-        for name in [name for name, kind in measure.metrics.items() if kind.tested]:
+        for name in measure.metrics:
             having = {system for system, each in there.items() if name in _common(each.values(), measure)}
-            tested = {system: other for system, other in pairs.items() if {system, other} <= having}
+            tested = {
+                system: other
+                for system, other in pairs.items()
+                if {system, other} <= having and measure.is_tested(name, there[system], there[other])
+            }
             # Every resample of one segment is that segment, and every difference would be certain.
             if not tested or measure.segments(next(iter(there[next(iter(tested))].values())), name) < 2:
                 continue

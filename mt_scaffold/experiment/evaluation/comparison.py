@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.evaluation.document_tests import PairedSeeds
 from mt_scaffold.experiment.evaluation.metrics import KINDS, MODEL_METRICS, REFERENCE_BITS
 from mt_scaffold.experiment.evaluation.significance import LEVEL, RANDOM_SEED, TRAININGS_FOR_P, Difference
-from mt_scaffold.experiment.runtime.result_warnings import FEW_SEEDS, ResultWarning, lines_of
+from mt_scaffold.experiment.runtime.result_warnings import (
+    GRAVE,
+    ResultWarning,
+    lines_of,
+    of_generated_text,
+)
+from mt_scaffold.experiment.runtime.result_warnings import (
+    KINDS as WARNINGS,
+)
+from mt_scaffold.tables import decimal
 
 _FEW_DOCUMENTS = 20
+# Where both systems are below it, neither translates, and no difference between them is tested.
+LEAST_BLEU = 1.0
+# The tables beside those of a metric each, by which their notes are found.
+OTHERS, TRAININGS = "other metrics", "trainings"
+# With more, only the largest difference is named.
+_NAMED = 4
 SYNTHETIC_NOTE = "SYNTHETIC DATA: generated text; these figures say nothing about any real language."
 
 
@@ -68,7 +84,8 @@ class Row:
     """One system on one test set, in one group of systems that are compared (None: there are no groups).
 
     baseline: what it was tested against; None for the baseline itself. scores: of the metrics that every seed has.
-    tests: by metric; empty where the baseline has no scores on this test set, and for a test set of one segment.
+    tests: by metric; empty where the baseline has no scores on this test set, and for a test set of one segment;
+    without those of translations where both systems are below LEAST_BLEU.
     over_documents, size: of language models only.
     """
 
@@ -143,16 +160,43 @@ class Comparison:
 
     @property
     def shown(self) -> Comparison:
-        """What tables show: of synthetic data neither tests nor published scores, for which its scores mean nothing."""
+        """What tables show: of synthetic data neither tests nor published scores, nor what limits a comparison."""
         if not self.synthetic:
             return self
         rows = [replace(row, tests={}, over_documents=None) for row in self.rows]
-        warnings = [warning for warning in self.warnings if warning.kind != FEW_SEEDS]
-        return replace(self, rows=rows, published=[], warnings=warnings)
+        return replace(self, rows=rows, published=[], warnings=of_generated_text(self.warnings))
+
+    @property
+    def answer(self) -> str:
+        """What the table of the main metric shows, as one sentence."""
+        if self.synthetic:
+            return SYNTHETIC_NOTE
+        kind = KINDS[self.main_metric]
+        tested = [
+            Contrast(
+                row.system,
+                row.baseline,
+                ", ".join(filter(None, (row.group, row.test_set))),
+                row.tests.get(self.main_metric),
+            )
+            for row in self.rows
+            if row.baseline is not None
+        ]
+        if tested and below_least_bleu(
+            None if (bleu := row.metric("bleu")) is None else bleu.mean for row in self.rows
+        ):
+            return f"Nothing may be concluded: every system is below {LEAST_BLEU:g} BLEU."
+        unit = Unit(kind.label, kind.label, kind.digits, kind.lower_is_better)
+        return conclusion(tested, unit, self.warnings)
+
+    @property
+    def grave(self) -> bool:
+        """Whether one of the warnings puts the result in doubt."""
+        return any(warning.kind in GRAVE for warning in self.warnings)
 
     @property
     def shown_warnings(self) -> list[str]:
-        """What limits the result, as sentences, which stand above every table."""
+        """What limits the result, as sentences, which stand below the first table."""
         return lines_of(self.warnings)
 
     @property
@@ -187,10 +231,15 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know of the scores and the tests, as sentences."""
+        """What a reader must know of all tables, as sentences."""
+        return [note for notes in self.notes_by_table.values() for note in notes]
+
+    @property
+    def notes_by_table(self) -> dict[str, list[str]]:
+        """What a reader must know of each table, as sentences: of each main metric, OTHERS and TRAININGS."""
         return self._notes_on_documents() if self.of_documents else self._notes_on_sentences()
 
-    def _notes_on_sentences(self) -> list[str]:
+    def _notes_on_sentences(self) -> dict[str, list[str]]:
         seeds = ", ".join(map(str, self.seeds))
         what = "on detokenised text against the untouched reference, unless marked otherwise"
         if len(self.seeds) > 1:
@@ -199,22 +248,35 @@ class Comparison:
             notes = [f"Scores: {what}. Seed: {seeds}; one training per system."]
         if self.engines:
             notes.append(f"Translated with {' and '.join(self.engines)}.")
-        if any(KINDS[name].lower_is_better for name in self.metrics):
-            notes.append("↓: lower is better.")
-        if any(not KINDS[name].comparable for name in self.metrics):
-            notes.append("*: not comparable with scores from elsewhere; it depends on the tokeniser.")
+        found = {self.main_metric: [*notes, *_legend([self.main_metric])]}
         if REFERENCE_BITS in self.metrics:
-            notes.append(
+            several = found.setdefault(REFERENCE_BITS, _legend([REFERENCE_BITS]))
+            several.append(
                 "Bits per byte of the reference: -log2 p of one segmentation of it, its end included, by forced "
                 "decoding, by its raw bytes; an upper bound of what the model needs, and no measure of how good "
                 "translations are."
             )
-        tests = [*self._tests(self.main_metric)]
-        notes += self._notes_on_tests(tests)
-        if self.main_metric != REFERENCE_BITS and (tests := [*self._tests(REFERENCE_BITS)]):
-            kind = KINDS[REFERENCE_BITS]
-            notes += power_lines(tests, kind.label, digits=kind.digits)
-        return [*notes, *self._notes_on_dictionaries()]
+            if self.main_metric != REFERENCE_BITS and (tests := [*self._tests(REFERENCE_BITS)]):
+                kind = KINDS[REFERENCE_BITS]
+                several += power_lines(tests, kind.label, digits=kind.digits)
+        found[self.main_metric] += [
+            *self._notes_on_low_scores(),
+            *self._notes_on_tests([*self._tests(self.main_metric)]),
+        ]
+        return found | {OTHERS: _legend(self.other_metrics), TRAININGS: self._notes_on_dictionaries()}
+
+    def _notes_on_low_scores(self) -> list[str]:
+        means = {(row.test_set, row.system): row.scores["bleu"].mean for row in self.rows if "bleu" in row.scores}
+        low = [
+            row
+            for row in self.rows
+            if row.baseline is not None
+            and below_least_bleu([means.get((row.test_set, name)) for name in (row.system, row.baseline)])
+        ]
+        if not low or self.synthetic:
+            return []
+        which = "; ".join(f"{row.system} and {row.baseline} on {row.test_set}" for row in low)
+        return [f"Not tested, because neither system reaches {LEAST_BLEU:g} BLEU: {which}."]
 
     def _tests(self, name: str) -> Iterator[Difference]:
         return (row.tests[name] for row in self.rows if name in row.tests)
@@ -234,12 +296,10 @@ class Comparison:
             notes.append(f"A limit of the dictionary binds (binarise): {', '.join(bound)}.")
         return notes
 
-    def _notes_on_documents(self) -> list[str]:
+    def _notes_on_documents(self) -> dict[str, list[str]]:
         what = "-log2 p of all tokens, the end of each document included, by the bytes of the raw documents"
         spread = "; mean ± standard deviation over the seeds" if len(self.seeds) > 1 else "; one training per system"
         notes = [f"Bits per byte (↓: lower is better): {what}. Seeds: {', '.join(map(str, self.seeds))}{spread}."]
-        notes.append("*: per token, not comparable between vocabularies.")
-        notes.append("†: the end of each document (</s>) is a token here; statistics and the paper leave it out.")
         sizes = {row.test_set: row.size.documents for row in self.rows if row.size is not None}
         for name, documents in sizes.items():
             if documents < _FEW_DOCUMENTS:
@@ -254,12 +314,30 @@ class Comparison:
             )
         if any(each.over_seeds for each in more):
             notes.append("By seed: mean ± standard deviation of the differences of equal seeds; p of Student's t-test.")
-        return notes
+        others = [
+            "*: per token, not comparable between vocabularies.",
+            "†: the end of each document (</s>) is a token here; statistics and the paper leave it out.",
+        ]
+        return {self.main_metric: notes, OTHERS: others, TRAININGS: self._notes_on_dictionaries()}
 
     def _notes_on_tests(self, tests: Sequence[Difference]) -> list[str]:
         kind, fewest = KINDS[self.main_metric], min(len(row.seeds) for row in self.rows)
         units = "documents" if self.of_documents else "sentences"
         return notes_on_tests(tests, kind.label, self.bootstrap_samples, fewest, digits=kind.digits, units=units)
+
+
+def _legend(metrics: Iterable[str]) -> list[str]:
+    """Return what the marks in the headings of these metrics mean."""
+    kinds = [KINDS[name] for name in metrics]
+    lower = ["↓: lower is better."] if any(kind.lower_is_better for kind in kinds) else []
+    if any(not kind.comparable for kind in kinds):
+        return [*lower, "*: not comparable with scores from elsewhere; it depends on the tokeniser."]
+    return lower
+
+
+def below_least_bleu(means: Iterable[float | None]) -> bool:
+    """Return whether the BLEU of each of several systems is known and below LEAST_BLEU."""
+    return all(mean is not None and mean < LEAST_BLEU for mean in means)
 
 
 def notes_on_tests(
@@ -322,7 +400,7 @@ def power_lines(tests: Sequence[Difference], label: str, *, digits: int = 2, uni
         if not which:
             continue
         found = " to ".join(
-            dict.fromkeys(f"{size(test.detectable for test in which):.{digits}f}" for size in (min, max))
+            dict.fromkeys(decimal(size(test.detectable for test in which), digits) for size in (min, max))
         )
         about = "" if which is over_trainings else f" over {units} alone"
         many = f", corrected for {_comparisons(which)}" if len(which) > 1 else ""
@@ -335,3 +413,70 @@ def power_lines(tests: Sequence[Difference], label: str, *, digits: int = 2, uni
 
 def _comparisons(tests: Sequence[Difference]) -> str:
     return f"{len(tests)} comparison{'s' if len(tests) > 1 else ''}"
+
+
+class Contrast(NamedTuple):
+    """A system that has a baseline, on one test set; test: None where there could be none."""
+
+    system: str
+    baseline: str
+    place: str
+    test: Difference | None
+
+
+class Unit(NamedTuple):
+    """In what systems differ: its name, which a sentence about all differences may leave out, and as a figure."""
+
+    of: str
+    label: str
+    digits: int = 2
+    lower_is_better: bool = False
+
+
+def conclusion(tested: Sequence[Contrast], unit: Unit, warnings: Iterable[ResultWarning]) -> str:
+    """Return what the tests show, corrected for their number, or that they show nothing; and the gravest warning."""
+    kinds = {warning.kind for warning in warnings}
+    grave = next((WARNINGS[kind] for kind in WARNINGS if kind in kinds & GRAVE), None)
+    found = _shown_by(tested, unit)
+    return f"{found}." if grave is None else f"{found}; but {grave[0].lower()}{grave[1:]}."
+
+
+def _shown_by(tested: Sequence[Contrast], unit: Unit) -> str:
+    if not tested:
+        return "Nothing is compared: no system has a baseline here"
+    tests = [each.test for each in tested if each.test is not None]
+    of = f" in {unit.of}" if unit.of else ""
+    if not tests:
+        return f"Nothing may be concluded: no difference{of} could be tested"
+    if any(test.p is not None for test in tests):
+        return _sentence(tested, "p_holm", unit, f"No difference{of} is significant", "")
+    if any(test.segments_p is not None for test in tests):
+        none = f"No difference{of} is significant between these models; other trainings may differ"
+        return _sentence(tested, "segments_p_holm", unit, none, "Of these models alone: ")
+    return f"Nothing may be concluded: a test takes {TRAININGS_FOR_P} trainings of each system"
+
+
+def _sentence(tested: Sequence[Contrast], p: str, unit: Unit, none: str, opening: str) -> str:
+    found: dict[tuple[str, str], list[str]] = {}
+    largest, number, count = ("", 0.0), 0, 0
+    for each in tested:
+        value = None if each.test is None else getattr(each.test, p)
+        if each.test is None or value is None:
+            continue
+        count += 1
+        if value >= LEVEL:
+            continue
+        number += 1
+        ahead = (each.test.difference < 0) == unit.lower_is_better
+        pair = (each.system, each.baseline) if ahead else (each.baseline, each.system)
+        size = abs(each.test.difference)
+        shown = f"{decimal(size, unit.digits)} {unit.label} on {each.place}"
+        found.setdefault(pair, []).append(shown)
+        largest = max(largest, (f"{pair[0]} is ahead of {pair[1]} by {shown}", size), key=lambda one: one[1])
+    if not found:
+        return none
+    if number > _NAMED:
+        return f"{opening}{number} of {count} differences are significant; the largest: {largest[0]}"
+    parts = [f"{first} is ahead of {second} by {' and '.join(shown)}" for (first, second), shown in found.items()]
+    rest = "; no other difference is significant" if count > number else ""
+    return f"{opening}{'; '.join(parts)}{rest}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.evaluation.comparison import (
-    SYNTHETIC_NOTE,
+    OTHERS,
+    TRAININGS,
     Checkpoints,
     Comparison,
     PublishedBeside,
@@ -18,85 +19,115 @@ from mt_scaffold.experiment.evaluation.comparison import (
 )
 from mt_scaffold.experiment.evaluation.metrics import KINDS, LABELS
 from mt_scaffold.experiment.evaluation.significance import Difference, p_columns, shown_p
-from mt_scaffold.tables import format_table, latex, latex_table
+from mt_scaffold.experiment.runtime.result_warnings import limits
+from mt_scaffold.tables import decimal, format_table, latex, latex_table
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a comparison. rows: the first is the heading. names: so many columns at the left hold names."""
+
+    title: str
+    rows: list[list[str]]
+    names: int
+    notes: list[str] = field(default_factory=list)
+
+
+def score_tables(comparison: Comparison) -> list[Table]:
+    """Return the tables of the scores, that of the main metric first; of those that are ``shown``."""
+    notes, names = comparison.notes_by_table, len(_names(comparison))
+    tables = []
+    for name in comparison.main_metrics:
+        label = KINDS[name].label
+        title = f"{label[0].upper()}{label[1:]}"
+        tables.append(Table(title, main_table(comparison, name), names, notes[name]))
+    if comparison.other_metrics or comparison.of_documents:
+        tables.append(Table("Other metrics", other_metrics_table(comparison), names, notes[OTHERS]))
+    if any(row.checkpoints for row in comparison.rows):
+        tables.append(Table("Single checkpoints beside the final model", checkpoints_table(comparison), 2))
+    return tables
+
+
+def published_tables(comparison: Comparison) -> list[Table]:
+    """Return the table of published scores, if there are any."""
+    if not comparison.published:
+        return []
+    title = "Published elsewhere (THEIRS: copied from the papers, not measured here)"
+    return [Table(title, _published_table(comparison.published), 2)]
 
 
 def as_text(comparison: Comparison, markdown: bool = False) -> str:
-    """Return the comparison as tables for people, with the notes they need to interpret it."""
+    """Return the comparison for people: the answer, its table, what limits it; then the other tables."""
     comparison = comparison.shown
-    parts: list[str | Sequence[Sequence[str]]] = [main_table(comparison, name) for name in comparison.main_metrics]
-    if comparison.other_metrics or comparison.of_documents:
-        parts.append(other_metrics_table(comparison))
-    if any(row.checkpoints for row in comparison.rows):
-        parts += ["Single checkpoints beside the final model:", checkpoints_table(comparison)]
+    tables = score_tables(comparison)
     if comparison.trainings:
-        parts += ["Trainings:", trainings_table(comparison)]
-    if comparison.published:
-        parts.append("Published elsewhere (THEIRS: copied from the papers, not measured here):")
-        parts.append(_published_table(comparison.published))
-    about = (comparison.title, comparison.synthetic, comparison.shown_warnings)
-    return laid_out(*about, parts, comparison.notes, comparison.signatures, markdown)
+        rows, notes = trainings_table(comparison), comparison.notes_by_table[TRAININGS]
+        tables.append(Table("Trainings", rows, len(_names(comparison)), notes))
+    tables += published_tables(comparison)
+    return laid_out(
+        comparison.title, comparison.answer, comparison.shown_warnings, tables, comparison.signatures, markdown
+    )
 
 
 def laid_out(
     title: str,
-    synthetic: bool,
+    answer: str,
     warnings: Sequence[str],
-    parts: Iterable[str | Sequence[Sequence[str]]],
-    notes: Iterable[str],
+    tables: Sequence[Table],
     signatures: Mapping[str, str] = {},
     markdown: bool = False,
 ) -> str:
-    """Return a comparison as one text: its title, warnings, parts (paragraphs, and tables as rows) and notes."""
+    """Return a comparison as one text: title, answer, the first table, what limits it, the other tables with notes."""
     blocks = [title] if title else []
-    if synthetic:
-        blocks.append(f"**{SYNTHETIC_NOTE}**" if markdown else SYNTHETIC_NOTE)
-    if warnings:
-        # Markdown would take <unk> for HTML.
-        lines = [f"> **Warning:** {line.replace('<', '&lt;')}\n>" for line in warnings]
-        blocks.append("\n".join(lines).removesuffix("\n>") if markdown else _warned(warnings))
-    blocks += [
-        part if isinstance(part, str) else format_table(part, markdown, figures=False).rstrip("\n") for part in parts
-    ]
+    blocks.append(f"**{answer}**" if markdown else answer)
+    for number, table in enumerate(tables):
+        if number:
+            blocks.append(f"{table.title}:")
+        blocks.append(format_table(table.rows, markdown, figures=False).rstrip("\n"))
+        if not number and warnings:
+            lines = [f"{limits(warnings)}:", *([""] if markdown else []), *_listed(warnings, markdown)]
+            blocks.append("\n".join(f"> {line}".rstrip() if markdown else line for line in lines))
+        if table.notes:
+            blocks.append("\n".join(_listed(table.notes, markdown) if markdown else table.notes))
     quote = "`" if markdown else ""
-    if markdown:
-        notes = [note.replace("*:", r"\*:").replace("<", "&lt;") for note in notes]
-    notes = [*notes, *(f"{name}: {quote}{signature}{quote}" for name, signature in signatures.items())]
-    if markdown:
-        notes = [f"- {note}" for note in notes]
-    return "\n\n".join([*blocks, "\n".join(notes)]) + "\n"
+    computed = [f"{name}: {quote}{signature}{quote}" for name, signature in signatures.items()]
+    if computed:
+        blocks.append("\n".join([f"- {line}" for line in computed] if markdown else computed))
+    return "\n\n".join(blocks) + "\n"
 
 
-def _warned(warnings: Iterable[str]) -> str:
-    return "\n".join(f"Warning: {line}" for line in warnings)
+def _listed(lines: Iterable[str], markdown: bool) -> list[str]:
+    # Markdown would take <unk> for HTML.
+    return [f"- {line.replace('*:', chr(92) + '*:').replace('<', '&lt;') if markdown else line}" for line in lines]
 
 
 def as_latex(comparison: Comparison) -> str:
-    """Return the tables of the main metrics, and that of the others, in LaTeX, for the package booktabs.
-
-    What limits the result stands above each, as in the text, and the notes below as comments.
-    """
+    """Return the tables of the scores in LaTeX, for the package booktabs, each with a caption; the rest as comments."""
     comparison = comparison.shown
-    tables = [(main_table(comparison, name), len(_names(comparison))) for name in comparison.main_metrics]
-    if comparison.other_metrics or comparison.of_documents:
-        tables.append((other_metrics_table(comparison), len(_names(comparison))))
-    above = above_tables(comparison.synthetic, comparison.shown_warnings)
-    blocks = []
-    for number, (rows, left) in enumerate(tables):
-        blocks.append("\\begin{table}\n\\centering")
-        if comparison.title and number == 0:
-            blocks.append(rf"\caption{{{latex(comparison.title)}}}")
-        blocks += above
-        blocks += [latex_table(rows, left).rstrip("\n"), r"\end{table}"]
-    notes = [*comparison.notes, *(f"{name}: {signature}" for name, signature in comparison.signatures.items())]
-    return "\n".join([*blocks, *(f"% {note}" for note in notes)]) + "\n"
+    tables = score_tables(comparison)
+    about = (comparison.title, comparison.synthetic, comparison.answer, comparison.shown_warnings)
+    signatures = [f"{name}: {signature}" for name, signature in comparison.signatures.items()]
+    return latex_tables(*about, tables, signatures)
 
 
-def above_tables(synthetic: bool, warnings: Iterable[str]) -> list[str]:
-    """Return what limits a result as LaTeX, a paragraph each."""
-    lines = [SYNTHETIC_NOTE] if synthetic else []
-    lines += [f"Warning: {line}" for line in warnings]
-    return [rf"\parbox{{\linewidth}}{{\small {latex(line)}}}\par" for line in lines]
+def latex_tables(
+    title: str, synthetic: bool, answer: str, warnings: Sequence[str], tables: Sequence[Table], more: Iterable[str] = ()
+) -> str:
+    """Return tables in LaTeX with their captions; answer, warnings, notes and ``more`` as comments."""
+    lines = [] if synthetic else [f"% {answer}"]
+    if warnings:
+        lines += [f"% {limits(warnings)}:", *(f"% {line}" for line in _listed(warnings, markdown=False))]
+    for number, table in enumerate(tables):
+        caption = ": ".join(filter(None, (title, table.title)))
+        # A table is copied without what stands around it.
+        caption += (f". {answer}" if number == 0 else " (synthetic data)") if synthetic else ""
+        lines += [r"\begin{table}", r"\centering", rf"\caption{{{latex(caption)}}}"]
+        lines += [
+            latex_table(table.rows, table.names).rstrip("\n"),
+            r"\end{table}",
+            *(f"% {note}" for note in table.notes),
+        ]
+    return "\n".join([*lines, *(f"% {line}" for line in more)]) + "\n"
 
 
 def main_table(comparison: Comparison, name: str) -> list[list[str]]:
@@ -116,9 +147,9 @@ def main_table(comparison: Comparison, name: str) -> list[list[str]]:
             table.append([*line, "", "", *("" for _ in (*columns, *more))])
             continue
         digits = kind.digits
-        interval = f"{test.low:+.{digits}f} to {test.high:+.{digits}f}"
+        interval = shown_interval(test, digits)
         p_values = [shown_p(getattr(test, attribute)) for attribute in columns.values()]
-        line += [f"{test.difference:+.{digits}f}", interval, *p_values]
+        line += [decimal(test.difference, digits, signed=True), interval, *p_values]
         table.append([*line, *_document_cells(row, more, digits)])
     return table
 
@@ -146,7 +177,7 @@ def _document_cells(row: Row, columns: Sequence[str], digits: int) -> list[str]:
         return ["" for _ in columns]
     cells, seeds = [shown_p(row.over_documents.randomisation_p)], row.over_documents.over_seeds
     if len(columns) > 1:
-        by_seed = f"{seeds.mean:+.{digits}f} ± {seeds.sd:.{digits}f}" if seeds else ""
+        by_seed = f"{decimal(seeds.mean, digits, signed=True)} ± {decimal(seeds.sd, digits)}" if seeds else ""
         cells += [by_seed, shown_p(seeds.p if seeds else None)]
     return cells
 
@@ -174,7 +205,7 @@ def other_metrics_table(comparison: Comparison) -> list[list[str]]:
         line = _names_of(row, comparison)
         if row.size is not None:
             counts = (row.size.n_vocab, row.size.documents, row.size.tokens, row.size.bytes)
-            line += [*(f"{count:,}" for count in counts), f"{row.size.bytes_per_token:.4f}"]
+            line += [*(f"{count:,}" for count in counts), decimal(row.size.bytes_per_token, 4)]
         for name in names:
             line.append(shown_mean(row.metric(name), KINDS[name].digits))
             test = row.tests.get(name)
@@ -213,7 +244,7 @@ def trainings_table(comparison: Comparison) -> list[list[str]]:
         megabytes = "" if training.text_bytes is None else f"{training.text_bytes / 1e6:,.{digits}f}"
         line = [training.group or ""] * grouped + [training.system, str(training.seed)]
         line += ["" if count is None else f"{count:,}" for count in counts]
-        line += [megabytes, training.stop or "", f"{training.hours:.2f}"]
+        line += [megabytes, training.stop or "", decimal(training.hours)]
         table.append([*line, *(_dictionary_cells(training.dictionary) if dictionaries else [])])
     return table
 
@@ -259,9 +290,9 @@ def _published_table(published: Sequence[PublishedBeside]) -> list[list[str]]:
     table = [
         [
             *(entry.test_set, entry.beside, LABELS[entry.metric]),
-            "" if entry.ours is None else f"{entry.ours:.2f}",
-            f"{entry.score:.2f}",
-            "" if entry.difference is None else f"{entry.difference:+.2f}",
+            "" if entry.ours is None else decimal(entry.ours),
+            decimal(entry.score),
+            "" if entry.difference is None else decimal(entry.difference, signed=True),
             *(entry.by, entry.system),
         ]
         for entry in published
@@ -273,4 +304,9 @@ def shown_mean(spread: Spread | Checkpoints | None, digits: int = 2) -> str:
     """Return a mean with its standard deviation as the tables show it."""
     if spread is None:
         return ""
-    return f"{spread.mean:.{digits}f}" + ("" if spread.sd is None else f" ± {spread.sd:.{digits}f}")
+    return decimal(spread.mean, digits) + ("" if spread.sd is None else f" ± {decimal(spread.sd, digits)}")
+
+
+def shown_interval(test: Difference, digits: int = 2) -> str:
+    """Return the interval of a difference as the tables show it."""
+    return f"{decimal(test.low, digits, signed=True)} to {decimal(test.high, digits, signed=True)}"

@@ -8,12 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any, ClassVar, NamedTuple
 
 from mt_scaffold.corpus.files import PathLike, open_input
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.evaluation.bits_per_byte import LanguageModelScores
-from mt_scaffold.experiment.evaluation.comparison import DocumentTests, TestSetSize
+from mt_scaffold.experiment.evaluation.comparison import DocumentTests, TestSetSize, below_least_bleu
 from mt_scaffold.experiment.evaluation.document_tests import (
     mean_bits,
     paired_seeds,
@@ -108,6 +109,10 @@ class Measure(ABC):
     def resample(self, name: str, systems: Mapping[str, Runs], samples: int) -> dict[str, list[Resampled]]:
         """Return the metric of every training on the resamples of one test set, the same for all."""
 
+    def is_tested(self, name: str, system: Runs, baseline: Runs) -> bool:
+        """Return whether a difference between two systems in a metric is tested."""
+        return self.metrics[name].tested
+
     def over_documents(self, system: Runs, baseline: Runs, samples: int) -> DocumentTests | None:
         """Return further tests of a system against its baseline, if the task has any."""
         return None
@@ -191,6 +196,12 @@ class TranslationScores(Measure):
                 warnings.append(left_out(test_set, len(lacking), len(rows[0])))
                 without |= {scored.path: _without(scored, lacking) for scored in those}
         return [without.get(scored.path, scored) for scored in several], warnings
+
+    def is_tested(self, name: str, system: Runs, baseline: Runs) -> bool:
+        kind = self.metrics[name]
+        bleu = [[scored.values.get("bleu") for scored in runs.values()] for runs in (system, baseline)]
+        means = [None if None in own else fmean(own) for own in bleu]  # type: ignore[arg-type]
+        return kind.tested and (kind.input == "losses" or not below_least_bleu(means))
 
     def segments(self, scored: Scored, name: str) -> int:
         return len(_statistics(scored, name))

@@ -34,6 +34,7 @@ from mt_scaffold.experiment.runtime.provenance import sha256, versions
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.options import refuse_text
+from mt_scaffold.tables import decimal
 
 
 @dataclass(frozen=True)
@@ -286,7 +287,7 @@ def _comet(model: PathLike, sources: list[str], sides: Sequence[list[str]]) -> M
     mean = statistics.fmean(scores)
     # As for the other metrics, a sum and what it is divided by.
     segments = [f"{score:.10g} 1" for score in scores]
-    return Metric(mean, f"COMET = {mean:.2f}", signature, METRICS["comet"].comparable, segments)
+    return Metric(mean, f"COMET = {decimal(mean)}", signature, METRICS["comet"].comparable, segments)
 
 
 def _reference_bits(losses: PathLike, reference: PathLike, lines: int, test_set: str) -> dict[str, Metric]:

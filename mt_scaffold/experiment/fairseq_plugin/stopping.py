@@ -18,8 +18,9 @@ from typing import Any
 import torch
 from fairseq import checkpoint_utils
 from fairseq.distributed import utils as distributed
+from fairseq.logging import metrics
 
-from mt_scaffold.experiment.training.progress import PROGRESS_FILE, ProgressNotes, share_done
+from mt_scaffold.experiment.training.progress import PROGRESS_FILE, Noted, ProgressNotes, share_done
 from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest
 
 logger = logging.getLogger(__name__)
@@ -108,7 +109,7 @@ def _validate_and_save(
     master = distributed.is_master(cfg.distributed_training)
     request = StopRequest(os.environ[STOP_FILE]) if master and STOP_FILE in os.environ else None
     if master and PROGRESS_FILE in os.environ:
-        _notes.note(os.environ[PROGRESS_FILE], lambda: _share_done(cfg, trainer.get_num_updates(), epoch_itr))
+        _notes.note(os.environ[PROGRESS_FILE], lambda: _reached(cfg, trainer.get_num_updates(), epoch_itr))
     _stop.asked |= request is not None and request.made
     if not _stop.agreed(trainer.device) or ends:
         return losses, ends
@@ -126,6 +127,14 @@ def _validate_and_save(
         what = "the same command resumes the training" if saved else "nothing was saved that it could resume from"
         logger.info(f"stopped on request after update {updates}; {what}")
     return losses, True
+
+
+def _reached(cfg: Any, updates: int, epoch_itr: Any) -> Noted:
+    """Return how far a training is."""
+    meters = metrics.get_meters("train")
+    # None before the first update of an epoch has been logged.
+    loss = meters.get_smoothed_value("loss") if meters is not None and "loss" in meters else None
+    return Noted(_share_done(cfg, updates, epoch_itr), epoch_itr.epoch, updates, None if loss is None else float(loss))
 
 
 def _share_done(cfg: Any, updates: int, epoch_itr: Any) -> float:

@@ -44,6 +44,7 @@ from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.manifest import MANIFEST, raw_digest
 from mt_scaffold.segment.draw import description
 from mt_scaffold.segment.inference import MERGES
+from mt_scaffold.tables import decimal
 
 # fairseq's options that describe a machine or a run, not a model.
 _GROUPS = {"common", "common_eval", "distributed_training", "dataset", "optimization", "checkpoint", "bmuf"}
@@ -297,7 +298,7 @@ def _scores(manifest: Manifest) -> list[str]:
         for metric, found in test_set.scores.items():
             # Markdown would take its bars for the ends of cells.
             signature = found.signature.replace("|", r"\|")
-            rows.append(f"| {name} | {METRICS[metric].heading} | {found.score:.2f} | `{signature}` |")
+            rows.append(f"| {name} | {METRICS[metric].heading} | {decimal(found.score)} | `{signature}` |")
     paragraphs = ["\n".join(rows)]
     if manifest.origin.engine != "fairseq":
         paragraphs.append(OTHER_ENGINE)

@@ -35,6 +35,7 @@ from mt_scaffold.experiment.runtime.results import to_plain
 from mt_scaffold.experiment.runtime.schema import OptionValue, WrongValue, bounds, build
 from mt_scaffold.manifest import MANIFEST
 from mt_scaffold.options import worker_count
+from mt_scaffold.tables import decimal
 
 WEIGHTS, OPTIONS, EXPERIMENT, CARD = "model.safetensors", "config.json", "experiment.yaml", "README.md"
 # The card of a model that is packed again, where somebody has edited the other.
@@ -425,9 +426,9 @@ def translate_text(
         shown = None if show is None else lambda sentences, before=done: show(before + sentences)
         for number, found in enumerate(model.hypotheses(lines, n_best or 1, shown), done):
             if n_best:
-                written = [f"{number} ||| {each.text} ||| {each.score:.4f}" for each in found]
+                written = [f"{number} ||| {each.text} ||| {decimal(each.score, 4)}" for each in found]
             else:
-                written = [f"{found[0].score:.4f}\t{found[0].text}" if scores else found[0].text]
+                written = [f"{decimal(found[0].score, 4)}\t{found[0].text}" if scores else found[0].text]
             target.write("".join(f"{line}\n" for line in written).encode("utf-8"))
         target.flush()
         done += len(lines)

@@ -19,6 +19,7 @@ from mt_scaffold.corpus.files import PathLike, open_output
 from mt_scaffold.corpus.text import END_OF_WORD, surface_form
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.report.embeddings import Embeddings, project
+from mt_scaffold.tables import decimal
 
 if TYPE_CHECKING:
     from mt_scaffold.analysis.compare_vocab import SizeComparison
@@ -31,6 +32,9 @@ _GREY = "#888888"
 # Points; and, in inches, the width of a column, about that of a character, and what stays free at each border.
 _SIZE, _NOTE_SIZE = 8, 6.5
 COLUMN, _CHARACTER, _BORDER = 3.4, 0.072, 0.06
+
+# Of the note in an SVG.
+NOTE_ID = "note"
 
 _STYLE = {
     "svg.fonttype": "none",
@@ -81,7 +85,8 @@ def replaced_tokens(rows: Sequence[SizeComparison], path: PathLike, note: str = 
                      label=label)  # fmt: skip
         for place, row in zip(places, kept, strict=True):
             top = max(row.average_frequency_removed or 0, row.average_frequency_new or 0)
-            axes.annotate(f"{row.gain:+.1%}", (place, top), (0, 3), textcoords="offset points", ha="center")
+            gain = f"{decimal(100 * (row.gain or 0), 1, signed=True)}%"
+            axes.annotate(gain, (place, top), (0, 3), textcoords="offset points", ha="center")
         axes.set_xticks(list(places), [f"N = {row.symbols:,}" for row in kept])
         axes.set_ylabel("mean occurrences of a token")
         axes.margins(y=0.12)
@@ -393,7 +398,8 @@ class _Drawing:
         if self._note:
             # Not matplotlib's own wrapping, which leaves no border: a browser's font may be a little wider.
             characters = int((self._figure.get_figwidth() - 2 * _BORDER) / (_NOTE_SIZE / _SIZE * _CHARACTER))
-            self._figure.supxlabel(textwrap.fill(self._note, characters), fontsize=_NOTE_SIZE, color=_GREY)
+            note = textwrap.fill(self._note, characters)
+            self._figure.supxlabel(note, fontsize=_NOTE_SIZE, color=_GREY, gid=NOTE_ID)
         self._figure.draw_without_rendering()
         for axes in self.all_axes:
             room, width = axes.bbox.width, axes.title.get_window_extent(self._renderer).width

@@ -14,10 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.corpus.text import words_of
+from mt_scaffold.experiment.evaluation.comparison_tables import shown_interval
 from mt_scaffold.experiment.evaluation.document_tests import resample_documents
 from mt_scaffold.experiment.evaluation.losses.loss_split import DECADES
 from mt_scaffold.experiment.evaluation.significance import Difference, compare_trainings, corrected, shown_p
 from mt_scaffold.experiment.report.losses import BY_COUNT, Estimate, LossTable, estimate
+from mt_scaffold.tables import decimal
 
 if TYPE_CHECKING:
     import numpy
@@ -142,13 +144,13 @@ def found_tables(rows: Sequence[FoundWords]) -> list[LossTable]:
         table = [heading]
         for decade in dict.fromkeys(row.name for row in own):
             chosen = {row.system: row for row in own if row.name == decade}
-            line = [decade, f"{chosen[systems[0]].words:,}", *(f"{chosen[name].percent.mean:.2f}" for name in systems)]
+            line = [decade, f"{chosen[systems[0]].words:,}", *(decimal(chosen[name].percent.mean) for name in systems)]
             for name in tested:
                 test = chosen[name].test
                 line += (
                     ["", "", ""]
                     if test is None
-                    else [f"{test.difference:+.2f}", f"{test.low:+.2f} to {test.high:+.2f}", shown_p(test.p_holm)]
+                    else [decimal(test.difference, signed=True), shown_interval(test), shown_p(test.p_holm)]
                 )
             table.append(line)
         tables.append(LossTable(f"Words of the references that are found in the translations: {test_set}", table))

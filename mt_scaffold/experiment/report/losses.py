@@ -13,6 +13,7 @@ from statistics import fmean, stdev
 from typing import Any, Literal
 
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.evaluation.comparison_tables import shown_interval
 from mt_scaffold.experiment.evaluation.document_tests import resample_documents
 from mt_scaffold.experiment.evaluation.losses.loss_split import (
     ACROSS,
@@ -36,6 +37,7 @@ from mt_scaffold.experiment.evaluation.significance import (
     t_quantile,
 )
 from mt_scaffold.experiment.runtime.results import read_result
+from mt_scaffold.tables import decimal
 
 NOTE = (
     "Bits per byte of the words of each class, and what the class adds to the difference in bits per byte of the whole "
@@ -341,12 +343,12 @@ def _word_table(rows: Sequence[WordRow]) -> list[list[str]]:
         chosen = {row.system: row for row in rows if (row.partition, row.name) == (partition, name)}
         first = chosen[systems[0]]
         line = [partition, name, f"{max(row.words for row in chosen.values()):,}", f"{100 * first.bytes / total:.1f}"]
-        line += ["" if (each := chosen[system].bits_per_byte) is None else f"{each.mean:.4f}" for system in systems]
+        line += ["" if (each := chosen[system].bits_per_byte) is None else decimal(each.mean, 4) for system in systems]
         for system in tested:
             if (test := chosen[system].test) is None:
                 line += ["", "", ""]
             else:
-                line += [f"{test.difference:+.4f}", f"{test.low:+.4f} to {test.high:+.4f}", shown_p(test.p_holm)]
+                line += [decimal(test.difference, 4, signed=True), shown_interval(test, 4), shown_p(test.p_holm)]
         table.append(line)
     return table
 
@@ -370,10 +372,10 @@ def token_tables(tables: LossTables) -> list[LossTable]:
 def _shown(estimate: Estimate | None, places: int) -> str:
     if estimate is None:
         return ""
-    mean = f"{estimate.mean:.{places}f}"
+    mean = decimal(estimate.mean, places)
     if estimate.low is None or estimate.high is None:
         return mean
-    return f"{mean} ({estimate.low:.{places}f} to {estimate.high:.{places}f})"
+    return f"{mean} ({decimal(estimate.low, places)} to {decimal(estimate.high, places)})"
 
 
 def _of_intervals(tests: Sequence[Difference], units: str) -> str:

@@ -17,7 +17,7 @@ from mt_scaffold.experiment.configuration.systems import SegmentationSetting, Sy
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.segment.frequencies import use_of_vocabulary
-from mt_scaffold.tables import format_table
+from mt_scaffold.tables import decimal, format_table
 
 # The paper never says which BLEU it reports. Its baseline has the tokenised BLEU of Ott et al. 2018, to the digit.
 BY = "the Scaffold-BPE paper (likely this BLEU)"
@@ -92,8 +92,11 @@ def read_paper() -> Paper:
 
 
 def own_text(config: Config) -> str | None:
-    """Return the text of the paper that an experiment repeats; None for a sample, another N, or another text."""
-    if config.paper is None or config.data.sample is not None:
+    """Return the text of the paper that an experiment repeats.
+
+    None for a sample, another N, another text, and generated text.
+    """
+    if config.paper is None or config.data.sample is not None or config.synthetic:
         return None
     text = read_paper().texts.get(config.paper.text)
     return config.paper.text if text is not None and config.codes.symbols in text.symbols else None
@@ -169,7 +172,7 @@ def write_compression(layout: TranslationLayout) -> None:
     for each in compression(layout.config, ours):
         # To the digits that the paper prints.
         digits = len(each.paper.partition(".")[2])
-        difference = f"{each.ours - float(each.paper):+.{digits}f}"
+        difference = decimal(each.ours - float(each.paper), digits, signed=True)
         rows.append([each.kind, f"{each.ours:.{digits}f}", each.paper, difference])
     write_text(layout.compression, f"{format_table(rows)}{COMPRESSION_NOTE}\n")
 

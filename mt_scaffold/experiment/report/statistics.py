@@ -69,7 +69,7 @@ from mt_scaffold.methods import PlainBPE, Scaffold
 from mt_scaffold.segment.draw import labels
 from mt_scaffold.segment.frequencies import Vocabulary
 from mt_scaffold.segment.inference import MERGES
-from mt_scaffold.tables import format_table
+from mt_scaffold.tables import decimal, format_table
 
 DIFFERENCES = (
     "Difference from the baseline with its 95 % interval, not corrected for the number of comparisons. An interval "
@@ -86,8 +86,8 @@ _PER_SUBWORD = (
 class Figure:
     """A figure of the HTML report.
 
-    section: ``scores``, ``losses``, ``training``, ``vocabularies`` or ``embeddings``. file: its SVG, relative to the
-    experiment's folder; a PNG is beside it. wide: as wide as the page.
+    section: ``differences``, of the main metric; ``scores``, ``losses``, ``training``, ``vocabularies`` or
+    ``embeddings``. file: its SVG, relative to the experiment's folder; a PNG is beside it. wide: as wide as the page.
     """
 
     section: str
@@ -148,7 +148,7 @@ def statistics(layout: TranslationLayout) -> Statistics:
         sizes = compare_at_sizes(joint, sizes_around, bpe.method.min_frequency)
     intervals = _intervals(layout)
     models = _models(layout, compared) if compared else {}
-    losses, note = _losses_of_translations(layout), SYNTHETIC_NOTE if config.synthetic else ""
+    losses = _losses_of_translations(layout)
     found = _found_words(layout, counts[layout.target])
     make_folder(layout.figures)
     result = Statistics(
@@ -162,13 +162,13 @@ def statistics(layout: TranslationLayout) -> Statistics:
         versions=versions(),
         figures=[
             *_draw(layout, vocabularies, compared, sizes, intervals, models),
-            *_draw_losses(layout, losses, note),
+            *_draw_losses(layout, losses),
         ],
         embeddings=[row for system, model in models.items() for row in spread(system, model)],
         losses=losses,
         found=found,
     )
-    write_losses(layout, losses, note, found)
+    write_losses(layout, losses, found)
     write_result(layout.statistics, result)
     return result
 
@@ -283,7 +283,7 @@ def _draw(
     if layout.comparison("json").exists():
         comparison = read_result(Comparison, layout.comparison("json")).shown
         if drawn_differences := draw_differences(comparison, folder / "differences", note, systems):
-            show("scores", drawn_differences, DIFFERENCES)
+            show("differences", drawn_differences, DIFFERENCES)
         for name in comparison.main_metrics[1:]:
             if svg := draw_differences(comparison, folder / f"differences-{name}", note, systems, name):
                 show("scores", svg, DIFFERENCES)
@@ -340,10 +340,10 @@ def _draw(
             "Where a string occurs in the text as BPE segments it: as a token (in colour) or in longer ones (grey).",
             wide=True,
         )
-    for system, model in models.items():
+    for system, model in () if config.synthetic else models.items():
         show(
             "embeddings",
-            figures.embeddings({system: model}, folder / f"embeddings-{system}", note, systems),
+            figures.embeddings({system: model}, folder / f"embeddings-{system}", systems=systems),
             f"Source embeddings of {system}, seed {config.seeds[0]}, less their mean, projected by SVD.",
         )
     return drawn
@@ -491,13 +491,13 @@ def language_model_statistics(layout: LanguageModelLayout) -> LanguageModelStati
         synthetic=config.synthetic,
         vocabularies=[summarise_documents(name, folder, frequencies[name]) for name, folder in folders.items()],
         losses=losses,
-        figures=[*_draw_language_models(layout, frequencies, note), *_draw_losses(layout, losses, note)],
+        figures=[*_draw_language_models(layout, frequencies, note), *_draw_losses(layout, losses)],
         versions=versions(),
     )
     write_text(
         layout.vocabulary_table, f"{note}\n\n" * config.synthetic + format_table(documents_table(result.vocabularies))
     )
-    write_losses(layout, losses, note)
+    write_losses(layout, losses)
     write_result(layout.statistics, result)
     return result
 
@@ -523,19 +523,30 @@ def _losses_of_language_models(layout: LanguageModelLayout) -> LossTables:
     return loss_tables(trainings, vocabularies, config.baseline_of, config.evaluate.bootstrap_samples)
 
 
-def write_losses(layout: Layout[Any], losses: LossTables, note: str, found: Sequence[FoundWords] = ()) -> None:
-    """Write the tables of split losses, and of the words of references that are found, as text."""
+def write_losses(layout: Layout[Any], losses: LossTables, found: Sequence[FoundWords] = ()) -> None:
+    """Write the tables of split losses, and of the words of references that are found, as text.
+
+    Of generated text, whose frequencies are its grammar's, only that they are not shown.
+    """
+    if layout.config.synthetic:
+        write_text(layout.loss_table, f"{SYNTHETIC_NOTE}\n\nLosses are in {layout.statistics.name} only.\n")
+        return
     shown = [
         f"{table.title}\n\n{format_table(table.rows, figures=False)}"
         for table in [*word_tables(losses), *found_tables(found), *token_tables(losses)]
     ]
-    said = [note, *notes(losses), *([FOUND_NOTE] if found else [])]
-    write_text(layout.loss_table, "\n".join([*(f"{line}\n" for line in said if line), *shown]))
+    said = [*notes(losses), *([FOUND_NOTE] if found else [])]
+    write_text(layout.loss_table, "\n".join([*(f"{line}\n" for line in said), *shown]))
 
 
-def _draw_losses(layout: Layout[Any], losses: LossTables, note: str) -> list[Figure]:
-    """Draw what each class of words adds to the difference from the baseline, for each group and test set."""
-    drawn = []
+def _draw_losses(layout: Layout[Any], losses: LossTables) -> list[Figure]:
+    """Draw what each class of words adds to the difference from the baseline, for each group and test set.
+
+    Nothing of generated text.
+    """
+    drawn = list[Figure]()
+    if layout.config.synthetic:
+        return drawn
     for group, test_set in dict.fromkeys((row.group, row.test_set) for row in losses.words):
         changes = [
             figures.Change(
@@ -556,7 +567,7 @@ def _draw_losses(layout: Layout[Any], losses: LossTables, note: str) -> list[Fig
             continue
         name = "-".join(filter(None, ("losses", group, test_set)))
         label = "bits per byte of the text that these words add"
-        svg = figures.differences(changes, layout.figures / name, label, note, [*layout.config.systems])
+        svg = figures.differences(changes, layout.figures / name, label, systems=[*layout.config.systems])
         place = ", ".join(filter(None, (group, test_set)))
         caption = f"{place}: what words of each frequency in the training text add to the difference in bits per byte."
         drawn.append(Figure("losses", svg.relative_to(layout.folder).as_posix(), caption))
@@ -577,7 +588,7 @@ def _draw_language_models(
     if layout.comparison("json").exists():
         comparison = read_result(Comparison, layout.comparison("json")).shown
         if svg := draw_differences(comparison, folder / "differences", note, systems):
-            show("scores", svg, f"{DIFFERENCES} Bits per byte: below 0 is better.")
+            show("differences", svg, f"{DIFFERENCES} Bits per byte: below 0 is better.")
     for name in config.comparisons:
         curves = {
             system: [
@@ -654,7 +665,7 @@ def documents_table(summaries: Sequence[VocabularySummary]) -> list[list[str]]:
     rows = [["", *(summary.codes for summary in summaries)]]
     for key, label in _LABELS.items():
         values = [getattr(summary, key) for summary in summaries]
-        rows.append([label, *(f"{value:,}" if isinstance(value, int) else f"{value:.4f}" for value in values)])
+        rows.append([label, *(f"{value:,}" if isinstance(value, int) else decimal(value, 4) for value in values)])
         if key == "redundancy":
             for power in RENYI_POWERS:
                 shown = [f"{summary.renyi_efficiency[power]:.4f}" for summary in summaries]

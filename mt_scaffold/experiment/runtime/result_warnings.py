@@ -1,7 +1,7 @@
 """Warnings: what limits a result.
 
-A step writes them into its report, as ``warnings``. ``compare`` reads them out of every report, and they stand above
-its tables. A new kind is a line in KINDS, and a ResultWarning in the report of the step that finds it.
+A step writes them into its report, as ``warnings``. ``compare`` reads them out of every report, and they stand below
+the first of its tables. A new kind is a line in KINDS, and a ResultWarning in the report of the step that finds it.
 """
 
 from __future__ import annotations
@@ -16,28 +16,31 @@ from mt_scaffold.corpus.files import PathLike, open_input
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build
 
-# The kind that only tests give a meaning.
-FEW_SEEDS = "few-seeds"
-# The kinds of warnings, in the order in which they are shown, each with what it says.
+FEW_SEEDS, NOT_CONVERGED = "few-seeds", "not-converged"
+# The kinds of warnings, the gravest first, as they are shown, each with what it says.
 KINDS = {
-    "not-converged": "The last validation is the best, so more updates would have given better models",
-    FEW_SEEDS: "Fewer than three seeds, which cannot show how far trainings differ by chance",
-    "few-tokens": "Fewer tokens were learned than asked for, as no other pair in the text is frequent enough",
-    "language": "The tokeniser has no rules for a language and uses those of English",
-    "unknown-target": "The target language is not known, so tokenised BLEU with compounds split or in lower case is of "
-    "the words given: not the published figure where they were normalised",
-    "preprocessed": "Text looks tokenised or segmented already, and was tokenised again",
-    "preprocessed-documents": "Documents look tokenised or segmented already, and bits per byte are of that text",
-    "tokenised-reference": "References were tokenised already; scores are of their detokenised form, and not "
-    "comparable with scores from elsewhere",
-    "markup": "Lines with a tag that the markup does not name are kept as sentences",
-    "test-in-train": "Test sentences occur in the training text",
-    "unknown": "A test set has symbols that are not in the dictionary, and become <unk>",
-    "left-out": "References with <unk> in the dictionary of any system are left out of their bits per byte, for all "
-    "systems",
     "length": "Translations are much longer or shorter than the reference",
     "repetition": "Translations repeat themselves",
+    "preprocessed": "Text looks tokenised or segmented already, and was tokenised again",
+    "preprocessed-documents": "Documents look tokenised or segmented already, and bits per byte are of that text",
+    "test-in-train": "Test sentences occur in the training text",
+    NOT_CONVERGED: "The last validation is the best, so more updates would have given better models",
+    FEW_SEEDS: "Fewer than three seeds, which cannot show how far trainings differ by chance",
+    "tokenised-reference": "References were tokenised already; scores are of their detokenised form, and not "
+    "comparable with scores from elsewhere",
+    "unknown-target": "The target language is not known, so tokenised BLEU with compounds split or in lower case is of "
+    "the words given: not the published figure where they were normalised",
+    "left-out": "References with <unk> in the dictionary of any system are left out of their bits per byte, for all "
+    "systems",
+    "unknown": "A test set has symbols that are not in the dictionary, and become <unk>",
+    "few-tokens": "Fewer tokens were learned than asked for, as no other pair in the text is frequent enough",
+    "language": "The tokeniser has no rules for a language and uses those of English",
+    "markup": "Lines with a tag that the markup does not name are kept as sentences",
 }
+# Those that put a result in doubt: what was scored is hardly a translation, or no ordinary text.
+GRAVE = frozenset({"length", "repetition", "preprocessed", "preprocessed-documents"})
+# Those that limit what a comparison says of a language, which one of generated text does not.
+_OF_REAL_TEXT = frozenset({NOT_CONVERGED, FEW_SEEDS, "test-in-train", "language", "unknown-target"})
 # A line of a table's warnings names so many of what they are about.
 _SHOWN = 6
 
@@ -68,6 +71,20 @@ def lines_of(warnings: Iterable[ResultWarning]) -> list[str]:
     for warning in warnings:
         by_kind[warning.kind][str(warning)] = None
     return [f"{KINDS[kind]}: {_listed([*about])}." for kind, about in by_kind.items() if about]
+
+
+def of_generated_text(warnings: Iterable[ResultWarning]) -> list[ResultWarning]:
+    """Return the warnings that mean something where the text was generated."""
+    return [warning for warning in warnings if warning.kind not in _OF_REAL_TEXT]
+
+
+def limits(lines: Sequence[str]) -> str:
+    """Return the line above what limits a result.
+
+    >>> limits(["a", "b"]), limits(["a"])
+    ('2 things limit this result', '1 thing limits this result')
+    """
+    return "1 thing limits this result" if len(lines) == 1 else f"{len(lines)} things limit this result"
 
 
 def _listed(about: Sequence[str]) -> str:

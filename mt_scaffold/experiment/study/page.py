@@ -11,6 +11,7 @@ from mt_scaffold.experiment.report.html.parts import inline, render, text
 from mt_scaffold.experiment.study.cells import Cell
 from mt_scaffold.experiment.study.configuration import Study
 from mt_scaffold.experiment.study.texts import TRAIN, UNSEEN
+from mt_scaffold.tables import decimal
 
 PAGE = "report.html"
 
@@ -94,7 +95,10 @@ def _table(
     for method in study.methods:
         values = [_value(cells.get((name, method, size)), measure, on) for size in study.sizes]
         if any(value is not None for value in values):
-            shown = ["–" if value is None else f"{measure.factor * value:,.{measure.digits}f}" for value in values]
+            shown = [
+                "–" if value is None else decimal(measure.factor * value, measure.digits, grouped=True)
+                for value in values
+            ]
             rows.append([method, *shown])
     return rows
 
@@ -106,7 +110,8 @@ def _imported(study: Study, cells: Mapping[tuple[str, str, int], Cell], name: st
         if text_name == name and codes in study.imported:
             values = [(measure, _value(cell, measure, UNSEEN)) for measure in _MEASURES]
             shown = [
-                "–" if value is None else f"{measure.factor * value:,.{measure.digits}f}" for measure, value in values
+                "–" if value is None else decimal(measure.factor * value, measure.digits, grouped=True)
+                for measure, value in values
             ]
             rows.append([codes, f"{size:,}", *shown])
     return rows

@@ -12,12 +12,12 @@ from mt_scaffold.corpus.text import notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import digest_of
 from mt_scaffold.experiment.binarise.dictionary import UNKNOWN_ID, dictionary_text, read_dictionary
-from mt_scaffold.experiment.binarise.pairs_as_ids import appears_complete, refuse_other_content
+from mt_scaffold.experiment.binarise.pairs_as_ids import appears_complete
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint, tied, without_optimiser
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
-from mt_scaffold.experiment.surgery.resized import DESCRIPTION, Resized
+from mt_scaffold.experiment.surgery.resized import DESCRIPTION, Resized, refuse_existing
 from mt_scaffold.experiment.surgery.rows import Rows
 from mt_scaffold.manifest import raw_digest
 from mt_scaffold.segment.id_maps import IdMap, SubwordMap, read_map
@@ -40,13 +40,13 @@ def resize_fairseq(
     source and target. Rows of removed subwords are deleted, those that stay keep their bits, and a new subword's is the
     mean of those of its parts, of which one that the dictionary lacks counts as ``<unk>``. Padding of the dictionary
     goes, and so does the optimiser's state: a training can begin from the model, but not resume. The folder appears
-    only once it is complete; one that this function made is replaced.
+    only once it is complete.
 
-    Raises MTScaffoldError where a file is missing, damaged or unsafe, where they do not belong together, and for models
-    with adaptive inputs or outputs; UsageError for too many maps or dictionaries.
+    Raises MTScaffoldError where the folder holds anything, where a file is missing, damaged or unsafe, where they do
+    not belong together, and for models with adaptive inputs or outputs; UsageError for too many maps or dictionaries.
     """
     path, output = Path(checkpoint), Path(output)
-    refuse_other_content(output, DESCRIPTION)
+    refuse_existing(output)
     state = load_checkpoint(path)
     model: dict[str, Any] = state["model"]
     sides = ("encoder", "decoder") if any(name.startswith("encoder.") for name in model) else ("decoder",)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+
+from mt_scaffold.errors import MTScaffoldError
 
 DESCRIPTION = "mt_scaffold.json"
 
@@ -27,3 +30,9 @@ class Resized:
     def saved(self) -> int:
         """How many parameters fewer there are."""
         return self.parameters[0] - self.parameters[1]
+
+
+def refuse_existing(output: Path) -> None:
+    """Raise MTScaffoldError where ``output`` holds anything: it may be the only copy of a model."""
+    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
+        raise MTScaffoldError(f"{output}: exists already; delete it, or choose a new folder")

@@ -16,11 +16,11 @@ from typing import Any
 
 from mt_scaffold.corpus.files import PathLike, open_input, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.pairs_as_ids import appears_complete, refuse_other_content
+from mt_scaffold.experiment.binarise.pairs_as_ids import appears_complete
 from mt_scaffold.experiment.runtime.hugging_face import import_transformers
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
-from mt_scaffold.experiment.surgery.resized import DESCRIPTION, Resized
+from mt_scaffold.experiment.surgery.resized import DESCRIPTION, Resized, refuse_existing
 from mt_scaffold.experiment.surgery.rows import Rows
 from mt_scaffold.manifest import raw_digest
 from mt_scaffold.segment.id_maps import IdMap, read_map
@@ -32,23 +32,27 @@ _SIZES = ("vocab_size", "decoder_vocab_size")
 _SPECIAL = re.compile(r".*_token_(ids?|index)")
 _TOKENS = ("suppress_tokens", "begin_suppress_tokens")
 _PHRASES = ("bad_words_ids", "force_words_ids")
+# Special tokens and padding, as far as models have them.
+_MORE_ROWS = 1024
 _REFUSED = ("sequence_bias", "forced_decoder_ids")
 
 
-def resize_transformers(model: PathLike, map_file: PathLike, output: PathLike) -> Resized:
+def resize_transformers(model: PathLike, map_file: PathLike, output: PathLike, more_rows: int | None = None) -> Resized:
     """Write the folder ``output``: the model in the folder ``model``, with the rows and ids of a map.
 
     Rows of tokens that are gone are deleted, those that stay keep their bits, and a new token's is the mean of those of
     the old tokens that it was segmented into: in the embeddings, and in whatever else has a row for each id. Rows after
     the ids of the map (special tokens that a tokenizer numbers after the codes, padding) stay last. The special ids of
-    both configurations are renumbered. The tokenizer is not copied. The folder appears only once it is complete; one
-    that this function made is replaced.
+    both configurations are renumbered. The tokenizer is not copied. The folder appears only once it is complete.
 
-    Raises MTScaffoldError for a model that is not stored as safetensors, of an architecture that transformers does not
-    have, with fewer rows than the map has ids, or whose special token is gone; UsageError for a map of subwords.
+    more_rows: how many rows come after the ids of the map (default: up to a twentieth of them, or 1,024).
+
+    Raises MTScaffoldError where the folder holds anything, and for a model that is not stored as safetensors, of an
+    architecture that transformers does not have, with fewer rows than the map has ids or more than it explains, or
+    whose special token is gone; UsageError for a map of subwords.
     """
     folder, output = Path(model), Path(output)
-    refuse_other_content(output, DESCRIPTION)
+    refuse_existing(output)
     ids = read_map(map_file)
     if not isinstance(ids, IdMap):
         raise UsageError(f"{map_file}: maps subwords of words between spaces, but a model of transformers has ids")
@@ -57,6 +61,12 @@ def resize_transformers(model: PathLike, map_file: PathLike, output: PathLike) -
         raise MTScaffoldError(
             f"{folder}: has {architecture.size:,} rows of embeddings, but {map_file} maps {ids.old:,} ids; give the "
             "map of codes with the model's ids"
+        )
+    after = architecture.size - ids.old
+    if after != more_rows and (more_rows is not None or after > max(ids.old // 20, _MORE_ROWS)):
+        raise MTScaffoldError(
+            f"{folder}: has {architecture.size:,} rows of embeddings, {after:,} more than {map_file} maps ids; give "
+            f"the map of this model's codes, or --more-rows {after} if they are tokens of its own"
         )
     rows = Rows.of_ids(ids, architecture.size)
     notes: list[str] = []

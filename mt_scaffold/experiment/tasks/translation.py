@@ -36,6 +36,7 @@ from mt_scaffold.experiment.training.resuming import Start
 from mt_scaffold.experiment.training.train import plan_start
 from mt_scaffold.experiment.training.translation_options import OWN_TASKS, training_options
 from mt_scaffold.segment.draw import Draw
+from mt_scaffold.tables import decimal
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.measures import Measure
@@ -264,7 +265,7 @@ def score(layout: TranslationLayout, run: Run, test_set: str, checkpoint: str = 
         config=layout.config,
     )
     for name, metric in scores.metrics.items():
-        print(f"{name}: {metric.score:.{METRICS[name].digits}f}  {metric.signature}")
+        print(f"{name}: {decimal(metric.score, METRICS[name].digits)}  {metric.signature}")
 
 
 def losses(layout: TranslationLayout, run: Run, test_set: str, gpus: int = 0) -> None:

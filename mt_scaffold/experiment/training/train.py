@@ -49,7 +49,7 @@ from mt_scaffold.experiment.runtime.fairseq import (
 )
 from mt_scaffold.experiment.runtime.locks import locked
 from mt_scaffold.experiment.runtime.provenance import sha256, versions
-from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
+from mt_scaffold.experiment.runtime.result_warnings import NOT_CONVERGED, ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.training.averaging_check import number_of
 from mt_scaffold.experiment.training.progress import PROGRESS_FILE, progress_file
@@ -273,7 +273,7 @@ def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
     valid_loss, best = extra.get("val_loss"), extra.get("best")
     warnings = []
     if best is not None and valid_loss == best:
-        warnings.append(ResultWarning("not-converged", "", f"update {reached['updates']:,}"))
+        warnings.append(ResultWarning(NOT_CONVERGED, "", f"update {reached['updates']:,}"))
     print_warnings(warnings)
     return TrainingReport(
         seed=seed,

@@ -18,7 +18,14 @@ from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 from tqdm import tqdm
 
 from mt_scaffold.experiment.workflow.interrupting import interruption
-from mt_scaffold.experiment.workflow.progress import Progress, Step, duration, end_of, finished_earlier
+from mt_scaffold.experiment.workflow.progress import (
+    Progress,
+    Step,
+    after_step,
+    duration,
+    end_of,
+    finished_earlier,
+)
 
 # What Snakemake knows this logger as.
 NAME = "mt-scaffold"
@@ -99,7 +106,11 @@ class LogHandler(LogHandlerBase):
             self._progress.note_earlier(finished_earlier)
             earlier = self._progress.earlier
             number = f"[{earlier + self._progress.finished}/{earlier + self._progress.steps}]"
-            self._print(f"{number} {step}: {duration(step.seconds)}{more}")
+            score, table = after_step[0](step.outputs) if after_step else ("", "")
+            shown = f" ({score})" if score else ""
+            self._print(f"{number} {step}: {duration(step.seconds)}{shown}{more}")
+            if table:
+                self._print(table)
         if self._progress.finished < self._progress.steps:
             self._move()
         else:
@@ -129,7 +140,7 @@ class LogHandler(LogHandlerBase):
             self._progress.note_earlier(finished_earlier)
             left = self._progress.left()
             when = "time left not known yet" if left is None else f"{duration(left)} left"
-            what = "; ".join(map(str, self._progress.running)) or "starting"
+            what = "; ".join(step.shown() for step in self._progress.running) or "starting"
             self._bar.set_description_str(f"{when}: {what}", refresh=False)
             # Not dynamic_ncols, which shows nothing where the terminal does not tell its size.
             self._bar.ncols = shutil.get_terminal_size().columns

@@ -7,7 +7,7 @@ import re
 import shlex
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,11 +19,17 @@ from mt_scaffold.experiment.training.progress import read_progress
 _COST = {"train": 100.0, "evaluate_tasks": 30.0, "translate": 10.0, "evaluate": 10.0, "losses": 10.0}
 _COST |= {"statistics": 10.0, "average": 3.0, "binarise": 3.0}
 _OTHER_COST = 1.0
+# The share of a training whose speed says how long the rest takes: validation and saving are in it, starting is not.
+_ENOUGH = 0.1
+# Of what is left, so much may be steps of rules that have not run yet: their costs are right within a factor of four.
+_GUESSED = 1 / 3
 # A target without a command, such as the first rule of a Snakefile.
 _NO_STEPS = {"all"}
 _WITHIN = r"\bepoch (\d+):\s+(\d+) / (\d+)"
 # How many steps of each rule earlier runs have finished: the Snakefile knows, in the process of the display.
 finished_earlier: dict[str, int] = {}
+# What a step's outputs add: a score to its line, and a table below (``interim``); the Snakefile sets it.
+after_step: list[Callable[[Iterable[str]], tuple[str, str]]] = []
 # More than fairseq logs in an update, so that the tail holds the last line whole.
 _TAIL = 8192
 
@@ -51,9 +57,9 @@ def trained(folder: Path) -> float:
     Tasks other than this package's note nothing. Returns 0 where nothing says.
     """
     if (noted := read_progress(folder)) is not None:
-        return noted
+        return noted.share
     try:
-        command = shlex.split((folder / TRAINING_COMMAND).read_text(encoding="utf-8"), comments=True)
+        command = _command(folder)
         with (folder / TRAINING_LOG).open("rb") as stream:
             stream.seek(max(0, stream.seek(0, 2) - _TAIL))
             log = stream.read().decode("utf-8", "replace")
@@ -78,6 +84,18 @@ def trained(folder: Path) -> float:
     return min(1.0, max(parts, default=0.0))
 
 
+def _command(folder: Path) -> list[str]:
+    return shlex.split((folder / TRAINING_COMMAND).read_text(encoding="utf-8"), comments=True)
+
+
+def may_end_early(folder: Path) -> bool:
+    """Return whether a training ends when it no longer improves, so that its limits do not say how long it takes."""
+    try:
+        return any(name == "--patience" and value.isdecimal() for name, value in itertools.pairwise(_command(folder)))
+    except (OSError, ValueError):
+        return False
+
+
 @dataclass
 class Step:
     """One job of the workflow: its rule, wildcards and output files."""
@@ -89,10 +107,31 @@ class Step:
     seconds: float = 0.0
     # What an earlier run had already done, in shares of the step.
     before: float = 0.0
+    # When it was first seen to go on, and its share then: before that, it only started.
+    first: tuple[float, float] | None = None
 
     def __str__(self) -> str:
         values = [f"seed {value}" if name == "seed" else str(value) for name, value in self.wildcards.items()]
         return " ".join([self.rule.replace("_", " "), ", ".join(values)]).strip()
+
+    def shown(self) -> str:
+        """Return what it is, and how far a training is."""
+        noted = read_progress(self.folder) if self.rule == "train" else None
+        return str(self) if noted is None else f"{self} ({noted})"
+
+    def look(self) -> float:
+        """Return the share that is done, and remember when it was first more than before."""
+        share = trained(self.folder) if self.rule == "train" else 0.0
+        if self.first is None and share > self.before:
+            self.first = (time.monotonic(), share)
+        return share
+
+    def seconds_of_whole(self, share: float) -> float | None:
+        """Return what a whole step takes by the speed of this one; None before enough of it has been seen."""
+        now = time.monotonic()
+        if self.first is None or share - self.first[1] < _ENOUGH or may_end_early(self.folder):
+            return None
+        return (now - self.first[0]) / (share - self.first[1])
 
     @property
     def counts(self) -> bool:
@@ -119,9 +158,10 @@ class Progress:
         self._cost = self._paid = self._shown = 0.0
         # Of the steps of earlier runs.
         self._earlier_cost = 0.0
-        self._began = time.monotonic()
-        # The steps of each rule that have not begun; seconds of those that have ended, and the shares that took them.
+        # Of each rule: the steps that have not begun, how many ran at once, and the seconds of those that have ended,
+        # with the shares that took them.
         self._waiting: Counter[str] = Counter()
+        self._at_once: defaultdict[str, int] = defaultdict(lambda: 1)
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._shares: defaultdict[str, float] = defaultdict(float)
 
@@ -143,6 +183,8 @@ class Progress:
         step.before = trained(step.folder) if step.rule == "train" else 0.0
         self.running.append(step)
         self._waiting[step.rule] -= 1
+        beside = sum(each.rule == step.rule for each in self.running)
+        self._at_once[step.rule] = max(self._at_once[step.rule], beside)
 
     def finish(self, step: Step) -> None:
         """Note that a step has ended."""
@@ -162,41 +204,50 @@ class Progress:
 
     def done(self) -> float:
         """Return the share of the whole cost that is paid, by earlier runs too, from 0 to 1, never less than before."""
-        running = sum(step.cost * trained(step.folder) for step in self.running if step.rule == "train")
+        running = sum(step.cost * step.look() for step in self.running if step.rule == "train")
         whole = self._earlier_cost + self._cost
         self._shown = max(self._shown, min(1.0, (self._earlier_cost + self._paid + running) / (whole or 1.0)))
         return self._shown
 
     def left(self) -> float | None:
-        """Return the seconds that are left, by the speed of this run; None where that says nothing of trainings yet.
+        """Return the seconds that are left, by the speed of this run; None while that may be wrong by a factor of two.
 
-        A step takes as long as those of its rule took, or, before one of them has ended, what its cost says beside the
-        others; as many steps run at once as have so far, or as are left where these are fewer. What earlier runs had
-        done contributes nothing.
+        A step takes as long as those of its rule took, a training as its own speed says once enough of it has been
+        seen. Steps of rules that have not run yet take what their cost says beside the others; where they are more than
+        a third of what is left, or nothing is known of a training, the whole is not known. As many steps of a rule run
+        at once as have so far. What earlier runs had done contributes nothing.
         """
         now = time.monotonic()
-        ran = [now - step.began for step in self.running]
-        shares = [trained(step.folder) if step.rule == "train" else 0.0 for step in self.running]
-        # Steps that run count once it is known how far they are.
+        looked = [(step, share := step.look(), step.seconds_of_whole(share)) for step in self.running]
         seconds, done = self._seconds.copy(), self._shares.copy()
-        for step, took, share in zip(self.running, ran, shares, strict=True):
-            if share > step.before:
-                seconds[step.rule] += took
-                done[step.rule] += share - step.before
+        for step, _, whole in looked:
+            if whole is not None:
+                # With what it took to start.
+                seconds[step.rule] += whole + (step.first[0] - step.began if step.first else 0.0)
+                done[step.rule] += 1
         cost = sum(Step(rule, {}).cost * number for rule, number in done.items())
-        # Short steps before the first training do not say how long a training takes.
-        training = self._waiting["train"] > 0 or any(step.rule == "train" for step in self.running)
-        if not cost or (training and not done["train"]):
+        if not cost:
             return None
         unit = sum(seconds.values()) / cost
 
         def expected(rule: str) -> float:
             return seconds[rule] / done[rule] if done[rule] else unit * Step(rule, {}).cost
 
-        left = sum(number * expected(rule) for rule, number in (+self._waiting).items())
-        for step, took, share in zip(self.running, ran, shares, strict=True):
-            known = share > step.before
-            left += expected(step.rule) * (1 - share) if known else max(0.0, expected(step.rule) - took)
-        beside = (sum(self._seconds.values()) + sum(ran)) / max(now - self._began, 1e-9)
-        steps = len(self.running) + (+self._waiting).total()
-        return left / max(1.0, min(beside, steps))
+        waiting = +self._waiting
+        remaining = defaultdict[str, float](float, {rule: number * expected(rule) for rule, number in waiting.items()})
+        several, longest = Counter(waiting), 0.0
+        for step, share, whole in looked:
+            if whole is None:
+                rest = max(0.0, expected(step.rule) * (1 - step.before) - (now - step.began))
+            else:
+                rest = whole * (1 - share)
+            remaining[step.rule] += rest
+            several[step.rule] += 1
+            longest = max(longest, rest)
+        if several["train"] and not done["train"]:
+            return None
+        for rule in remaining:
+            remaining[rule] /= min(self._at_once[rule], several[rule])
+        guessed = sum(left for rule, left in remaining.items() if not done[rule])
+        total = max(longest, sum(remaining.values()))
+        return None if guessed > _GUESSED * total else total

@@ -80,6 +80,10 @@ def format_of(path: PathLike) -> str:
     content = read_file(path)
     first, _, rest = content.partition(b"\n")
     fields = first.split()
+    if first.startswith(b"#version:"):
+        raise MTScaffoldError(
+            f"{shown(path)}: codes of learn-bpe or subword-nmt already; give them to --codes without importing them"
+        )
     if content.lstrip()[:1] == b"{":
         return "tokenizer.json"
     if len(fields) == 2 and all(field.isdigit() for field in fields) and len(rest.split(b"\n", 1)[0].split()) == 2:

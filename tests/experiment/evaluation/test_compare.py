@@ -88,7 +88,8 @@ def test_equal_translations_do_not_differ_significantly(scores: list[Path], tmp_
 
 def test_every_form_of_the_table_says_that_the_data_is_synthetic(scores: list[Path], tmp_path: Path) -> None:
     """No copy of the table can pass for a result on real data; only the JSON has tests, which would say nothing."""
-    made = [change(path, synthetic=True) for path in scores]
+    late = [{"kind": kind, "about": ""} for kind in ("not-converged", "few-tokens")]
+    made = [change(path, synthetic=True, warnings=late) for path in scores]
     theirs = [Published("made_up", "Somebody 2020", "big model", "scaffold", "bleu", 10.0)]
     comparison = compare(made, "bpe", tmp_path / "table", samples=50, title="demo", published=theirs)
     for kind in ("txt", "md"):
@@ -100,9 +101,56 @@ def test_every_form_of_the_table_says_that_the_data_is_synthetic(scores: list[Pa
     assert [row["synthetic"] for row in rows] == ["True", "True"]
     assert float(rows[1]["bleu_mean"]) == metric(comparison.rows[1]).mean
     assert comparison.rows[1].tests["bleu"].p is not None and comparison.published
+    assert {warning.kind for warning in comparison.warnings} == {"not-converged", "few-tokens"}
     for kind in ("txt", "md", "tex", "csv"):
         text = (tmp_path / f"table.{kind}").read_text(encoding="utf-8")
-        assert not re.search(r"interval|Holm|_p|Power|resamples|Somebody|[Ff]ewer than", text)
+        assert not re.search(r"interval|Holm|_p|Power|resamples|Somebody|[Ff]ewer than|[Ss]ignific|updates", text)
+        assert text.count("SYNTHETIC DATA") == (kind != "csv")
+    assert "1 thing limits this result:\n- Fewer tokens were learned" in as_text(comparison)
+
+
+def test_what_rounds_to_zero_has_no_minus(scores: list[Path]) -> None:
+    """``-0.00 to +0.00`` was shown of a difference of a thousandth."""
+    comparison = compare(scores, "bpe", samples=20)
+    row = comparison.rows[1]
+    small = dataclasses.replace(row.tests["bleu"], difference=-0.004, low=-0.0049, high=-1e-9)
+    rows = [comparison.rows[0], dataclasses.replace(row, tests=dict.fromkeys(row.tests, small))]
+    text = as_text(dataclasses.replace(comparison, rows=rows))
+    assert "+0.00         +0.00 to +0.00" in text and not re.search(r"-0\.0*\b", text)
+
+
+def test_below_one_bleu_there_is_no_test_of_translations(scores: list[Path], tmp_path: Path) -> None:
+    """Neither system translates: ``BLEU 0.00, p < 0.001`` says nothing, in no metric; with one of them above, it is."""
+    draw = random.Random(1)
+    files = []
+    for system in ("bpe", "scaffold"):
+        for seed in (1, 2, 3):
+            lines = [f"{system} {draw.choice(VOCABULARY)}" for _ in range(80)]
+            (tmp_path / f"{system}-{seed}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+            files.append(tmp_path / f"{system}-{seed}.json")
+            reference = scores[0].with_name("ref")
+            score(tmp_path / f"{system}-{seed}", reference, files[-1], system=system, test_set="made_up", seed=seed)
+    low = compare(files, "bpe", samples=20)
+    assert max(metric(row).mean for row in low.rows) < 1
+    assert [row.tests for row in low.rows] == [{}, {}]
+    assert low.answer == "Nothing may be concluded: every system is below 1 BLEU."
+    assert "Not tested, because neither system reaches 1 BLEU: scaffold and bpe on made_up." in as_text(low)
+    assert "Not tested" not in as_text(compare(scores, "bpe", samples=20))
+    beside = compare([*files[:3], *scores[:3]], "bpe", samples=20)
+    assert set(beside.rows[1].tests) == {"bleu", "chrf", "chrf++"}
+
+
+def test_the_answer_stands_above_the_table(scores: list[Path]) -> None:
+    """The direction, size and place of what is significant; with too few trainings, that it is not known."""
+    found = compare(scores, "bpe", samples=50)
+    test = found.rows[1].tests["bleu"]
+    assert test.p_holm is not None and test.p_holm < 0.05
+    answer = f"scaffold is ahead of bpe by {test.difference:.2f} BLEU on made_up; but translations repeat themselves."
+    assert found.answer == answer and as_text(found).startswith(f"{answer}\n\ntest set ")
+    one = compare([scores[0], scores[3]], "bpe", samples=50)
+    assert one.answer.startswith("Of these models alone: scaffold is ahead of bpe by ")
+    two = compare([*scores[:2], *scores[3:5]], "bpe", samples=50)
+    assert two.answer == "Nothing may be concluded: a test takes 3 trainings of each system."
 
 
 def test_every_figure_is_in_the_csv(scores: list[Path], tmp_path: Path) -> None:

@@ -292,8 +292,8 @@ def test_the_command_compares_tasks(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"{tmp_path / 'bpe'}: " in capsys.readouterr().err
     (tmp_path / "learn.json").write_text('{"warnings": [{"kind": "few-tokens", "about": "codes", "figure": "9"}]}')
     assert main(["compare", *files, "--baseline", "bpe", "--reports", str(tmp_path / "learn.json")]) == 0
-    above = capsys.readouterr().out.partition("\ngroup ")[0]
-    assert "Fewer than three seeds" in above and "codes (9)" in above
+    limits = capsys.readouterr().out.partition("2 things limit this result:\n")[2].partition("\n\n")[0]
+    assert "Fewer than three seeds" in limits and "codes (9)" in limits
     for name in ("bpe", "scaffold"):
         write_scores(tmp_path / name, {"ending": {"acc": [1.0, 0.0, 0.0]}}, system=name, synthetic=True)
     assert main(["compare", *files, "--baseline", "bpe", "--samples", "20"]) == 0

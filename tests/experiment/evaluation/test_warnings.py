@@ -1,4 +1,4 @@
-"""What limits a result stands above its table, in every form: a step reports it, and the comparison shows it."""
+"""What limits a result stands below its first table, in every form: a step reports it, and the comparison shows it."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def kinds(warnings: list[ResultWarning]) -> list[str]:
     return [warning.kind for warning in warnings]
 
 
-def test_every_form_has_the_warnings_above_the_table(tmp_path: Path) -> None:
-    """Text, Markdown, LaTeX and JSON carry what the scores, the trainings and the reports of other steps say."""
+def test_every_form_has_the_answer_the_table_and_what_limits_it(tmp_path: Path) -> None:
+    """In this order, the gravest limit first, from scores, trainings and the reports of other steps; also in JSON."""
     paths = [scored(tmp_path, "bpe", 1, REFERENCES), scored(tmp_path, "scaffold", 1, ["s to to to to"] * 3)]
     report = tmp_path / "learn.json"
     report.write_text('{"codes": "x", "warnings": [{"kind": "few-tokens", "about": "x", "figure": "2 of 9"}]}')
@@ -92,20 +92,28 @@ def test_every_form_has_the_warnings_above_the_table(tmp_path: Path) -> None:
     )
     assert read_result(Comparison, tmp_path / "table.json") == comparison
     expected = [
-        f"{KINDS['not-converged']}: scaffold, seed 1 (update 400).",
-        f"{KINDS['few-seeds']}: bpe (1 seed); scaffold (1 seed).",
-        f"{KINDS['few-tokens']}: x (2 of 9).",
-        f"{KINDS['unknown']}: test.de, x (3 of 90 subwords).",
         f"{KINDS['length']}: scaffold, seed 1, test (0.52 times as long).",
         f"{KINDS['repetition']}: scaffold, seed 1, test (3 of 3, such as 'to to to to').",
+        f"{KINDS['not-converged']}: scaffold, seed 1 (update 400).",
+        f"{KINDS['few-seeds']}: bpe (1 seed); scaffold (1 seed).",
+        f"{KINDS['unknown']}: test.de, x (3 of 90 subwords).",
+        f"{KINDS['few-tokens']}: x (2 of 9).",
     ]
     assert comparison.shown_warnings == expected
     text, markdown, latex = ((tmp_path / f"table.{kind}").read_text() for kind in ("txt", "md", "tex"))
+    answer = (
+        "No difference in BLEU is significant between these models; other trainings may differ; but translations are "
+        "much longer or shorter than the reference."
+    )
+    assert comparison.grave and comparison.answer == answer
+    assert text.startswith(f"{answer}\n\ntest set ") and markdown.startswith(f"**{answer}**\n\n| test set")
+    assert "\n\n6 things limit this result:\n" + "".join(f"- {line}\n" for line in expected) + "\n" in text
     for line in expected:
-        assert text.index(f"Warning: {line}") < text.index("\ntest set")
-        assert markdown.index(f"> **Warning:** {line.replace('<', '&lt;')}") < markdown.index("| test set")
-        assert latex.index(f"Warning: {line}".replace("<unk>", "$<$unk$>$")) < latex.index(r"\begin{tabular}")
-    assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") >= 1
+        assert f"> - {line.replace('<', '&lt;')}\n" in markdown
+        assert f"% - {line}\n" in latex
+    assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") == latex.count(r"\caption{") >= 1
+    body = latex.partition(r"\begin{table}")[2]
+    assert not [line for line in body.splitlines() if "limit" in line or "Translations" in line]
     assert kinds([each for each in comparison.warnings if each.kind == "few-tokens"]) == ["few-tokens"]
 
 
@@ -115,14 +123,15 @@ def test_a_sound_result_has_no_warning(tmp_path: Path) -> None:
     trainings = [Labelled("", "bpe", training(tmp_path, seed)) for seed in (1, 2, 3)]
     comparison = compare(paths, "bpe", samples=10, trainings=trainings)
     assert comparison.warnings == []
-    assert "Warning" not in as_text(comparison) + as_text(comparison, markdown=True) + as_latex(comparison)
+    assert "limit" not in as_text(comparison) + as_text(comparison, markdown=True) + as_latex(comparison)
+    assert not comparison.grave and comparison.answer == "No difference in BLEU is significant."
 
 
 def test_latex_escapes_what_is_its_own(tmp_path: Path) -> None:
     """A title or a system with % or _ gives a table that LaTeX can set, and its notes are comments."""
     comparison = compare([scored(tmp_path, "a_b", 1, REFERENCES)], "a_b", samples=10, title="50 % & more")
     lines = as_latex(comparison).splitlines()
-    assert r"\caption{50 \% \& more}" in lines
+    assert r"\caption{50 \% \& more: BLEU}" in lines
     assert any(line.startswith(r"test & a\_b & 100.00") for line in lines)
     end = lines.index(r"\end{table}")
     assert all(line.startswith("% ") for line in lines[end + 1 :])

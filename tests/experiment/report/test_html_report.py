@@ -42,7 +42,7 @@ from mt_scaffold.experiment.report.html import (  # noqa: E402
     html_report,
 )
 from mt_scaffold.experiment.report.statistics import _by_size, statistics  # noqa: E402
-from mt_scaffold.experiment.runtime.result_warnings import KINDS  # noqa: E402
+from mt_scaffold.experiment.runtime.result_warnings import KINDS, ResultWarning  # noqa: E402
 from mt_scaffold.experiment.runtime.results import read_result, write_result  # noqa: E402
 from mt_scaffold.experiment.training.train import TrainingReport  # noqa: E402
 from mt_scaffold.methods import Scaffold, Unigram  # noqa: E402
@@ -55,7 +55,11 @@ CONFIG = """\
 name: small
 description: <b>not bold</b> & "quoted"
 languages: {source: en, target: de}
-data: {synthetic: {pairs: 40, valid: 4, test: 6}}
+data:
+  files:
+    train: [{source: {path: train.en}, target: {path: train.de}}]
+    valid: [{source: {path: valid.en}, target: {path: valid.de}}]
+    tests: {test: [{source: {path: test.en}, target: {path: test.de}}]}
 codes: {symbols: 60}
 systems: {bpe: {algorithm: bpe}, scaffold: {algorithm: scaffold}, scaffold+dropout: {algorithm: scaffold, dropout: 0.1}}
 baseline: bpe
@@ -233,16 +237,17 @@ def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> N
             shown = [row["baseline"], f"{test['difference']:+.2f}", f"{test['low']:+.2f} to {test['high']:+.2f}"]
             # Of two seeds there is no p.
             assert test["p"] is None and re.search("</td><td[^>]*>".join(map(re.escape, shown)) + "</td></tr>", text)
+            assert text.index("Nothing may be concluded: a test takes 3 trainings of each") < text.index(shown[1])
     for signature in comparison["signatures"].values():
         assert signature in text
-    assert text.count("SYNTHETIC DATA") >= 4
+    assert "SYNTHETIC" not in text and "In the paper" not in text and "THEIRS" not in text
     assert "&lt;b&gt;not bold&lt;/b&gt;" in text and "<b>not" not in text
     assert "&lt;i&gt; &amp; so" in text
     assert "fairseq-train --seed 2" in text
     assert text.count('class="example"') == 6
     statistics = json.loads((experiment / "statistics.json").read_text())
     assert f"{statistics['stats'][1]['entropy_bits']:.4f}" in text
-    assert statistics["synthetic"] and statistics["stats"][0]["codes"] == "bpe-60"
+    assert not statistics["synthetic"] and statistics["stats"][0]["codes"] == "bpe-60"
     assert [row["symbols"] for row in statistics["sizes"]][:3] == [15, 30, 60]
     spread = {(row["system"], row["tokens"]): row for row in statistics["embeddings"]}
     assert {"all tokens", "tokens Scaffold-BPE removes"} == {tokens for system, tokens in spread if system == "bpe"}
@@ -267,13 +272,59 @@ def test_the_page_divides_the_losses(page: Path, experiment: Path) -> None:
     assert ">100.00</td>" in content
 
 
-def test_warnings_stand_above_the_scores(page: Path, experiment: Path) -> None:
-    """Two seeds are too few for p, and the page says so before it shows a figure."""
+def test_the_first_screen_is_answer_table_figure_and_limits(page: Path, experiment: Path, tmp_path: Path) -> None:
+    """Four boxes of warnings stood before any number; they are one folded line below it, open where one is grave."""
     text = html.unescape(page.read_text(encoding="utf-8"))
-    warnings = read_result(Comparison, experiment / "comparison.json").shown_warnings
-    assert any(line.startswith(KINDS["few-seeds"]) for line in warnings)
-    for line in warnings:
-        assert text.index("<h2>Scores</h2>") < text.index(line) < text.index("<table>")
+    comparison = read_result(Comparison, experiment / "comparison.json")
+    limits = comparison.shown_warnings
+    assert any(line.startswith(KINDS["few-seeds"]) for line in limits)
+    figure = "Difference from the baseline with its 95 % interval"
+    fold = '<details class="limits"><summary>1 thing limits this result</summary>'
+    assert not comparison.grave
+    parts = ["<h1>small</h1>", comparison.answer, "<table>", figure, fold, *limits, "<summary>How to read this table"]
+    parts += ["<summary>Other metrics", "<summary>Signatures", "<summary>The systems", 'id="try"']
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    for note in (note for notes in comparison.notes_by_table.values() for note in notes):
+        assert f"<li>{note}</li>" in text
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    grave = dataclasses.replace(comparison, warnings=[*comparison.warnings, ResultWarning("length", "bpe, seed 1")])
+    write_result(copy / "comparison.json", grave)
+    assert '<details class="limits warning" open>' in html_report(copy).read_text(encoding="utf-8")
+
+
+def test_the_navigation_has_the_order_of_the_page(page: Path) -> None:
+    """Losses came before embeddings in one, after them in the other."""
+    text = page.read_text(encoding="utf-8")
+    links = re.findall('<a href="#(.*?)">', text.partition("</nav>")[0])
+    assert links == re.findall('<section id="(.*?)"', text)
+
+
+def test_synthetic_text_has_neither_tests_nor_losses_nor_embeddings(
+    page: Path, experiment: Path, tmp_path: Path
+) -> None:
+    """Once, clearly, that it is synthetic; JSON keeps what the tables and the page leave out."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    shutil.rmtree(copy / "figures")
+    kept = CONFIG.partition("data:")[0] + "data: {synthetic: {pairs: 40, valid: 4, test: 6}}\ncodes"
+    write(copy / "config.yaml", kept + CONFIG.partition("codes")[2])
+    comparison = json.loads((copy / "comparison.json").read_text(encoding="utf-8")) | {"synthetic": True}
+    write(copy / "comparison.json", json.dumps(comparison))
+    found = statistics(TranslationLayout.read(copy))
+    assert found.losses.words and found.embeddings and found.found
+    text = html_report(copy).read_text(encoding="utf-8")
+    assert text.count("SYNTHETIC") == 1 and '<p class="answer warning">SYNTHETIC DATA' in text
+    assert not re.search(
+        r'id="(losses|embeddings)"|95 % interval</th>|Holm|[Ss]ignifican|Wang and Isola|updates would', text
+    )
+    drawn = {path.stem for path in (copy / "figures").glob("*.svg")}
+    assert "training" in drawn and not [name for name in drawn if re.match("losses|embeddings|differences", name)]
+    assert all("SYNTHETIC" in path.read_text(encoding="utf-8") for path in (copy / "figures").glob("*.svg"))
+    written = (copy / "losses.txt").read_text(encoding="utf-8")
+    assert written.startswith("SYNTHETIC") and "against" not in written
+    assert re.findall('<a href="#(.*?)">', text.partition("</nav>")[0]) == re.findall('<section id="(.*?)"', text)
 
 
 def test_unfinished_experiment_is_reported(tmp_path: Path) -> None:

@@ -139,3 +139,6 @@ def test_what_does_not_belong_together_is_refused(surgery: Path, tmp_path: Path)
         with pytest.raises((MTScaffoldError, UsageError), match=pattern):
             resize_fairseq(checkpoint, maps, [dictionary], tmp_path / "out")
         assert not (tmp_path / "out").exists()
+    resize_fairseq(checkpoint, [good], [data / "dict.txt"], tmp_path / "out")
+    with pytest.raises(MTScaffoldError, match="out: exists already"):
+        resize_fairseq(checkpoint, [good], [data / "dict.txt"], tmp_path / "out")

@@ -193,5 +193,24 @@ def test_what_cannot_be_resized_is_refused(folder: Path, tmp_path: Path) -> None
     refused("save the model as safetensors")
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "file").touch()
-    with pytest.raises(MTScaffoldError, match="holds something else"):
+    with pytest.raises(MTScaffoldError, match="used: exists already; delete it, or choose a new folder"):
         resize_transformers(before, folder / "trim.json", tmp_path / "used")
+
+
+def test_a_map_of_another_model_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """8,000 ids for 16,257 rows were taken without a word; rows beyond what a model adds must be named."""
+    before = saved(folder, "llama", **SMALL)
+    model = import_transformers("this test").AutoModelForCausalLM.from_pretrained(before)
+    model.resize_token_embeddings(rows_of(folder) + 8257 - SPECIAL)
+    model.save_pretrained(before)
+    capsys.readouterr()
+    command = ["resize-embeddings", str(before), f"{folder}/trim.json", "--output", str(folder / "resized-other")]
+    assert main(command) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "8,257 more than" in error and "--more-rows 8257" in error
+    assert not (folder / "resized-other").exists()
+    assert main([*command, "--more-rows", "8256"]) == 1
+    assert main([*command, "--more-rows", "8257"]) == 0
+    capsys.readouterr()
+    assert main([*command, "--more-rows", "8257"]) == 1
+    assert "exists already" in capsys.readouterr().err

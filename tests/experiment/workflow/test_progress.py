@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 
+from mt_scaffold.experiment.training.progress import progress_file, read_progress
 from mt_scaffold.experiment.workflow.progress import Progress, Step, trained
 
 # What mt-scaffold run does.
@@ -48,8 +49,8 @@ def test_a_log_has_one_line_per_step(tmp_path: Path) -> None:
     done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=True)
     *steps, closing = done.stdout.splitlines()
     assert [line.rpartition(":")[0] for line in steps] == STEPS
-    # Nobody knows how long a training takes before the first one.
-    assert [line.endswith(" left") for line in steps] == [False, True, False]
+    # Nobody knows how long a training takes before the first one, nor a report.
+    assert [line.endswith(" left") for line in steps] == [False, False, False]
     assert closing == "the closing words" and done.stderr == ""
 
 
@@ -71,7 +72,7 @@ def test_a_terminal_has_a_moving_line_with_the_time_left_below_the_steps(tmp_pat
     shown = [line.rstrip("\r").rpartition("\r")[2] for line in written.decode().split("\n")]
     assert [line.partition(":")[0] for line in shown if line.startswith("[")] == STEPS
     assert shown[-2] == "the closing words" and shown[-1] == ""
-    assert " left: report" in written.decode() and "?" not in written.decode()
+    assert "time left not known yet: report" in written.decode() and "?" not in written.decode()
 
 
 def test_a_failed_step_is_shown_with_the_end_of_its_log(tmp_path: Path) -> None:
@@ -116,6 +117,11 @@ def test_a_training_notes_its_progress_after_every_update(tiny_data: Path, tmp_p
     train(tiny_data, tmp_path / "updates", [*options, "--max-update", "3"])
     # The first update is always noted, later ones once per second.
     assert 0.3 < trained(tmp_path / "updates") <= 1
+    noted = read_progress(tmp_path / "updates")
+    assert noted is not None and noted.epoch == 1 and 1 <= noted.updates <= 3
+    assert noted.loss is not None and 1 < noted.loss < 20
+    step = Step("train", {"system": "bpe", "seed": "1"}, [str(tmp_path / "updates" / "training.json")])
+    assert step.shown() == f"train bpe, seed 1 (epoch 1, update {noted.updates}, loss {noted.loss:.2f})"
     train(tiny_data, tmp_path / "tokens", [*options, "--stop-tokens", "2000"])
     assert 0.1 < trained(tmp_path / "tokens") <= 1
 
@@ -144,13 +150,71 @@ def test_a_resumed_run_shows_what_earlier_runs_have_done(tmp_path: Path) -> None
 
 
 def test_the_time_left_follows_from_the_speed_of_this_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an earlier run has trained took no time of this one."""
-    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
-    progress, _ = resumed(tmp_path)
+    """What an earlier run has trained took no time of this one, nor what a training takes to start."""
+    clock = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+    progress, step = resumed(tmp_path)
     assert progress.left() is None
-    (tmp_path / "train.log").write_text("| INFO | train | epoch 009 |\n")
-    monkeypatch.setattr(time, "monotonic", lambda: 1060.0)
-    assert progress.left() == pytest.approx(60)
+    for when, share in ((1100.0, 0.82), (1130.0, 0.91), (1160.0, 0.94)):
+        clock = when
+        progress_file(tmp_path).write_text(f"{share} 9 1200 4.5\n")
+        # Until a tenth of the whole has been seen: 60 s for 12 %.
+        assert progress.left() == (pytest.approx(30) if share == 0.94 else None)
+    assert step.shown() == "train bpe, seed 1 (epoch 9, update 1,200, loss 4.50)"
+
+
+@pytest.mark.parametrize("slow", [1.0, 30.0])
+def test_the_time_left_is_right_within_a_factor_of_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: float
+) -> None:
+    """It began at 9 h and was 18 min later: a slow start counted as the speed of the training.
+
+    Four trainings in pairs, with their translations, of which none has been timed at first. ``slow``: seconds to start.
+    """
+    clock = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+    progress = Progress()
+    progress.plan({"train": 4, "translate": 4})
+    said = []
+    for number in range(2):
+        pair = [Step("train", {"seed": f"{number}{side}"}, [str(tmp_path / f"{number}{side}" / "r")]) for side in "ab"]
+        for step in pair:
+            step.folder.mkdir()
+            progress.start(step)
+        clock += slow
+        for update in range(1, 101):
+            clock += 1
+            for step in pair:
+                progress_file(step.folder).write_text(f"{update / 100} 1 {update}\n")
+            said.append((clock, progress.left()))
+        for step in pair:
+            progress.finish(step)
+        both = [Step("translate", {"seed": step.wildcards["seed"]}) for step in pair]
+        for step in both:
+            progress.start(step)
+        clock += 20
+        for step in both:
+            progress.finish(step)
+        said.append((clock, progress.left()))
+    known = [(when, left) for when, left in said if left is not None]
+    assert known and all((clock - when) / 2 <= left <= 2 * (clock - when) for when, left in known)
+    assert known[0][0] < slow + 50
+
+
+def test_a_training_that_may_end_early_says_nothing_of_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With patience, a tenth of the updates that are allowed may be nearly all that there will be."""
+    clock = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+    (tmp_path / "command.txt").write_text("train --max-epoch 100 --patience 3\n")
+    progress = Progress()
+    progress.plan({"train": 2})
+    progress.start(step := Step("train", {}, [str(tmp_path / "training.json")]))
+    for when, share in ((10.0, 0.01), (110.0, 0.2)):
+        clock = when
+        progress_file(tmp_path).write_text(f"{share} 9 1200\n")
+        assert progress.left() is None
+    progress.finish(step)
+    assert progress.left() == pytest.approx(110)
 
 
 def test_the_time_left_is_unknown_before_a_training_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,8 +248,8 @@ def test_the_time_left_knows_how_long_steps_of_a_rule_take(tmp_path: Path, monke
         clock += seconds
         for step in pair:
             progress.finish(step)
-        # The cost of a task beside a training's says 3 s, until two have taken 30.
-        assert progress.left() == pytest.approx([10 + 4 * 3 / 2, 10 + 30][number])
+        # The cost of a task beside a training's says 3 s, but two take 30.
+        assert progress.left() == [None, pytest.approx(10 + 30)][number]
 
 
 def test_the_last_step_is_not_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:

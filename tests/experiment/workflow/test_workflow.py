@@ -133,14 +133,14 @@ def test_a_killed_experiment_resumes_to_the_table(experiment: dict[str, object])
         assert translations.count("\n") == 20
 
 
-def test_one_seed_is_a_warning_in_every_form(experiment: dict[str, object]) -> None:
-    """It stands above the table in files and on the page, and is printed when the run ends."""
+def test_one_seed_limits_the_result_in_every_form(experiment: dict[str, object]) -> None:
+    """It stands below the table in files and on the page, and is printed when the run ends."""
     second, output = experiment["second"], experiment["output"]
     assert isinstance(second, subprocess.CompletedProcess) and isinstance(output, Path)
     forms = forms_of_the_result(output, second)
     without = {form for form, text in forms.items() if not re.search('Fewer than three seeds|"few-seeds"', text)}
     assert without == set()
-    assert forms[".txt"].index("Warning: ") < forms[".txt"].index("\ntest set ")
+    assert forms[".txt"].index("\ntest set ") < forms[".txt"].index("limit this result:\n- ")
 
 
 def test_figures_are_as_wide_as_a_column_with_a_colour_per_system(experiment: dict[str, object]) -> None:

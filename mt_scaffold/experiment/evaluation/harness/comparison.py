@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from mt_scaffold.experiment.evaluation.comparison import Spread, notes_on_tests
+from mt_scaffold.experiment.evaluation.comparison import (
+    SYNTHETIC_NOTE,
+    Contrast,
+    Spread,
+    Unit,
+    conclusion,
+    notes_on_tests,
+)
 from mt_scaffold.experiment.evaluation.harness.scores import not_run_lines
 from mt_scaffold.experiment.evaluation.significance import Difference
-from mt_scaffold.experiment.runtime.result_warnings import FEW_SEEDS, ResultWarning, lines_of
+from mt_scaffold.experiment.runtime.result_warnings import GRAVE, ResultWarning, lines_of, of_generated_text
 
 # The paper's figures are means of these, over its last five checkpoints.
 _PAPER_SHOTS, _PAPER_CHECKPOINTS = [0, 5], 5
@@ -86,8 +93,29 @@ class TaskComparison:
         if not self.synthetic:
             return self
         rows = [replace(row, tests={}) for row in self.rows]
-        warnings = [warning for warning in self.warnings if warning.kind != FEW_SEEDS]
-        return replace(self, rows=rows, paper=[], warnings=warnings)
+        return replace(self, rows=rows, paper=[], warnings=of_generated_text(self.warnings))
+
+    @property
+    def answer(self) -> str:
+        """What the tests in the metric of each task that is compared first show, as one sentence."""
+        if self.synthetic:
+            return SYNTHETIC_NOTE
+        tested = [
+            Contrast(
+                row.system,
+                row.baseline,
+                ", ".join(filter(None, (row.group, row.paper_name or row.task))),
+                row.tests.get(row.main),
+            )
+            for row in self.rows
+            if row.baseline is not None
+        ]
+        return conclusion(tested, Unit("", "points"), self.warnings)
+
+    @property
+    def grave(self) -> bool:
+        """Whether one of the warnings puts the result in doubt."""
+        return any(warning.kind in GRAVE for warning in self.warnings)
 
     @property
     def shown_warnings(self) -> list[str]:
@@ -119,12 +147,15 @@ class TaskComparison:
         notes += [f"Compared first, {row.main}: {tasks}: {row.why}." for tasks, row in _reasons(self.rows)]
         notes += self._notes_on_tests()
         notes += [f"Not compared: {line.removeprefix('Not run: ')}" for line in not_run_lines(self.not_compared)]
-        if self.paper:
-            notes.append(
-                "THEIRS: copied from the paper, whose figures are means of 0-shot and 5-shot, over its last five "
-                f"checkpoints; the metric of each is inferred as said above.{self._unlike_the_paper()}"
-            )
         return notes
+
+    @property
+    def note_on_the_paper(self) -> str:
+        """What a reader must know of the paper's figures, where they are shown."""
+        return (
+            "THEIRS: copied from the paper, whose figures are means of 0-shot and 5-shot, over its last five "
+            f"checkpoints; the metric of each is inferred as said above.{self._unlike_the_paper()}"
+        )
 
     def _notes_on_tests(self) -> list[str]:
         tests = [row.tests[row.main] for row in self.rows if row.main in row.tests]

@@ -4,47 +4,46 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import fields
 
-from mt_scaffold.experiment.evaluation.comparison_tables import above_tables, laid_out, shown_mean
+from mt_scaffold.experiment.evaluation.comparison_tables import (
+    Table,
+    laid_out,
+    latex_tables,
+    shown_interval,
+    shown_mean,
+)
 from mt_scaffold.experiment.evaluation.harness.comparison import TaskComparison, TaskRow, main_tests
 from mt_scaffold.experiment.evaluation.significance import Difference, p_columns, shown_p
-from mt_scaffold.tables import latex_table
+from mt_scaffold.tables import decimal
 
-OTHERS = "In the other metrics, corrected separately for each:"
-PAPER = "The paper's figures (THEIRS: copied from the paper, not measured here):"
+OTHERS = "In the other metrics, corrected separately for each"
+PAPER = "The paper's figures (THEIRS: copied from the paper, not measured here)"
 
 
 def as_text(comparison: TaskComparison, markdown: bool = False) -> str:
-    """Return the comparison as tables for people, with the notes they need to interpret it."""
+    """Return the comparison for people: the answer, its table, what limits it; then the other tables."""
     comparison = comparison.shown
-    parts: list[str | Sequence[Sequence[str]]] = []
-    for title, table in tables(comparison):
-        parts += [title, table] if title else [table]
-    about = (comparison.title, comparison.synthetic, comparison.shown_warnings)
-    return laid_out(*about, parts, comparison.notes, markdown=markdown)
+    shown = tables(comparison)
+    return laid_out(comparison.title, comparison.answer, comparison.shown_warnings, shown, markdown=markdown)
 
 
 def as_latex(comparison: TaskComparison) -> str:
-    """Return the tables as LaTeX (``booktabs``) below what limits the result, the notes as comments."""
+    """Return the tables in LaTeX (``booktabs``), each with a caption; the rest as comments."""
     comparison = comparison.shown
-    lines = [f"% {comparison.title}"] if comparison.title else []
-    lines += [f"% {note}" for note in comparison.notes]
-    blocks = ["\n".join(lines)]
-    above = above_tables(comparison.synthetic, comparison.shown_warnings)
-    blocks += ["\n".join(above)] if above else []
-    blocks += [(f"% {title}\n" if title else "") + latex_table(rows).rstrip("\n") for title, rows in tables(comparison)]
-    return "\n\n".join(blocks) + "\n"
+    about = (comparison.title, comparison.synthetic, comparison.answer, comparison.shown_warnings)
+    return latex_tables(*about, tables(comparison))
 
 
-def tables(comparison: TaskComparison) -> list[tuple[str, list[list[str]]]]:
-    """Return the tables with their titles; the first has none."""
-    found = [("", main_table(comparison))]
+def tables(comparison: TaskComparison) -> list[Table]:
+    """Return the tables with their notes, that of all tasks first."""
+    names = len(_names(comparison))
+    found = [Table("Tasks", main_table(comparison), names, comparison.notes)]
     if any(metric != row.main for row in comparison.rows for metric in row.tests):
-        found.append((OTHERS, others_table(comparison)))
+        found.append(Table(OTHERS, others_table(comparison), names))
     if comparison.paper:
-        found.append((PAPER, paper_table(comparison)))
+        found.append(Table(PAPER, paper_table(comparison), names, [comparison.note_on_the_paper]))
     return found
 
 
@@ -86,8 +85,9 @@ def paper_table(comparison: TaskComparison) -> list[list[str]]:
         bpe, scaffold = (row.scores[row.main].mean for row in ours if row is not None)
         first = next(row for row in ours if row is not None)
         line = [theirs.group or ""] * grouped + [first.paper_name or theirs.task, first.main]
-        line += [f"{bpe:.2f}", f"{theirs.bpe:.2f}", f"{scaffold:.2f}", f"{theirs.scaffold:.2f}"]
-        table.append([*line, f"{scaffold - bpe:+.2f}", f"{theirs.scaffold - theirs.bpe:+.2f}", theirs.table])
+        line += [decimal(bpe), decimal(theirs.bpe), decimal(scaffold), decimal(theirs.scaffold)]
+        differences = [decimal(each, signed=True) for each in (scaffold - bpe, theirs.scaffold - theirs.bpe)]
+        table.append([*line, *differences, theirs.table])
     return table
 
 
@@ -103,8 +103,8 @@ def _names_of(row: TaskRow, comparison: TaskComparison) -> list[str]:
 def _test_cells(test: Difference | None, attributes: Collection[str]) -> list[str]:
     if test is None:
         return ["", "", *("" for _ in attributes)]
-    interval = f"{test.low:+.2f} to {test.high:+.2f}"
-    return [f"{test.difference:+.2f}", interval, *(shown_p(getattr(test, attribute)) for attribute in attributes)]
+    p_values = [shown_p(getattr(test, attribute)) for attribute in attributes]
+    return [decimal(test.difference, signed=True), shown_interval(test), *p_values]
 
 
 def as_csv(comparison: TaskComparison) -> str:

@@ -16,16 +16,17 @@ from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.clean import CleanReport
 from mt_scaffold.experiment.data.report import DataReport
-from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
+from mt_scaffold.experiment.evaluation.comparison import Comparison
+from mt_scaffold.experiment.evaluation.comparison_tables import published_tables, score_tables
 from mt_scaffold.experiment.report.html.parts import (
     check_finished,
     figures,
     loss_sections,
     options_text,
     render,
-    score_tables,
     script_json,
     systems_table,
+    tables_of,
     text,
 )
 from mt_scaffold.experiment.report.paper import COMPRESSION_NOTE, compression, own_text, read_paper
@@ -65,9 +66,8 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
     content = render(
         "translation.html.jinja",
         config=config,
-        synthetic_note=SYNTHETIC_NOTE if config.synthetic else "",
         comparison=comparison,
-        score_tables=score_tables(comparison),
+        score_tables=tables_of([*score_tables(comparison), *published_tables(comparison)]),
         data=_data_rows(layout),
         statistics=statistics,
         losses=loss_sections(statistics.losses, statistics.found),

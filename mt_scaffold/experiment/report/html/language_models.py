@@ -12,18 +12,19 @@ from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.corpus.pretokenise import PATTERNS, SPACES
 from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, decode, read_lines
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
-from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
+from mt_scaffold.experiment.evaluation.comparison import Comparison
+from mt_scaffold.experiment.evaluation.comparison_tables import published_tables, score_tables
 from mt_scaffold.experiment.evaluation.harness.comparison import TaskComparison
+from mt_scaffold.experiment.evaluation.harness.tables import tables
 from mt_scaffold.experiment.report.html.parts import (
     check_finished,
     figures,
     loss_sections,
     options_text,
     render,
-    score_tables,
     script_json,
     systems_table,
-    task_tables,
+    tables_of,
     text,
 )
 from mt_scaffold.experiment.report.statistics import LanguageModelStatistics, documents_table
@@ -53,11 +54,10 @@ def language_model_report(experiment: PathLike, output: PathLike | None = None) 
     content = render(
         "language_models.html.jinja",
         config=config,
-        synthetic_note=SYNTHETIC_NOTE if config.synthetic else "",
         comparison=comparison,
-        score_tables=score_tables(comparison),
+        score_tables=tables_of([*score_tables(comparison), *published_tables(comparison)]),
         tasks=tasks,
-        task_tables=task_tables(tasks) if tasks is not None else [],
+        task_tables=tables_of(tables(tasks)) if tasks is not None else [],
         losses=loss_sections(statistics.losses),
         statistics_table=documents_table(statistics.vocabularies),
         figures=figures(layout, statistics.figures),

@@ -13,18 +13,20 @@ from mt_scaffold.corpus.files import open_input, shown
 from mt_scaffold.corpus.text import decode
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.layout import Layout
-from mt_scaffold.experiment.evaluation.comparison import Comparison
-from mt_scaffold.experiment.evaluation.comparison_tables import checkpoints_table, main_table, other_metrics_table
-from mt_scaffold.experiment.evaluation.harness.comparison import TaskComparison
-from mt_scaffold.experiment.evaluation.harness.tables import tables
+from mt_scaffold.experiment.evaluation.comparison_tables import Table
+from mt_scaffold.experiment.report.figures import NOTE_ID
 from mt_scaffold.experiment.report.found_words import NOTE as FOUND_NOTE
 from mt_scaffold.experiment.report.found_words import FoundWords, found_tables
 from mt_scaffold.experiment.report.losses import LossTable, LossTables, notes, token_tables, word_tables
 from mt_scaffold.experiment.report.statistics import Figure
+from mt_scaffold.experiment.runtime.result_warnings import limits
+from mt_scaffold.tables import decimal
 
-_SECTIONS = ("scores", "losses", "training", "vocabularies", "embeddings")
-# Columns of names in the tables of tasks, by their headings; the first is aligned to the left in any case.
-_NAMES = {"group", "task", "system", "metric", "compared", "against", "table of the paper"}
+_SECTIONS = ("differences", "scores", "losses", "training", "vocabularies", "embeddings")
+# Columns of names beyond the first ones, by their headings.
+_NAMES = {"metric", "compared", "against", "table of the paper", "who", "their system"}
+# As matplotlib writes the note below a figure, which the page has once.
+_NOTE = re.compile(rf'<g id="{NOTE_ID}">.*?</g>\s*', re.DOTALL)
 
 
 def render(template: str, **values: Any) -> str:
@@ -39,6 +41,8 @@ def render(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    # Globals, so that imported macros have them too.
+    environment.globals |= {"decimal": decimal, "limits_line": limits}
     own = {"css": text(here / "page.css"), "script": text(here / "word_box.js")}
     return environment.get_template(template).render(**own, **values)
 
@@ -71,37 +75,24 @@ def options_text(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}: {value}" for name, value in options.items())
 
 
-def score_tables(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return the tables of the scores: heading, rows in groups of one test set, and the columns that hold names."""
-    # The columns of names: test set or group first, then what stands before the scores.
-    first, *more = [main_table(comparison, name) for name in comparison.main_metrics]
-    names = tuple(range(1, first[0].index("system") + 1))
-    left = (*names, names[-1] + 2)
-    several: list[tuple[str, list[list[str]], tuple[int, ...]]] = [("", first, left)]
-    several += [("Bits per byte of the reference", rows, left) for rows in more]
-    if comparison.other_metrics:
-        several.append(("Other metrics", other_metrics_table(comparison), names))
-    if any(row.checkpoints for row in comparison.rows):
-        several.append(("Single checkpoints beside the final model", checkpoints_table(comparison), names))
-    return [
-        {
-            "title": title,
-            "heading": rows[0],
-            "groups": [list(group) for _, group in itertools.groupby(rows[1:], key=lambda row: row[0])],
-            "left": left,
-        }
-        for title, rows, left in several
-    ]
-
-
-def task_tables(comparison: TaskComparison) -> list[dict[str, Any]]:
-    """Return the tables of a comparison on tasks: rows in groups of one task of a group of systems."""
+def tables_of(tables: Sequence[Table]) -> list[dict[str, Any]]:
+    """Return tables for the page: title, heading, rows in groups, the columns that hold names, and notes."""
     shown = []
-    for title, (heading, *rows) in tables(comparison):
-        of_task = [column for column, name in enumerate(heading) if name in ("group", "task")]
-        groups = itertools.groupby(rows, key=lambda row, of_task=of_task: [row[column] for column in of_task])  # type: ignore[misc]
-        left = [column for column, name in enumerate(heading) if name in _NAMES]
-        shown.append({"title": title, "heading": heading, "groups": [list(group) for _, group in groups], "left": left})
+    for table in tables:
+        heading, *rows = table.rows
+        # The last of the names is what differs within a group: the system, or its metric.
+        place = [column for column, name in enumerate(heading[: table.names]) if name in ("group", "task", "test set")]
+        groups = itertools.groupby(rows, key=lambda row, place=place: [row[column] for column in place])  # type: ignore[misc]
+        left = [column for column, name in enumerate(heading) if column < table.names or name in _NAMES]
+        shown.append(
+            {
+                "title": table.title,
+                "heading": heading,
+                "groups": [list(group) for _, group in groups],
+                "left": left,
+                "notes": table.notes,
+            }
+        )
     return shown
 
 
@@ -136,8 +127,11 @@ def _groups(rows: Sequence[list[str]]) -> list[list[list[str]]]:
 
 
 def figures(layout: Layout[Any], figures: Sequence[Figure]) -> dict[str, list[dict[str, Any]]]:
-    """Return the figures of each section of the page: SVGs to inline, with their captions."""
-    return {
+    """Return the figures of each section of the page: SVGs to inline, with their captions.
+
+    ``differences`` is what stands beside the first table: the main metric's, or else the scores themselves.
+    """
+    found = {
         section: [
             {"svg": inline(layout.folder / figure.file), "caption": figure.caption, "wide": figure.wide}
             for figure in figures
@@ -145,6 +139,9 @@ def figures(layout: Layout[Any], figures: Sequence[Figure]) -> dict[str, list[di
         ]
         for section in _SECTIONS
     }
+    if not found["differences"]:
+        found["differences"], found["scores"] = found["scores"][:1], found["scores"][1:]
+    return found
 
 
 def inline(svg: Path) -> Any:
@@ -152,7 +149,7 @@ def inline(svg: Path) -> Any:
     from markupsafe import Markup
 
     content = text(svg)
-    content = content[content.index("<svg") :].replace("#000000", "currentColor")
+    content = _NOTE.sub("", content[content.index("<svg") :]).replace("#000000", "currentColor")
     # matplotlib leaves text without a colour, which means black.
     content = content.replace("<svg ", '<svg role="img" fill="currentColor" ', 1)
     name = re.sub(r"\W", "-", svg.stem)

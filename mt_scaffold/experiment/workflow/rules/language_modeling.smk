@@ -42,6 +42,7 @@ rule evaluate:
     output: layout.scores(RUN, "{test}"), layout.losses(RUN, "{test}")
     params: run=run_flags, depends_on=layout.depends_on("evaluate")
     log: layout.log(f"evaluate-{RUN.name}-{{test}}")
+    priority: 1
     threads: SHARE
     resources: gpu=0
     shell:

@@ -163,6 +163,7 @@ rule translate:
         layout.translated_source(RUN, "{test}"),
     params: run=run_flags, depends_on=layout.depends_on("translate"), checkpoint=""
     log: layout.log(f"translate-{RUN.name}-{{test}}")
+    priority: 1
     threads: SHARE
     resources: gpu=0
     shell:
@@ -179,6 +180,7 @@ rule score:
     output: layout.scores(RUN, "{test}")
     params: run=run_flags, depends_on=lambda wildcards: layout.depends_on("score", wildcards.test), checkpoint=""
     log: layout.log(f"score-{RUN.name}-{{test}}")
+    priority: 1
     shell: "{STEP} score {CONFIG} {params.run} --test-set {wildcards.test:q} {params.checkpoint} > {log:q} 2>&1"
 
 
@@ -192,6 +194,7 @@ rule losses:
     output: layout.losses(RUN, "{test}")
     params: run=run_flags
     log: layout.log(f"losses-{RUN.name}-{{test}}")
+    priority: 1
     threads: SHARE
     resources: gpu=0
     shell:

@@ -1,0 +1,32 @@
+"""Numbers in tables: one function writes them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from paths import ROOT
+
+from mt_scaffold.tables import decimal
+
+
+@pytest.mark.parametrize("value", [-0.004, -0.0, 0.0, 0.004, -1e-300])
+def test_zero_has_no_minus(value: float) -> None:
+    """A difference of ``-0.00``, or an interval up to it, looks like a loss."""
+    assert decimal(value) == "0.00"
+    assert decimal(value, signed=True) == "+0.00"
+
+
+def test_other_numbers_are_as_python_writes_them() -> None:
+    """Halves too, which are rounded by what the float is."""
+    for value in (-0.005, 0.125, -2.675, 1e9, -0.0051, 37.915, float("nan"), float("-inf")):
+        assert decimal(value) == f"{value:.2f}" and decimal(value, 3, signed=True) == f"{value:+.3f}"
+    assert decimal(-12345.678, 1, grouped=True) == "-12,345.7"
+
+
+def test_signed_numbers_are_written_in_one_place() -> None:
+    """Elsewhere a format with a sign would bring the minus of a zero back, in text or in a template."""
+    signed = re.compile(r":z?\+,?\.|%\+\.")
+    files = [*(ROOT / "mt_scaffold").rglob("*.py"), *(ROOT / "mt_scaffold").rglob("*.jinja")]
+    assert len(files) > 100
+    assert [path.name for path in files if signed.search(path.read_text(encoding="utf-8"))] == []
