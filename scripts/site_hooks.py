@@ -74,10 +74,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def search_of(name: str) -> dict[str, object]:
-    """Return what search does with a page: how-to pages first, raw tables of results not at all."""
-    folder, _, page = name.rpartition("/")
-    if folder.startswith("results/") and page != "README.md":
-        return {"exclude": True}
+    """Return what search does with a page: how-to pages come first."""
+    folder = name.rpartition("/")[0]
     if folder == "reference":
         return {"boost": _REFERENCE_LAST}
     return {"boost": 1 if folder or name in _NOT_HOW_TO else _HOW_TO_FIRST}
