@@ -20,7 +20,6 @@ BLOCK = re.compile(r"(<!-- (paper\.json|comparison): (\w+) -->\n).*?(<!-- end of
 ALGORITHMS = ("BPE", "Scaffold-BPE")
 TABLES: dict[str, Callable[[], str]] = {
     "figures": figures_table,
-    "BLEU": lambda: figures_table("BLEU"),
     "language_models": language_models_table,
 }
 

@@ -30,6 +30,7 @@ _OUTSIDE = {
 # Pages that have moved: where the site had them → the page that has their text and, where it still can, their anchors.
 MOVED = {
     "results/benchmarks/index.html": "benchmarks.html",
+    "wmt14.html": "paper.html",
 }
 _REDIRECT = """\
 <!doctype html>
@@ -52,7 +53,7 @@ _REFERENCE = """\
 _HOW_TO_FIRST = 8
 # A heading weighs a thousand words, and every name is a heading there.
 _REFERENCE_LAST = 0.001
-_NOT_HOW_TO = {*_OUTSIDE, "README.md", "architecture.md", "benchmarks.md", "paper.md", "semantics.md"}
+_NOT_HOW_TO = {*_OUTSIDE, "README.md", "architecture.md", "benchmarks.md", "fair_comparison.md", "semantics.md"}
 
 
 def generated_pages() -> dict[str, str]:
