@@ -222,7 +222,7 @@ def test_search_leads_to_how_to_pages() -> None:
     """A how-to page outweighs the reference, which has every word."""
     from site_hooks import search_of
 
-    boosts = {name: search_of(name).get("boost", 0) for name in ("ids.md", "results/README.md", "reference/python.md")}
+    boosts = {name: search_of(name).get("boost", 0) for name in ("corpora.md", "results/README.md", "reference/python.md")}
     assert sorted(boosts, key=lambda name: -float(str(boosts[name]))) == list(boosts)
 
 

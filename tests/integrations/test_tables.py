@@ -1,4 +1,4 @@
-"""The scripts of docs/engines.md: what Ray Data maps over tables of documents, litdata's chunks, nanoGPT's file."""
+"""The scripts of docs/corpora.md: what Ray Data maps over tables of documents, litdata's chunks, nanoGPT's file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pyarrow import parquet  # noqa: E402
 
 from mt_scaffold.integrations.documents import DocumentEncoder, WordCounting  # noqa: E402
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "corpora.md").read_text(encoding="utf-8")
 END = "<|endoftext|>"
 TEXTS = [f"lower and lowest ✓ {number}\r\n  newer" for number in range(50)] + ["", "\n", "Straße"]
 GPT2 = WordCounting(pretokenise="gpt2")

@@ -67,7 +67,7 @@ if __name__ == "__main__":
 """
 
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "corpora.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
