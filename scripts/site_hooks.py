@@ -30,6 +30,7 @@ _OUTSIDE = {
 # Pages that have moved: where the site had them → the page that has their text and, where it still can, their anchors.
 MOVED = {
     "results/benchmarks/index.html": "benchmarks.html",
+    "ctranslate2.html": "models.html",
     "documents.html": "corpora.html",
     "engines.html": "corpora.html",
     "ids.html": "corpora.html",
