@@ -57,7 +57,16 @@ _REFERENCE = """\
 _HOW_TO_FIRST = 8
 # A heading weighs a thousand words, and every name is a heading there.
 _REFERENCE_LAST = 0.001
-_NOT_HOW_TO = {*_OUTSIDE, "README.md", "architecture.md", "benchmarks.md", "fair_comparison.md", "semantics.md"}
+_NOT_HOW_TO = {
+    *_OUTSIDE,
+    "README.md",
+    "architecture.md",
+    "benchmarks.md",
+    "commands.md",
+    "fair_comparison.md",
+    "glossary.md",
+    "semantics.md",
+}
 
 
 def generated_pages() -> dict[str, str]:
