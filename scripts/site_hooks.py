@@ -1,4 +1,4 @@
-"""What MkDocs does for the site besides its own work: pages made from the code, and GitHub's Markdown as it is meant.
+"""What MkDocs does for the site besides its own work: pages made from the code, and from files outside docs/.
 
 mkdocs.yml names this file under ``hooks``; MkDocs calls its functions by their names.
 """
@@ -12,8 +12,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from site_configuration import configuration_page
-from site_markdown import for_python_markdown
-from site_reference import EXPERIMENT, SEGMENTATION, commands_page, experiment_python_page, python_page
+from site_reference import EXPERIMENT, SEGMENTATION, commands_page
 
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
@@ -74,8 +73,6 @@ def generated_pages() -> dict[str, str]:
     pages = {
         "reference/commands.md": commands_page("Commands: segmentation", SEGMENTATION),
         "reference/experiment_commands.md": commands_page("Commands: experiments", EXPERIMENT),
-        "reference/python.md": python_page(),
-        "reference/experiment_python.md": experiment_python_page(),
         "reference/configuration.md": configuration_page("Configuration: translation", Config),
         "reference/lm_configuration.md": configuration_page("Configuration: language models", LanguageModelConfig),
     }
@@ -119,10 +116,10 @@ def home_of_the_site(markdown: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrite GitHub's Markdown for the parser that MkDocs has; say what search does with the page."""
+    """Point links to files outside docs/ to their pages; say what search does with the page."""
     page.meta.setdefault("search", search_of(page.file.src_uri))
     if page.file.src_uri == "README.md":
         markdown = home_of_the_site(markdown)
     for name, source in _OUTSIDE.items():
         markdown = markdown.replace(f"](../{source}", f"]({name}")
-    return for_python_markdown(markdown.replace("](../notebooks/", "]("))
+    return markdown.replace("](../notebooks/", "](")
