@@ -34,6 +34,11 @@ MOVED = {
     "engines.html": "corpora.html",
     "ids.html": "corpora.html",
     "wmt14.html": "paper.html",
+    "results/multi30k_en_de/one-seed-dropout.html": "results/index.html",
+    **{
+        f"results/{name}/comparison.html": "results/index.html"
+        for name in ("lm_german", "lm_mdn", "multi30k_en_de", "multi30k_vocabulary", "study_methods")
+    },
 }
 _REDIRECT = """\
 <!doctype html>
