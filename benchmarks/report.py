@@ -1,12 +1,13 @@
 """Turn benchmarks/out/results.json into tables, a verdict on each aim, and a plot.
 
 python benchmarks/report.py            print the tables
-python benchmarks/report.py --write    write them into docs/results/benchmarks/README.md, with the plot
+python benchmarks/report.py --write    also store the figures, conditions and plot in docs/results/benchmarks
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import statistics
 import sys
@@ -33,8 +34,8 @@ from systems import (
 )
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs" / "results" / "benchmarks" / "README.md"
-BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+STORED = HERE.parent / "docs" / "results" / "benchmarks"
+COLUMNS = ("part", "task", "system", "setting", "seconds", "least", "most", "runs", "cpu_seconds", "peak_mib")
 TASKS = {"learn": "learn", "apply": "apply", "dropout": "apply with dropout"}
 
 Results = dict[str, Any]
@@ -248,11 +249,11 @@ def conditions(results: Results) -> list[str]:
     return [*parts, *(f"Failed: {failure}" for failure in results["failed"])]
 
 
-def as_text(results: Results, page: bool = False) -> str:
-    """All tables in Markdown; the ``page`` has neither the summary nor the verdicts."""
+def as_text(results: Results) -> str:
+    """All tables in Markdown."""
     parts = conditions(results)
     if any(records(results, part) for part in TASKS):
-        parts += ["### Side by side", *([] if page else [summary_table(results)])]
+        parts += ["### Side by side", summary_table(results)]
         parts += [task_table(results, part) for part in TASKS if records(results, part)]
     scaling = {
         "corpus_size": ("Size of the corpus", "corpus"),
@@ -264,8 +265,7 @@ def as_text(results: Results, page: bool = False) -> str:
     for part, (title, first) in scaling.items():
         if records(results, part):
             parts += [f"### {title}", scaling_table(results, part, first)]
-    if not page:
-        parts += ["### Aims", table(["aim", "measured (required)", ""], verdicts(results))]
+    parts += ["### Aims", table(["aim", "measured (required)", ""], verdicts(results))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -309,23 +309,25 @@ def plot(results: Results, path: Path) -> None:
     figure_.savefig(path, metadata={"Date": None})
 
 
-def write_between_marks(page: Path, text: str) -> bool:
-    """Replace what is between the marks of a page; False, with an error, if it has none."""
-    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        print(
-            f"benchmarks: {page}: the marks '{BEGIN}' and '{END}' are missing; put them around the tables",
-            file=sys.stderr,
-        )
-        return False
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", encoding="utf-8")
-    return True
+def store(results: Results, folder: Path) -> None:
+    """Write every figure as CSV, and when and on what they were measured."""
+    with open(folder / "measured.csv", "w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(COLUMNS)
+        for one in results["measured"]:
+            times = [statistics.median(one["seconds"]), min(one["seconds"]), max(one["seconds"])]
+            last = [f"{statistics.median(one['cpu_seconds']):.2f}", f"{memory(one):.0f}"]
+            rows.writerow(
+                [*(one[name] for name in COLUMNS[:4]), *(f"{time:.2f}" for time in times), len(one["seconds"]), *last]
+            )
+    (folder / "conditions.txt").write_text("\n\n".join(conditions(results)) + "\n", encoding="utf-8")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write the tables and the plot of docs/results/benchmarks")
+    parser.add_argument(
+        "--write", action="store_true", help="store the figures and the plot in docs/results/benchmarks"
+    )
     options = parser.parse_args()
     path = OUT / "results.json"
     if not path.exists():
@@ -333,11 +335,9 @@ def main() -> int:
         return 1
     results = json.loads(path.read_text(encoding="utf-8"))
     print(as_text(results))
-    if not options.write:
-        return 0
-    if not write_between_marks(PAGE, as_text(results, page=True)):
-        return 1
-    plot(results, PAGE.with_name("benchmarks.svg"))
+    if options.write:
+        store(results, STORED)
+        plot(results, STORED / "benchmarks.svg")
     return 0
 
 

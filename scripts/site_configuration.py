@@ -41,7 +41,8 @@ def _sections(config: type) -> Iterator[str]:
                     waiting.append((places[inner], inner))
             sentence, example = KEYS[kind.__name__, name]
             said = "; ".join(filter(None, [_type(hint, places) + _range(limits), default]))
-            yield f"`{name}`\n:   {sentence}\n\n    {said[0].upper()}{said[1:]}. Example: `{name}: {example}`\n"
+            yield f"- `{name}`: {sentence} {said[0].upper()}{said[1:]}. Example: `{name}: {example}`"
+        yield ""
 
 
 def _keys(kind: Any) -> Iterator[tuple[str, Any, Mapping[str, Any], str]]:

@@ -1,4 +1,4 @@
-"""What MkDocs does for the site besides its own work: pages made from the code, and GitHub's Markdown as it is meant.
+"""What MkDocs does for the site besides its own work: pages made from the code, and from files outside docs/.
 
 mkdocs.yml names this file under ``hooks``; MkDocs calls its functions by their names.
 """
@@ -12,8 +12,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from site_configuration import configuration_page
-from site_markdown import for_python_markdown
-from site_reference import EXPERIMENT, SEGMENTATION, commands_page, experiment_python_page, python_page
+from site_reference import EXPERIMENT, SEGMENTATION, commands_page
 
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
@@ -27,6 +26,28 @@ _OUTSIDE = {
     "debian.md": "studies/debian/README.md",
 }
 
+# Pages that have moved: where the site had them → the page that has their text and, where it still can, their anchors.
+MOVED = {
+    "results/benchmarks/index.html": "benchmarks.html",
+    "ctranslate2.html": "models.html",
+    "documents.html": "corpora.html",
+    "engines.html": "corpora.html",
+    "ids.html": "corpora.html",
+    "wmt14.html": "paper.html",
+    "results/multi30k_en_de/one-seed-dropout.html": "results/index.html",
+    **{
+        f"results/{name}/comparison.html": "results/index.html"
+        for name in ("lm_german", "lm_mdn", "multi30k_en_de", "multi30k_vocabulary", "study_methods")
+    },
+}
+_REDIRECT = """\
+<!doctype html>
+<title>Moved</title>
+<link rel="canonical" href="{to}">
+<meta http-equiv="refresh" content="0; url={to}">
+<script>location.replace("{to}" + location.hash)</script>
+<a href="{to}">This page has moved.</a>
+"""
 
 # What the home page says of the reference where GitHub shows it, and what the site says, which has it.
 _NO_REFERENCE = re.compile(r"- Commands, Python functions and the keys[^\n]*\n {2}[^\n]*\n")
@@ -40,7 +61,16 @@ _REFERENCE = """\
 _HOW_TO_FIRST = 8
 # A heading weighs a thousand words, and every name is a heading there.
 _REFERENCE_LAST = 0.001
-_NOT_HOW_TO = {*_OUTSIDE, "README.md", "architecture.md", "benchmarks.md", "paper.md", "semantics.md"}
+_NOT_HOW_TO = {
+    *_OUTSIDE,
+    "README.md",
+    "architecture.md",
+    "benchmarks.md",
+    "commands.md",
+    "fair_comparison.md",
+    "glossary.md",
+    "semantics.md",
+}
 
 
 def generated_pages() -> dict[str, str]:
@@ -48,8 +78,6 @@ def generated_pages() -> dict[str, str]:
     pages = {
         "reference/commands.md": commands_page("Commands: segmentation", SEGMENTATION),
         "reference/experiment_commands.md": commands_page("Commands: experiments", EXPERIMENT),
-        "reference/python.md": python_page(),
-        "reference/experiment_python.md": experiment_python_page(),
         "reference/configuration.md": configuration_page("Configuration: translation", Config),
         "reference/lm_configuration.md": configuration_page("Configuration: language models", LanguageModelConfig),
     }
@@ -65,19 +93,20 @@ def _from_outside(text: str) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages, and the notebook for download."""
+    """Add the generated pages, what leads on from old addresses, and the notebook for download."""
     for name, text in generated_pages().items():
         files.append(File.generated(config, name, content=text))
+    for old, new in MOVED.items():
+        to = "../" * old.count("/") + new
+        files.append(File.generated(config, old, content=_REDIRECT.format(to=to)))
     notebook = _ROOT / "notebooks" / "tutorial.ipynb"
     files.append(File.generated(config, "tutorial.ipynb", content=notebook.read_bytes()))
     return files
 
 
 def search_of(name: str) -> dict[str, object]:
-    """Return what search does with a page: how-to pages first, raw tables of results not at all."""
-    folder, _, page = name.rpartition("/")
-    if folder.startswith("results/") and page != "README.md":
-        return {"exclude": True}
+    """Return what search does with a page: how-to pages come first."""
+    folder = name.rpartition("/")[0]
     if folder == "reference":
         return {"boost": _REFERENCE_LAST}
     return {"boost": 1 if folder or name in _NOT_HOW_TO else _HOW_TO_FIRST}
@@ -92,10 +121,10 @@ def home_of_the_site(markdown: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrite GitHub's Markdown for the parser that MkDocs has; say what search does with the page."""
+    """Point links to files outside docs/ to their pages; say what search does with the page."""
     page.meta.setdefault("search", search_of(page.file.src_uri))
     if page.file.src_uri == "README.md":
         markdown = home_of_the_site(markdown)
     for name, source in _OUTSIDE.items():
         markdown = markdown.replace(f"](../{source}", f"]({name}")
-    return for_python_markdown(markdown.replace("](../notebooks/", "]("))
+    return markdown.replace("](../notebooks/", "](")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The paper's translation experiment on WMT'14 English–French, from nothing to the table: BPE and Scaffold-BPE, each with
-# and without BPE-dropout, in the setup of Ott et al. 2018. docs/wmt14.md has choices, hours and disk.
+# and without BPE-dropout, in the setup of Ott et al. 2018. docs/paper.md has choices, hours and disk.
 #
 #   scripts/wmt14_en_fr.sh [OPTION ...]       options of mt-scaffold run
 #

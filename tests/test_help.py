@@ -83,6 +83,15 @@ def test_the_documentation_calls_commands_as_they_are(page: Path) -> None:
                 check(words, page.name)
 
 
+def test_the_page_of_commands_has_each() -> None:
+    """Readers on a code host have no generated reference; nothing there is a command that is gone."""
+    table = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8").partition("|---|---|\n")[2]
+    named = re.findall(
+        r"`([a-z-]+)[^`]*`", "".join(line.rsplit(" | ", 1)[1] for line in table.splitlines(keepends=True))
+    )
+    assert set(named) == set(cli.COMMANDS)
+
+
 @pytest.mark.parametrize("script", sorted((ROOT / "scripts").glob("wmt14_*.sh")), ids=lambda path: path.name)
 def test_the_scripts_of_the_paper_call_commands_as_they_are(script: Path) -> None:
     """Nobody runs them to completion before the GPUs are paid for; their comments are accepted, too."""

@@ -1,5 +1,7 @@
-"""The pages' tables."""
+"""The pages' tables, and figures in their text."""
 
+import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -23,12 +25,29 @@ def test_no_row_is_cut_off_from_its_table(page: Path) -> None:
     assert not cut
 
 
-STORED = sorted(path for path in ROOT.glob("docs/results/*/comparison.*") if path.suffix in (".txt", ".md"))
+STORED = sorted(ROOT.glob("docs/results/*/comparison.txt"))
 
 
-@pytest.mark.parametrize("path", STORED, ids=lambda path: f"{path.parent.name}{path.suffix}")
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.parent.name)
 def test_a_p_of_single_trainings_says_what_it_is_about(path: Path) -> None:
     """Tables that were stored before ``compare`` wrote this have it above them."""
     text = path.read_text(encoding="utf-8")
     above = "One training of a system does not show how far trainings differ by chance: p and interval are about these "
     assert (text.split("\n\n")[1].startswith(above)) == ("one training per system" in text)
+
+
+def test_the_rows_of_a_fair_comparison_are_those_that_were_counted() -> None:
+    """The sizes of the dictionaries in the text, from the stored statistics and counts."""
+    page = " ".join((ROOT / "docs" / "fair_comparison.md").read_text(encoding="utf-8").split())
+    results = ROOT / "docs" / "results"
+    bpe, scaffold = json.loads((results / "multi30k_en_de" / "statistics.json").read_text(encoding="utf-8"))["stats"]
+    assert bpe["vocabulary_size"] == scaffold["vocabulary_size"]
+    assert f"both vocabularies have {bpe['vocabulary_size']:,} tokens, but {bpe['frequency_0']} of BPE's" in page
+    assert f"and {scaffold['frequency_0']} of Scaffold-BPE's" in page
+    assert f"{bpe['types']:,} rows and Scaffold-BPE's {scaffold['types']:,}" in page
+    with open(results / "dictionaries" / "dictionaries.csv", encoding="utf-8") as file:
+        counts = {(row["text"], row["system"], row["dictionary"]): row for row in csv.DictReader(file)}
+    entries = [int(counts["mdn.de", system, "all"]["entries"]) for system in ("bpe", "scaffold")]
+    assert "it is {:,} and {:,}.".format(*entries) in page
+    cut = {system: counts["mdn.de", system, "at most 32,768"] for system in ("bpe", "scaffold")}
+    assert f"leaves {int(cut['scaffold']['unk_in_train']):,} running" in page and cut["bpe"]["unk_in_train"] == "0"

@@ -1,6 +1,6 @@
 """Byte equality with subword-nmt 0.3.8, on generated text with the letters and lines that are hard to get right.
 
-subword-nmt is given its lines split at LF, the one place where a line ends for us; docs/semantics.md lists the rest.
+subword-nmt is given its lines split at LF, the one place where a line ends for us; docs/subword-nmt.md lists the rest.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The scripts of docs/engines.md: what Ray Data maps over tables of documents, litdata's chunks, nanoGPT's file."""
+"""The scripts of docs/corpora: what Ray Data maps over tables of documents, litdata's chunks, nanoGPT's file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pyarrow import parquet  # noqa: E402
 
 from mt_scaffold.integrations.documents import DocumentEncoder, WordCounting  # noqa: E402
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
+SCRIPTS = Path(__file__).resolve().parents[2] / "docs" / "corpora"
 END = "<|endoftext|>"
 TEXTS = [f"lower and lowest ✓ {number}\r\n  newer" for number in range(50)] + ["", "\n", "Straße"]
 GPT2 = WordCounting(pretokenise="gpt2")
@@ -44,9 +44,8 @@ def expected(folder: Path) -> list[list[int]]:
 
 
 def functions_of(name: str) -> dict[str, Any]:
-    """The functions that a script of the page defines before it uses another package, which is not installed."""
-    (script,) = re.findall(rf"```python\n# {name}\.py\n(.*?)```", PAGE, re.DOTALL)
-    script = re.split(r"\n\n\n(?=documents = |if __name__)", script)[0]
+    """The functions that a script of the docs defines before it uses another package, which is not installed."""
+    script = re.split(r"\n\n\n(?=documents = |if __name__)", (SCRIPTS / f"{name}.py").read_text(encoding="utf-8"))[0]
     found: dict[str, Any] = {}
     exec(re.sub(r"^import (ray|litdata)$", "", script, flags=re.MULTILINE), found)
     return found
@@ -113,7 +112,7 @@ def test_ray_on_two_cpus(folder: Path) -> None:
         (folder / "shards" / f"{number}.jsonl").write_text(
             "".join(json.dumps({"text": text, "id": id}) + "\n" for id, text in enumerate(TEXTS) if id % 4 == number)
         )
-    (script,) = re.findall(r"```python\n# on_ray\.py\n(.*?)```", PAGE, re.DOTALL)
+    script = (SCRIPTS / "on_ray.py").read_text(encoding="utf-8")
     script = script.replace("32000", "50").replace("/shared/codes", str(folder / "ray.codes"))
     (folder / "on_ray.py").write_text("import ray; ray.init(num_cpus=2, include_dashboard=False)\n" + script)
     # On a busy machine, Ray takes longer to start than it waits.

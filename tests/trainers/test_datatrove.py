@@ -6,7 +6,6 @@ import importlib.util
 import itertools
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -67,7 +66,7 @@ if __name__ == "__main__":
 """
 
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
+SCRIPTS = Path(__file__).resolve().parents[2] / "docs" / "corpora"
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +75,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpus")
     (folder / "shards").mkdir()
     (folder / "pipeline.py").write_text(PIPELINE)
-    for name, script in re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.DOTALL):
-        (folder / name).write_text(script)
+    for script in SCRIPTS.glob("*.py"):
+        (folder / script.name).write_bytes(script.read_bytes())
     texts = (f"{source}\r\n{target}  ✓" for source, target in sentence_pairs(3))
     for number, size in enumerate(SHARDS):
         (folder / "shards" / f"{number}.jsonl").write_text(

@@ -24,10 +24,8 @@ SIZES = {"train": 300, "valid": 20, "test": 10}
 
 
 def file_of_the_page(name: str) -> str:
-    """Return the block of the page that begins with ``# NAME``, less the explanation in that line."""
-    block: str
-    (block,) = re.findall(rf"```yaml\n(# {re.escape(name)}\b.*?)```", PAGE, re.DOTALL)
-    return block
+    """Return a file that the page has its readers copy."""
+    return (ROOT / "docs" / "trainers" / name).read_text(encoding="utf-8")
 
 
 def commands_of_the_page(heading: str) -> str:

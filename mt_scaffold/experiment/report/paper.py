@@ -177,15 +177,14 @@ def write_compression(layout: TranslationLayout) -> None:
     write_text(layout.compression, f"{format_table(rows)}{COMPRESSION_NOTE}\n")
 
 
-def figures_table(quantities: str = "") -> str:
-    """Return the paper's figures as a Markdown table; ``quantities``: only those whose name starts with it."""
+def figures_table() -> str:
+    """Return the paper's figures as a Markdown table."""
     rows = [["quantity", "text", "N", "original BPE", "Scaffold-BPE", "where in the paper"]]
     paper = read_paper()
     for figure in paper.figures:
-        if figure.quantity.startswith(quantities):
-            quantity = figure.quantity.replace("BLEU", LIKELY_BLEU, 1)
-            symbols = " or ".join(f"{number:,}" for number in paper.texts[figure.text].symbols)
-            rows.append([quantity, figure.text, symbols, figure.bpe, figure.scaffold, figure.place])
+        quantity = figure.quantity.replace("BLEU", LIKELY_BLEU, 1)
+        symbols = " or ".join(f"{number:,}" for number in paper.texts[figure.text].symbols)
+        rows.append([quantity, figure.text, symbols, figure.bpe, figure.scaffold, figure.place])
     return format_table(rows, markdown=True, figures=False)
 
 

@@ -17,7 +17,7 @@ from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 
 # When the training ends.
 _ENDS = "max-epoch max-update stop-time-hours stop-min-lr stop-tokens stop-text patience"
-# Options that leave both the batches and what is learned from them as they are; docs/fairseq.md lists them.
+# Options that leave both the batches and what is learned from them as they are; docs/fairseq.md names their kinds.
 _MAY_CHANGE = {
     f"--{name}"
     for group in (

@@ -166,13 +166,11 @@ def test_each_german_text_is_the_published_one() -> None:
 
 
 @pytest.mark.parametrize(("name", "batch"), BOTH)
-def test_the_command_line_is_documented_and_fairseq_accepts_it(name: str, batch: str) -> None:
-    """What the page shows is what is run."""
+def test_fairseq_accepts_the_command_line(name: str, batch: str) -> None:
+    """Nothing is misspelt before days of training."""
     from fairseq import options
 
     arguments = option_arguments(wmt14(name, batch).train.all_options)
-    text = (ROOT / "docs" / "wmt14.md").read_text(encoding="utf-8")
-    assert shlex.join(arguments) in " ".join(text.replace("\\\n", " ").split())
     parser = options.get_training_parser()
     parsed = options.parse_args_and_arch(parser, ["data", *arguments])
     assert parsed.update_freq == [OF_BATCH[batch]["update-freq"]] and parsed.encoder_embed_dim == 1024
@@ -328,7 +326,7 @@ def test_a_dry_run_shows_the_whole_graph(snakemake: Snakemake, tmp_path: Path, n
 
 
 def settings_of(command: str) -> dict[str, Any]:
-    """The settings of options of mt-scaffold run, in a command of docs/wmt14.md."""
+    """The settings of options of mt-scaffold run, in a command of docs/paper.md."""
     parser = argparse.ArgumentParser()
     add_settings(parser)
     return settings(parser.parse_args(["config.yaml", *shlex.split(command)]))
@@ -339,7 +337,7 @@ def test_every_documented_command_leaves_enough_epochs_to_average(name: str) -> 
     """Averaging would refuse after the whole training, which is days for a table of four systems."""
     from mt_scaffold.experiment.training.averaging_check import check_averaging
 
-    text = (ROOT / "docs" / "wmt14.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
     commands = re.findall(r"`(--(?:batch|output|sample|set) [^`]+)`", text)
     assert sum("--sample" in command for command in commands) == 2 and len(commands) >= 6
     for command in ("", *commands):
