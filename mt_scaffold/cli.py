@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import importlib
 import os
 import signal
@@ -177,7 +178,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def command_module(name: str) -> ModuleType:
-    """Import the module of a command: ``add_arguments``, ``run``, and the ``EXAMPLES`` that ``--help`` shows."""
+    """Import the module of a command: ``run``, and the ``EXAMPLES`` that ``--help`` shows.
+
+    The arguments of ``run`` are those of the command, and its docstring says what they mean (``signature``), unless the
+    module has ``add_arguments``, which declares what ``run`` takes from a namespace.
+    """
     wing = _SEGMENTATION if name in _SEGMENTATION_COMMANDS else _EXPERIMENT
     return importlib.import_module(f"{wing}.{name.replace('-', '_')}")
 
@@ -202,8 +207,14 @@ def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.Argumen
         )
         if name in commands:
             module = command_module(name)
-            module.add_arguments(subparser)
-            subparser.set_defaults(run=module.run)
+            if hasattr(module, "add_arguments"):
+                module.add_arguments(subparser)
+                subparser.set_defaults(run=module.run)
+            else:
+                from mt_scaffold import signature  # not for segmenting, which starts at once
+
+                signature.add_arguments(subparser, module.run)
+                subparser.set_defaults(run=functools.partial(signature.call, module.run))
             # tests/test_help.py insists on them.
             if examples := "".join(f"\n  {line}" for line in getattr(module, "EXAMPLES", "").splitlines()):
                 subparser.epilog = f"{subparser.epilog}\n\n" if subparser.epilog else ""

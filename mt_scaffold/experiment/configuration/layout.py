@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from mt_scaffold.corpus.files import PathLike, make_folder, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -21,6 +21,7 @@ from mt_scaffold.experiment.configuration.yaml_file import typed
 from mt_scaffold.experiment.runtime.locks import Lock, take_lock
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.methods.bpe import MethodWithCodes
+from mt_scaffold.signature import Option
 
 COMPARISON_KINDS = ("txt", "md", "tex", "json", "csv")
 CONFIG = "config.yaml"
@@ -41,11 +42,16 @@ AnyConfig = TypeVar("AnyConfig", bound=Experiment)
 
 @dataclass(frozen=True)
 class Run:
-    """One training: a system, its seed, and which of the task's comparisons ends it; translation has only one: none."""
+    """One training: a system, its seed, and which of the task's comparisons ends it; translation has only one: none.
 
-    system: str
+    system: the system of the run
+    seed: the random seed of the run
+    comparison: the comparison of the run, of language models
+    """
+
+    system: Annotated[str, Option("NAME")]
     seed: int | str
-    comparison: str = ""
+    comparison: Annotated[str, Option("NAME")] = ""
 
     @property
     def folder(self) -> Path:

@@ -12,6 +12,7 @@ from mt_scaffold.experiment.evaluation.harness.comparison import PaperFigures
 from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS
 from mt_scaffold.experiment.report.paper import read_paper
 from mt_scaffold.experiment.tasks import codes
+from mt_scaffold.experiment.tasks.task import Gpus, Systems
 
 
 def tasks_of(config: LanguageModelConfig) -> HarnessTasks:
@@ -50,7 +51,7 @@ def check_names(layout: LanguageModelLayout) -> None:
         check_tasks(tasks.names, tasks.include_path, tasks.storycloze)
 
 
-def evaluate_tasks(layout: LanguageModelLayout, run: Run, gpus: int = 0) -> None:
+def evaluate_tasks(layout: LanguageModelLayout, run: Run, gpus: Gpus = 0) -> None:
     """Ask a model the tasks of lm-evaluation-harness."""
     from mt_scaffold.experiment.evaluation.harness.scores import format_harness
     from mt_scaffold.experiment.evaluation.lm_eval import run_harness
@@ -79,7 +80,7 @@ def evaluate_tasks(layout: LanguageModelLayout, run: Run, gpus: int = 0) -> None
     print(format_harness(scores), end="")
 
 
-def compare_tasks(layout: LanguageModelLayout, systems: str = "") -> None:
+def compare_tasks(layout: LanguageModelLayout, systems: Systems = "") -> None:
     """Compare all systems on the tasks of lm-evaluation-harness, with significance."""
     from mt_scaffold.experiment.evaluation.harness.compare import compare_tasks
     from mt_scaffold.experiment.evaluation.harness.tables import as_text

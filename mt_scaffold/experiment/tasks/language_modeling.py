@@ -24,7 +24,7 @@ from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.tasks import benchmarks
 from mt_scaffold.experiment.tasks.codes import check_codes, dictionary_size
-from mt_scaffold.experiment.tasks.task import Comparable, Step, Task
+from mt_scaffold.experiment.tasks.task import Comparable, Gpus, ShardName, Step, Task, TestSet, Workers
 from mt_scaffold.experiment.tasks.training_text import TrainingText, documents
 from mt_scaffold.experiment.training.language_model_options import (
     OWN_TASK,
@@ -75,7 +75,7 @@ def words_of(config: LanguageModelConfig) -> dict[str, Any]:
     }
 
 
-def count_words(layout: LanguageModelLayout, shard_name: str, num_workers: int = 1) -> None:
+def count_words(layout: LanguageModelLayout, shard_name: ShardName, num_workers: Workers = 1) -> None:
     """Count the words of one shard of the training documents."""
     documents = Documents([str(path) for path in shard(layout, shard_name)], *layout.format)
     memory = layout.config.prepare.max_memory
@@ -105,7 +105,7 @@ def _preprocessed(layout: LanguageModelLayout, parts: Sequence[str]) -> list[Res
 # -- models → bits per byte, samples
 
 
-def evaluate(layout: LanguageModelLayout, run: Run, test_set: str, gpus: int = 0) -> None:
+def evaluate(layout: LanguageModelLayout, run: Run, test_set: TestSet, gpus: Gpus = 0) -> None:
     """Score a model on a test set in bits per byte."""
     from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate
 
@@ -142,7 +142,7 @@ def prompts(layout: LanguageModelLayout) -> None:
     write_text(layout.prompts, "".join(f"{prompt}\n" for prompt in layout.config.samples.prompts))
 
 
-def sample(layout: LanguageModelLayout, run: Run, gpus: int = 0) -> None:
+def sample(layout: LanguageModelLayout, run: Run, gpus: Gpus = 0) -> None:
     """Have a model continue the prompts."""
     from mt_scaffold.experiment.inference.sample import Sampling, format_samples, sample
 

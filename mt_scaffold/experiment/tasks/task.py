@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.experiment.configuration import Published
@@ -14,14 +14,31 @@ from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.tasks.training_text import TrainingText
 from mt_scaffold.experiment.training.resuming import Start
+from mt_scaffold.signature import Option
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.measures import Measure
 
 AnyLayout = TypeVar("AnyLayout", bound=Layout[Any])
 
-# A step of the workflow: its first argument is the layout, the others are options of ``mt-scaffold experiment``.
+# A step of the workflow: its first argument is the layout, the others are options of ``mt-scaffold experiment``, of
+# these types.
 Step = Callable[..., None]
+Cache = Annotated[str, Option("DIR", help="the download cache")]
+Checkpoint = Annotated[str, Option("NAME", help="one of the last checkpoints, by itself: last-1 is the newest")]
+Chunk = Annotated[str, Option("K-of-N", help="the K-th of N parts of the text")]
+CodesName = Annotated[str, Option("NAME", help="the name of codes, without the suffix of their file", name="codes")]
+DataName = Annotated[str, Option("NAME", help="the name of data folders and dictionaries")]
+Gpus = Annotated[int, Option("N", help="GPUs (of each node; 0: all for a training, else one if there is one)")]
+Language = Annotated[str, Option("CODE", help="one of the languages")]
+Launcher = Annotated[str, Option("NAME", help="what starts a process per GPU: fairseq, torchrun or srun")]
+Nodes = Annotated[int, Option("N", help="nodes to train on")]
+Part = Annotated[str, Option("PART", help="train, valid or a test set")]
+SegmentationName = Annotated[str, Option("NAME", help="the name of a segmentation")]
+ShardName = Annotated[str, Option("K-of-N", help="the K-th of N shards of the training documents", name="shard")]
+Systems = Annotated[str, Option("NAME,...", help="the systems to show (default: all)")]
+TestSet = Annotated[str, Option("NAME", help="one of the test sets")]
+Workers = Annotated[int, Option("N", help="threads or processes")]
 
 
 class Comparable(NamedTuple):

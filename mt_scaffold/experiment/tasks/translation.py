@@ -29,7 +29,21 @@ from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.tasks.codes import check_codes, check_packages, compared_on, dictionary_size, learned_from
-from mt_scaffold.experiment.tasks.task import Step, Task
+from mt_scaffold.experiment.tasks.task import (
+    Cache,
+    Checkpoint,
+    Chunk,
+    DataName,
+    Gpus,
+    Language,
+    Part,
+    SegmentationName,
+    Step,
+    Systems,
+    Task,
+    TestSet,
+    Workers,
+)
 from mt_scaffold.experiment.tasks.training_text import TrainingText, parallel_text
 from mt_scaffold.experiment.training.averaging_check import check_averaging, number_of
 from mt_scaffold.experiment.training.resuming import Start
@@ -48,7 +62,7 @@ _ENDING_VALUES = {"stop-time-hours", "stop-min-lr"}
 # -- raw text → words
 
 
-def get_data(layout: TranslationLayout, test_set: str = "", cache: str = "") -> None:
+def get_data(layout: TranslationLayout, test_set: TestSet = "", cache: Cache = "") -> None:
     """Fetch or generate the raw text: of train and valid, or of a test set."""
     from mt_scaffold.experiment.data.parallel import get_data
 
@@ -58,7 +72,7 @@ def get_data(layout: TranslationLayout, test_set: str = "", cache: str = "") -> 
 
 
 def tokenise_part(
-    layout: TranslationLayout, part: str, language: str, chunk: str = "1-of-1", num_workers: int = 1
+    layout: TranslationLayout, part: Part, language: Language, chunk: Chunk = "1-of-1", num_workers: Workers = 1
 ) -> None:
     """Tokenise the raw text of one part in one language; of train a chunk."""
     output, report = layout.words(part, language), layout.step_report(f"tokenise-{part}.{language}")
@@ -80,7 +94,7 @@ def chunks(config: Config) -> list[str]:
     return [f"{number + 1}-of-{count}" for number in range(count)]
 
 
-def gather_words(layout: TranslationLayout, language: str) -> None:
+def gather_words(layout: TranslationLayout, language: Language) -> None:
     """Join the tokenised chunks of the training text in one language, and their reports."""
     texts = [layout.chunk(language, item) for item in chunks(layout.config)]
     reports = [read_result(TokeniseReport, layout.chunk(language, item, "json")) for item in chunks(layout.config)]
@@ -88,7 +102,7 @@ def gather_words(layout: TranslationLayout, language: str) -> None:
     write_result(layout.step_report(f"tokenise-train.{language}"), report)
 
 
-def clean_part(layout: TranslationLayout, part: str) -> None:
+def clean_part(layout: TranslationLayout, part: Part) -> None:
     """Drop pairs that are too long, empty or of unequal length; take the validation set out where it is held out."""
     from mt_scaffold.experiment.data.clean import HoldOut, clean
 
@@ -168,7 +182,9 @@ def segmented_with(layout: TranslationLayout, segmentation: str, *languages: str
     return list(dict.fromkeys(files))
 
 
-def vocabulary(layout: TranslationLayout, segmentation: str, language: str, num_workers: int = 1) -> None:
+def vocabulary(
+    layout: TranslationLayout, segmentation: SegmentationName, language: Language, num_workers: Workers = 1
+) -> None:
     """Count the subwords of the training text in one language, for a vocabulary threshold."""
     from mt_scaffold.corpus.count import count_words
     from mt_scaffold.segment.apply import BPE
@@ -180,7 +196,9 @@ def vocabulary(layout: TranslationLayout, segmentation: str, language: str, num_
         stream.write(subwords.format_vocabulary())
 
 
-def segment(layout: TranslationLayout, segmentation: str, part: str, language: str, num_workers: int = 1) -> None:
+def segment(
+    layout: TranslationLayout, segmentation: SegmentationName, part: Part, language: Language, num_workers: Workers = 1
+) -> None:
     """Write the text of one part in one language as subwords, for people."""
     setting, words = layout.config.segmentations[segmentation], layout.words(part, language)
     codes, output = codes_of_side(layout, segmentation, language), layout.subwords(segmentation, part, language)
@@ -203,7 +221,7 @@ def segment(layout: TranslationLayout, segmentation: str, part: str, language: s
     )
 
 
-def dictionary(layout: TranslationLayout, data: str, num_workers: int = 1) -> None:
+def dictionary(layout: TranslationLayout, data: DataName, num_workers: Workers = 1) -> None:
     """Make the dictionaries of the systems with the same data."""
     make_dictionaries(
         layout.words_prefix("train"),
@@ -225,7 +243,9 @@ def _kinds(resamplings: tuple[Resampling, Resampling]) -> SidesResampling:
 # -- models → translations → scores → report
 
 
-def translate(layout: TranslationLayout, run: Run, test_set: str, checkpoint: str = "", gpus: int = 0) -> None:
+def translate(
+    layout: TranslationLayout, run: Run, test_set: TestSet, checkpoint: Checkpoint = "", gpus: Gpus = 0
+) -> None:
     """Translate a test set with the averaged model, or with one of the last checkpoints."""
     from mt_scaffold.experiment.inference.translate import translate
 
@@ -244,7 +264,7 @@ def translate(layout: TranslationLayout, run: Run, test_set: str, checkpoint: st
     )
 
 
-def score(layout: TranslationLayout, run: Run, test_set: str, checkpoint: str = "") -> None:
+def score(layout: TranslationLayout, run: Run, test_set: TestSet, checkpoint: Checkpoint = "") -> None:
     """Score the translation of a test set."""
     from mt_scaffold.experiment.evaluation.metrics import METRICS
     from mt_scaffold.experiment.evaluation.score import score
@@ -267,7 +287,7 @@ def score(layout: TranslationLayout, run: Run, test_set: str, checkpoint: str = 
         print(f"{name}: {metric.score:.{METRICS[name].digits}f}  {metric.signature}")
 
 
-def losses(layout: TranslationLayout, run: Run, test_set: str, gpus: int = 0) -> None:
+def losses(layout: TranslationLayout, run: Run, test_set: TestSet, gpus: Gpus = 0) -> None:
     """Split the loss of a model on the references of a test set by the frequency of words and subwords."""
     from mt_scaffold.experiment.evaluation.losses.references import reference_losses
 
@@ -287,7 +307,7 @@ def losses(layout: TranslationLayout, run: Run, test_set: str, gpus: int = 0) ->
     print(f"bits per byte of the references: {split.bits / split.bytes:.4f}")
 
 
-def compression(layout: TranslationLayout, systems: str = "") -> None:
+def compression(layout: TranslationLayout, systems: Systems = "") -> None:
     """Set the bytes per token of the codes next to the paper's."""
     from mt_scaffold.experiment.report.paper import write_compression
 

@@ -21,7 +21,18 @@ from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
 from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, check_options
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.tasks import TASKS, codes, layout_of, task_of
-from mt_scaffold.experiment.tasks.task import Step
+from mt_scaffold.experiment.tasks.task import (
+    Checkpoint,
+    CodesName,
+    DataName,
+    Gpus,
+    Launcher,
+    Nodes,
+    Step,
+    Systems,
+    TestSet,
+    Workers,
+)
 from mt_scaffold.experiment.training.resuming import check_resumable, ended_with, read_start
 
 if TYPE_CHECKING:
@@ -34,14 +45,14 @@ AnyLayout = Layout[Any]
 # -- codes and binarised data
 
 
-def learn(layout: AnyLayout, codes_name: str, num_workers: int = 1) -> None:
+def learn(layout: AnyLayout, codes_name: CodesName, num_workers: Workers = 1) -> None:
     """Learn codes, or another model."""
     setting, text = codes.made_codes(layout.config)[codes_name], task_of(layout.config).learning(layout, codes_name)
     report = codes.learn(codes_name, setting, layout.codes(codes_name), num_workers, text)
     write_result(layout.step_report(f"learn-{codes_name}"), report)
 
 
-def trim(layout: AnyLayout, codes_name: str, num_workers: int = 1) -> None:
+def trim(layout: AnyLayout, codes_name: CodesName, num_workers: Workers = 1) -> None:
     """Trim the vocabulary of learned codes."""
     setting, text = codes.made_codes(layout.config)[codes_name], task_of(layout.config).learning(layout, codes_name)
     untrimmed = layout.codes(codes.untrimmed_codes(layout.config, codes_name))
@@ -49,7 +60,7 @@ def trim(layout: AnyLayout, codes_name: str, num_workers: int = 1) -> None:
     write_result(layout.step_report(f"learn-{codes_name}"), report)
 
 
-def copy_codes(layout: AnyLayout, codes_name: str) -> None:
+def copy_codes(layout: AnyLayout, codes_name: CodesName) -> None:
     """Copy a codes file that the configuration names."""
     file = layout.config.all_codes[codes_name].file
     if file is None:
@@ -57,12 +68,12 @@ def copy_codes(layout: AnyLayout, codes_name: str) -> None:
     codes.copy_codes(file, layout.codes(codes_name))
 
 
-def binarise(layout: AnyLayout, data: str, num_workers: int = 1) -> None:
+def binarise(layout: AnyLayout, data: DataName, num_workers: Workers = 1) -> None:
     """Make a data folder that is trained on."""
     task_of(layout.config).binarise(layout, data, layout.binarised(data), TRAINED_ON, num_workers)
 
 
-def binarise_test_set(layout: AnyLayout, data: str, test_set: str, num_workers: int = 1) -> None:
+def binarise_test_set(layout: AnyLayout, data: DataName, test_set: TestSet, num_workers: Workers = 1) -> None:
     """Make the data folder of a test set."""
     task_of(layout.config).binarise(layout, data, layout.binarised_test(data, test_set), [test_set], num_workers)
 
@@ -70,7 +81,7 @@ def binarise_test_set(layout: AnyLayout, data: str, test_set: str, num_workers: 
 # -- trainings
 
 
-def train(layout: AnyLayout, run: Run, launcher: str = "fairseq", nodes: int = 1, gpus: int = 0) -> None:
+def train(layout: AnyLayout, run: Run, launcher: Launcher = "fairseq", nodes: Nodes = 1, gpus: Gpus = 0) -> None:
     """Train a system; gpus: of each node."""
     from mt_scaffold.experiment.training.train import train
 
@@ -79,7 +90,7 @@ def train(layout: AnyLayout, run: Run, launcher: str = "fairseq", nodes: int = 1
     train(data, output, options, seed=int(run.seed), launcher=launcher, nodes=nodes, gpus=gpus)
 
 
-def average(layout: AnyLayout, run: Run, checkpoint: str = "") -> None:
+def average(layout: AnyLayout, run: Run, checkpoint: Checkpoint = "") -> None:
     """Average the last checkpoints of a training; with --checkpoint, take one of them by itself."""
     from mt_scaffold.experiment.training.average import average, last_checkpoints
 
@@ -102,7 +113,7 @@ def strip_optimizer(layout: AnyLayout, run: Run) -> None:
 # -- results
 
 
-def compare(layout: AnyLayout, systems: str = "") -> None:
+def compare(layout: AnyLayout, systems: Systems = "") -> None:
     """Compare the scores of systems, with significance."""
     from mt_scaffold.experiment.evaluation.compare import compare
     from mt_scaffold.experiment.evaluation.comparison_tables import as_text
@@ -180,7 +191,7 @@ def reports(layout: AnyLayout) -> list[Path]:
     return [*codes.reports(layout), *task_of(layout.config).reports(layout)]
 
 
-def statistics(layout: AnyLayout, systems: str = "") -> None:
+def statistics(layout: AnyLayout, systems: Systems = "") -> None:
     """Measure the experiment and draw its figures."""
     layout = layout.showing(systems)
     task_of(layout.config).statistics(layout)
