@@ -15,7 +15,7 @@ from mt_scaffold.experiment.binarise.pairs_as_ids import subset_prefixes
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.lm_eval import run_harness
-from mt_scaffold.experiment.evaluation.score import score
+from mt_scaffold.experiment.evaluation.score import Scoring, Texts, score
 from mt_scaffold.experiment.inference.sample import sample
 from mt_scaffold.experiment.runtime.fairseq import refuse_options
 from mt_scaffold.subword_nmt.apply_bpe import BPE
@@ -38,7 +38,7 @@ def _code_tokens(folder: Path) -> None:
 
 
 CALLS: dict[str, Callable[[Path], object]] = {
-    "metrics": lambda folder: score(folder / "a", folder / "b", folder / "c", metrics=TEXT),
+    "metrics": lambda folder: score(Texts(folder / "a", [folder / "b"]), folder / "c", Scoring(metrics=TEXT)),
     "checkpoints": lambda folder: run_harness(TEXT, None, ["paper"], folder / "out"),
     "prompts": lambda folder: sample(folder / "checkpoint", folder / "data", TEXT),
     "options": lambda folder: refuse_options(TEXT, (), "fairseq-train"),

@@ -267,22 +267,18 @@ def translate(
 def score(layout: TranslationLayout, run: Run, test_set: TestSet, checkpoint: Checkpoint = "") -> None:
     """Score the translation of a test set."""
     from mt_scaffold.experiment.evaluation.metrics import METRICS
-    from mt_scaffold.experiment.evaluation.score import score
+    from mt_scaffold.experiment.evaluation.score import Origin, Texts, score
 
-    scores = score(
+    texts = Texts(
         layout.translation(run, test_set, checkpoint=checkpoint),
-        layout.raw(test_set, layout.target),
-        layout.scores(run, test_set, checkpoint),
-        hypothesis_words=layout.translation(run, test_set, "words", checkpoint),
-        reference_words=layout.words(test_set, layout.target),
-        source=layout.raw(test_set, layout.source),
-        system=run.system,
-        test_set=test_set,
-        seed=int(run.seed),
-        checkpoint=checkpoint or None,
-        losses=None if checkpoint else layout.losses(run, test_set),
-        config=layout.config,
+        [layout.raw(test_set, layout.target)],
+        layout.translation(run, test_set, "words", checkpoint),
+        [layout.words(test_set, layout.target)],
+        layout.raw(test_set, layout.source),
+        None if checkpoint else layout.losses(run, test_set),
     )
+    origin = Origin(run.system, test_set, int(run.seed), checkpoint or None)
+    scores = score(texts, layout.scores(run, test_set, checkpoint), origin=origin, config=layout.config)
     for name, metric in scores.metrics.items():
         print(f"{name}: {metric.score:.{METRICS[name].digits}f}  {metric.signature}")
 
