@@ -24,7 +24,7 @@ from mt_scaffold.experiment.data.tokenise import TokeniseReport, gather_chunks, 
 from mt_scaffold.experiment.inference.ctranslate2_engine import parse_search
 from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed
 from mt_scaffold.experiment.report.paper import papers_codes
-from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
+from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, number_of, option_arguments
 from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
@@ -45,7 +45,7 @@ from mt_scaffold.experiment.tasks.task import (
     Workers,
 )
 from mt_scaffold.experiment.tasks.training_text import TrainingText, parallel_text
-from mt_scaffold.experiment.training.averaging_check import check_averaging, number_of
+from mt_scaffold.experiment.training.averaging_check import check_averaging
 from mt_scaffold.experiment.training.resuming import Start
 from mt_scaffold.experiment.training.train import plan_start
 from mt_scaffold.experiment.training.translation_options import OWN_TASKS, training_options

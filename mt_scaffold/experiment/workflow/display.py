@@ -18,7 +18,8 @@ from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 from tqdm import tqdm
 
 from mt_scaffold.experiment.workflow.interrupting import interruption
-from mt_scaffold.experiment.workflow.progress import Progress, Step, duration, end_of, finished_earlier
+from mt_scaffold.experiment.workflow.progress import Progress, Step, end_of, finished_earlier
+from mt_scaffold.progress import duration
 
 # What Snakemake knows this logger as.
 NAME = "mt-scaffold"
