@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -253,19 +252,6 @@ class Layout(ABC, Generic[AnyConfig]):
         """The folder of the figures."""
         return self.folder / "figures"
 
-    # -- what a run needs
-
-    def depends_on(self, step: str, *names: str | Run) -> str:
-        """Return what a step depends on in the configuration, as text: a change repeats the step.
-
-        names: of what the step makes: the run, the test set, the part, the segmentation.
-        """
-        return json.dumps(self._sections(step, *names), sort_keys=True)
-
-    @abstractmethod
-    def _sections(self, step: str, *names: Any) -> object:
-        """Return the values of the configuration that a step of this task depends on, None where there are none."""
-
     def open(self) -> Lock:
         """Create the folder, lock it, write the resolved configuration and return the lock, which closing releases.
 
@@ -346,13 +332,6 @@ def _chosen(only: object, config: Experiment) -> list[str]:
     if unknown := [name for name in names if name not in config.systems]:
         raise UsageError(f"--config only: no system '{unknown[0]}' (there are {', '.join(config.systems)})")
     return [name for name in config.systems if name in names]
-
-
-def training_section(train: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the train section without what changes no training: the batches that are not chosen, and so on."""
-    batch = train.get("batch")
-    used = {key: value for key, value in train.items() if key not in ("expected", "batches", "thin")}
-    return used | ({"batches": {batch: train["batches"][batch]}} if batch is not None else {})
 
 
 def write_config(config: Experiment, path: PathLike) -> None:

@@ -59,6 +59,9 @@ class Task(ABC, Generic[AnyLayout]):
     # The rules that only it has (in workflow/rules), and their steps by name.
     rules: ClassVar[str]
     steps: ClassVar[Mapping[str, Step]]
+    # The values of the configuration that a step depends on, by its name: of the layout, and of what the step makes.
+    # A change of them repeats the step; null where there are none.
+    depends: ClassVar[Mapping[str, Callable[..., object]]]
     # The statistics beside statistics.json and figures/, by the names of the layout's properties.
     tables: ClassVar[Sequence[str]] = ()
 
@@ -165,3 +168,10 @@ class Task(ABC, Generic[AnyLayout]):
     @abstractmethod
     def statistics(self, layout: AnyLayout) -> None:
         """Measure the experiment, draw its figures and write both."""
+
+
+def training_section(train: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the train section without what changes no training: the batches that are not chosen, and so on."""
+    batch = train.get("batch")
+    used = {key: value for key, value in train.items() if key not in ("expected", "batches", "thin")}
+    return used | ({"batches": {batch: train["batches"][batch]}} if batch is not None else {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from mt_scaffold.experiment.binarise.dictionary import SidesResampling, make_dic
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, binarise
 from mt_scaffold.experiment.binarise.segmentation import segmentation_in
 from mt_scaffold.experiment.configuration import Config, Published
-from mt_scaffold.experiment.configuration.data import SIDES
+from mt_scaffold.experiment.configuration.data import DATA_KINDS, SIDES
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
@@ -43,6 +44,7 @@ from mt_scaffold.experiment.tasks.task import (
     Task,
     TestSet,
     Workers,
+    training_section,
 )
 from mt_scaffold.experiment.tasks.training_text import TrainingText, parallel_text
 from mt_scaffold.experiment.training.averaging_check import check_averaging
@@ -317,6 +319,44 @@ def report(layout: TranslationLayout) -> None:
     html_report(layout.folder, layout.report)
 
 
+# -- what each step depends on in the configuration
+
+
+def _raw_settings(layout: TranslationLayout, test: str = "") -> list[object]:
+    """Return what the training data depends on, or (``test``) that test set.
+
+    That is everything but the other test sets: the report of a test set counts its sentences in the training data, too.
+    """
+    data, languages = (layout.config.to_dict()[key] for key in ("data", "languages"))
+    kind = next(key for key in DATA_KINDS if key in data)
+    # All synthetic text comes out of one sequence.
+    if kind != "synthetic":
+        section = {key: value for key, value in data[kind].items() if key != "tests"}
+        data = {**data, kind: section | ({"tests": {test: data[kind]["tests"][test]}} if test else {})}
+    return [data, languages]
+
+
+def _training_settings(layout: TranslationLayout, run: Run) -> list[object]:
+    whole, system = layout.config.to_dict(), layout.config.systems[run.system]
+    resampling = [dataclasses.asdict(each) for each in system.resamplings]
+    return [training_section(whole["train"]), whole["systems"][run.system].get("train"), resampling]
+
+
+def _score_settings(layout: TranslationLayout, *tests: str) -> list[object]:
+    config = layout.config
+    words = [config.tokenise_for(test, side).none for test in tests or config.test_sets for side in SIDES]
+    # Scores of most languages were computed before there was a choice.
+    tokeniser = [] if config.bleu_tokeniser == "13a" else [config.bleu_tokeniser]
+    return [config.score.metrics, config.score.comet, words, *tokeniser]
+
+
+def _comparison_settings(layout: TranslationLayout) -> list[object]:
+    config, whole = layout.config, layout.config.to_dict()
+    baselines = [config.baseline_of(system) for system in config.systems]
+    shown = [whole.get("compare_with"), whole.get("paper"), layout.title]
+    return [shown, baselines, config.score.bootstrap_samples]
+
+
 class Translation(Task[TranslationLayout]):
     """Translation of one language into another, scored by metrics of its translations."""
 
@@ -337,6 +377,26 @@ class Translation(Task[TranslationLayout]):
         "losses": losses,
         "compression": compression,
         "report": report,
+    }
+    depends: ClassVar[Mapping[str, Callable[..., object]]] = {
+        "get-data": _raw_settings,
+        "tokenise": lambda layout, part: [dataclasses.asdict(layout.config.tokenise_for(part, each)) for each in SIDES],
+        "clean": lambda layout: [
+            layout.config.to_dict()["clean"],
+            layout.config.data.valid_every,
+            layout.config.data.valid_cut,
+        ],
+        "dictionary": lambda layout: layout.config.to_dict()["binarise"],
+        "train": _training_settings,
+        "average": lambda layout: layout.config.to_dict()["average"],
+        "checkpoint": lambda layout: layout.config.average.by,
+        "translate": lambda layout: layout.config.to_dict()["translate"],
+        "score": _score_settings,
+        "compare": _comparison_settings,
+        "statistics": lambda layout: [
+            layout.config.seeds,
+            {system: layout.segmentation_of(system) for system in layout.config.systems},
+        ],
     }
 
     def check_plan(self, layout: TranslationLayout) -> None:

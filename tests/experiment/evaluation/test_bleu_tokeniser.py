@@ -27,6 +27,7 @@ from mt_scaffold.experiment.evaluation.score import Origin, Scoring, Texts, scor
 from mt_scaffold.experiment.report.statistics import bootstrap_interval
 from mt_scaffold.experiment.tasks.codes import check_packages
 from mt_scaffold.experiment.training.translation_options import training_options
+from mt_scaffold.experiment.workflow.staleness import depends_on
 
 HYPOTHESIS = "我们今天去北京看长城。\n他喜欢吃苹果和香蕉。\n天气很好。\n"
 REFERENCE = "我们今天去北京参观长城。\n他喜欢吃苹果和橙子。\n今天天气很好。\n"
@@ -172,7 +173,7 @@ def test_the_interval_of_the_page_has_the_score_of_the_table() -> None:
 def test_only_other_tokenisers_than_13a_make_scores_out_of_date() -> None:
     """Finished scores of most languages stay; those of Chinese were computed with 13a."""
     depends = {
-        name: TranslationLayout(Path("x"), each).depends_on("score")
+        name: depends_on(TranslationLayout(Path("x"), each), "score")
         for name, each in {
             "de": config("de"),
             "zh": config(),
