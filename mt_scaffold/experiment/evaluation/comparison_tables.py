@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
+from typing import TypeVar
 
+from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.evaluation.comparison import (
     SYNTHETIC_NOTE,
     Checkpoints,
+    Compared,
     Comparison,
     PublishedBeside,
     Row,
@@ -18,7 +21,10 @@ from mt_scaffold.experiment.evaluation.comparison import (
 )
 from mt_scaffold.experiment.evaluation.metrics import KINDS, LABELS
 from mt_scaffold.experiment.evaluation.significance import Difference, p_columns, shown_p
+from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.tables import format_table, latex, latex_table
+
+AnyComparison = TypeVar("AnyComparison", bound=Compared)
 
 
 def as_text(comparison: Comparison, markdown: bool = False) -> str:
@@ -97,6 +103,21 @@ def above_tables(synthetic: bool, warnings: Iterable[str]) -> list[str]:
     lines = [SYNTHETIC_NOTE] if synthetic else []
     lines += [f"Warning: {line}" for line in warnings]
     return [rf"\parbox{{\linewidth}}{{\small {latex(line)}}}\par" for line in lines]
+
+
+def write_comparison(
+    output: PathLike,
+    comparison: AnyComparison,
+    text: Callable[[AnyComparison, bool], str],
+    latex: Callable[[AnyComparison], str],
+    csv: Callable[[AnyComparison], str],
+) -> None:
+    """Write a comparison to ``output.txt``, ``.md``, ``.tex``, ``.csv`` and ``.json``."""
+    write_text(f"{output}.txt", text(comparison, False))
+    write_text(f"{output}.md", text(comparison, True))
+    write_text(f"{output}.tex", latex(comparison))
+    write_text(f"{output}.csv", csv(comparison))
+    write_result(f"{output}.json", comparison)
 
 
 def main_table(comparison: Comparison, name: str) -> list[list[str]]:
