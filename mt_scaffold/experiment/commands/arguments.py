@@ -25,7 +25,6 @@ OutputFolder = Annotated[str, Option("FOLDER", "-o")]
 # Of a command that segments or counts, and of one that runs fairseq or sacremoses.
 Threads = Annotated[int | None, Option(help=WORKERS_HELP)]
 Workers = Annotated[int, Option(help="threads, -1: all cores")]
-Gpus = Annotated[int, Option(help="1: insist on a GPU (default: one if there is)")]
 # Of a segmentation.
 Codes = Annotated[
     Sequence[str],

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from mt_scaffold.corpus.documents import DOCUMENT_FORMATS
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.commands.arguments import File, Folder, Gpus, Name, OutputFile
-from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate, evaluate_folder
+from mt_scaffold.experiment.commands.arguments import File, Folder, Name, OutputFile
+from mt_scaffold.experiment.evaluation.bits_per_byte import Evaluation, evaluate, evaluate_folder
 from mt_scaffold.signature import Option
 
 EXAMPLES = """\
@@ -32,13 +32,7 @@ def run(
     positions: int | None = None,
     trust_remote_code: bool = False,
     output: OutputFile,
-    context_window: int | None = None,
-    max_tokens: int = 4096,
-    gpus: Gpus = 0,
-    system: Name | None = None,
-    test_set: Name | None = None,
-    seed: int = 1,
-    synthetic: bool = False,
+    settings: Evaluation,
 ) -> None:
     """Evaluate a model, and show the scores.
 
@@ -59,13 +53,6 @@ def run(
     positions: with --model: read at most N tokens at once (default: all it can)
     trust_remote_code: with --model: let it run the Python files in its folder
     output: the scores, as JSON
-    context_window: tokens by which the windows of a long document overlap: each token is predicted with at least N
-        tokens before it, where the document has them (default: half of the model's positions; 0: no overlap)
-    max_tokens: tokens of a batch
-    system: the system (default: the folder of the training)
-    test_set: the test set (default: the data folder's name)
-    seed: the training's random seed
-    synthetic: label the scores as those of synthetic data
     """
     if (model is None) == (checkpoint is None):
         raise UsageError("evaluate: give either --checkpoint and --data, or --model and --documents")
@@ -79,21 +66,7 @@ def run(
     if checkpoint is not None:
         if data is None:
             raise UsageError("evaluate: with --checkpoint, give --data")
-        scores = evaluate(
-            checkpoint,
-            data,
-            output,
-            split or "test",
-            counts=counts,
-            losses=losses,
-            context_window=context_window,
-            max_tokens=max_tokens,
-            gpus=gpus,
-            system=system,
-            test_set=test_set,
-            seed=seed,
-            synthetic=synthetic,
-        )
+        scores = evaluate(checkpoint, data, output, split or "test", settings, counts=counts, losses=losses)
     else:
         if not documents:
             raise UsageError("evaluate: with --model, give --documents")
@@ -101,17 +74,11 @@ def run(
             model or "",
             documents,
             output,
+            settings,
             format=format,
             field=field,
             positions=positions,
             trust_remote_code=trust_remote_code,
-            context_window=context_window,
-            max_tokens=max_tokens,
-            gpus=gpus,
-            system=system,
-            test_set=test_set,
-            seed=seed,
-            synthetic=synthetic,
         )
     if scores.synthetic:
         print("synthetic data")

@@ -9,7 +9,7 @@ from typing import Annotated
 from mt_scaffold.corpus.files import write_text
 from mt_scaffold.corpus.text import read_lines
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.commands.arguments import File, Gpus, OutputFile
+from mt_scaffold.experiment.commands.arguments import File, OutputFile
 from mt_scaffold.experiment.inference.sample import Sampling, format_samples, sample
 from mt_scaffold.signature import Option
 
@@ -31,7 +31,7 @@ def run(
     top_k: Annotated[int, Option("K")] = 0,
     top_p: Annotated[float, Option("P")] = 1.0,
     seed: int = 1,
-    gpus: Gpus = 0,
+    gpus: int = 0,
     json_lines: Annotated[bool, Option(name="json")] = False,
     output: OutputFile | None = None,
 ) -> None:
@@ -52,6 +52,7 @@ def run(
     top_k: draw from the K likeliest tokens (default: 0, all)
     top_p: draw from the likeliest whose probabilities sum to P (default: 1)
     seed: random seed
+    gpus: 1: insist on a GPU (default: one if there is)
     json_lines: print a JSON object per sample instead
     output: where to write (default: standard output)
     """

@@ -120,18 +120,21 @@ def _preprocessed(layout: LanguageModelLayout, parts: Sequence[str]) -> list[Res
 
 def evaluate(layout: LanguageModelLayout, run: Run, test_set: TestSet, gpus: Gpus = 0) -> None:
     """Score a model on a test set in bits per byte."""
-    from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate
+    from mt_scaffold.experiment.evaluation.bits_per_byte import Evaluation, evaluate
 
-    scores = evaluate(
-        layout.averaged(run),
-        layout.binarised_test_of(run.system, test_set),
-        layout.scores(run, test_set),
+    settings = Evaluation(
         **_evaluation(layout.config),
         gpus=gpus,
         system=run.system,
         test_set=test_set,
         seed=int(run.seed),
         synthetic=layout.config.synthetic,
+    )
+    scores = evaluate(
+        layout.averaged(run),
+        layout.binarised_test_of(run.system, test_set),
+        layout.scores(run, test_set),
+        settings=settings,
         counts=layout.counts,
         losses=layout.losses(run, test_set),
     )
@@ -139,7 +142,7 @@ def evaluate(layout: LanguageModelLayout, run: Run, test_set: TestSet, gpus: Gpu
 
 
 def _evaluation(config: LanguageModelConfig) -> dict[str, Any]:
-    """Return evaluate.options as the arguments of ``evaluate``; raise UsageError for one that it does not have."""
+    """Return evaluate.options as fields of ``Evaluation``; raise UsageError for one that it does not have."""
     found = {}
     for name, value in config.evaluate.options.items():
         if name not in ("context-window", "max-tokens"):
