@@ -28,14 +28,16 @@ _INTEGRATIONS = (
     *("documents.DocumentEncoder", "documents.WordCounting"),
     *("datatrove.WordCounter", "datatrove.CodesTokenizer", "datatrove.MegatronCodesTokenizer"),
 )
-# The function of each step, in the order of docs/architecture.md.
+# The function of each step, in the order of docs/architecture.md, and its settings.
 _STEPS = (
     *("data.parallel.get_data", "data.documents.get_documents", "data.tokenise.tokenise", "data.clean.clean"),
     *("binarise.dictionary.make_dictionaries", "binarise.pairs_as_ids.binarise"),
     *("binarise.pairs_as_words.binarise_words", "binarise.documents.binarise_documents"),
     *("training.train.train", "training.average.average"),
-    *("training.strip_optimizer.strip_optimizer", "inference.translate.translate", "evaluation.score.score"),
-    *("evaluation.compare.compare", "evaluation.bits_per_byte.evaluate", "evaluation.lm_eval.run_harness"),
+    *("training.strip_optimizer.strip_optimizer", "inference.translate.translate"),
+    *("evaluation.score.score", "evaluation.score.Texts", "evaluation.score.Scoring", "evaluation.score.Origin"),
+    *("evaluation.compare.compare", "evaluation.bits_per_byte.evaluate", "evaluation.bits_per_byte.Evaluation"),
+    *("evaluation.lm_eval.run_harness", "evaluation.lm_eval.Asking"),
     "evaluation.harness.compare.compare_tasks",
     *("inference.sample.sample", "report.statistics.statistics", "report.statistics.language_model_statistics"),
     *("report.html.html_report", "packing.pack.pack", "packing.packed_model.translate_text"),
