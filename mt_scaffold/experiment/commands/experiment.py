@@ -21,16 +21,8 @@ mt-scaffold experiment average --config experiments/demo/config.yaml --system bp
 # The names that an experiment has of each kind, by the argument of the steps, and what errors call them.
 _NAMES: dict[str, tuple[str, Callable[[Layout[Any]], Iterable[str]]]] = {
     "codes_name": ("codes are", lambda layout: made_codes(layout.config)),
-    "data": (
-        "data is",
-        lambda layout: [
-            name for each in layout.config.systems for name in (layout.data_of(each), layout.test_data_of(each))
-        ],
-    ),
-    "segmentation": (
-        "segmentation is",
-        lambda layout: [layout.segmentation_of(system) for system in layout.config.systems],
-    ),
+    "data": ("data is", lambda layout: map(layout.data_of, layout.config.systems)),
+    "segmentation": ("segmentation is", lambda layout: map(layout.segmentation_of, layout.config.systems)),
     "part": ("part is", lambda layout: layout.parts),
     "test_set": ("test set is", lambda layout: layout.config.test_sets),
 }

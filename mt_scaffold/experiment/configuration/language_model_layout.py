@@ -81,10 +81,6 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
         """Return the name of a system's codes, which all ids follow from."""
         return self.segmentation_of(system)
 
-    def test_data_of(self, system: str) -> str:
-        """Return the name of a system's codes, which all ids follow from."""
-        return self.segmentation_of(system)
-
     # -- trainings and samples
 
     @property

@@ -142,11 +142,7 @@ class Layout(ABC, Generic[AnyConfig]):
 
     @abstractmethod
     def data_of(self, system: str) -> str:
-        """Return the name of what a system is trained on; systems with the same one share their data folder."""
-
-    @abstractmethod
-    def test_data_of(self, system: str) -> str:
-        """Return the name of what a system's models are tested on; systems with the same one share test sets."""
+        """Return the name of what a system is trained and tested on; systems with the same one share data folders."""
 
     def binarised(self, data: str) -> Path:
         """The fairseq data folder that is trained on: ids, or text for the systems that resample."""
@@ -162,7 +158,7 @@ class Layout(ABC, Generic[AnyConfig]):
 
     def binarised_test_of(self, system: str, test: str) -> Path:
         """The fairseq data folder of a test set for a system."""
-        return self.binarised_test(self.test_data_of(system), test)
+        return self.binarised_test(self.data_of(system), test)
 
     # -- trainings and scores
 

@@ -68,10 +68,6 @@ class TranslationLayout(Layout[Config]):
         """Return the name of a system's dictionaries and data (``DataSetting.name``)."""
         return self.config.data_setting(system).name
 
-    def test_data_of(self, system: str) -> str:
-        """Return the name of a system's dictionaries and data: test sets have the ids of its dictionaries."""
-        return self.data_of(system)
-
     def segmentation_behind(self, data: str) -> str:
         """Return the name of the segmentation behind a name of dictionaries and data."""
         return self.config.data_settings[data].segmentation.name
