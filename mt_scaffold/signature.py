@@ -63,14 +63,16 @@ def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., objec
     paragraphs after the first become the description, and its lines ``name: meaning`` the help, with the default added
     where they do not mention it.
     """
-    prose, meanings = _docstring(function)
-    if prose:
+    if prose := _docstring(function)[0]:
         parser.description = prose
+    _declare(parser, function, leading)
+
+
+def _declare(parser: argparse.ArgumentParser, function: Callable[..., object], leading: int = 0) -> None:
+    meanings = _docstring(function)[1]
     for each in _arguments(function, leading):
         if dataclasses.is_dataclass(each.type):
-            description = parser.description
-            add_arguments(parser, typing.cast(Callable[..., object], each.type))
-            parser.description = description
+            _declare(parser, typing.cast(Callable[..., object], each.type))
         else:
             _add(parser, each, meanings.get(each.name, each.option.help))
 
