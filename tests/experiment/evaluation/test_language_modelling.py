@@ -441,7 +441,8 @@ def test_the_command_writes_samples(
     assert json.loads((tmp_path / "samples").read_text(encoding="utf-8"))["prompt"] == "Der"
     assert main([*command, "--codes", str(other_vocabulary(text))]) == 1
     assert "other-codes: not the codes that" in capsys.readouterr().err
-    for wrong in (["--top-p", "0"], ["--temperature", "-1"], ["--top-k", "-1"], ["--number", "0"]):
+    both = ["--prompt", "Der", "--prompts", str(tmp_path / "prompts")]
+    for wrong in (["--top-p", "0"], ["--temperature", "-1"], ["--top-k", "-1"], ["--number", "0"], both):
         assert main([*command, *wrong]) == 2
 
 
