@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import importlib
+import importlib.util
 import os
 import signal
 import sys
@@ -20,9 +22,8 @@ _TERMINATING = (signal.SIGTERM, signal.SIGHUP)
 # Seconds after which one more ends the command again, where the first was lost.
 _PATIENCE = 5.0
 
-# Each command is a separate module, imported only when it runs, so that apply-bpe starts at once.
-_SEGMENTATION = "mt_scaffold.commands"
-_EXPERIMENT = "mt_scaffold.experiment.commands"
+# Each command is a module in one of these, imported only when it runs, so that apply-bpe starts at once.
+_WINGS = ("mt_scaffold.commands", "mt_scaffold.experiment.commands")
 # The commands in the groups of --help: those that people use first, what only programs call last.
 GROUPS = {
     "codes and text": {
@@ -86,23 +87,6 @@ GROUPS = {
     },
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
-# The others are of experiments.
-_SEGMENTATION_COMMANDS = {
-    *(
-        "learn-bpe",
-        "apply-bpe",
-        "join",
-        "import",
-        "extend",
-        "trim",
-        "learn-joint-bpe-and-vocab",
-        "get-vocab",
-        "count-words",
-        "encode",
-        "decode",
-    ),
-    *("explain", "stats", "compare-vocab", "export-tokenizers", "completion"),
-}
 # The extra that a package comes with, where it is not "workflow".
 _EXTRAS = {
     "ctranslate2": "ctranslate2",
@@ -177,9 +161,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 def command_module(name: str) -> ModuleType:
-    """Import the module of a command: ``add_arguments``, ``run``, and the ``EXAMPLES`` that ``--help`` shows."""
-    wing = _SEGMENTATION if name in _SEGMENTATION_COMMANDS else _EXPERIMENT
-    return importlib.import_module(f"{wing}.{name.replace('-', '_')}")
+    """Import the module of a command: ``run``, and the ``EXAMPLES`` that ``--help`` shows.
+
+    The arguments of ``run`` are those of the command, and its docstring says what they mean (``signature``), unless the
+    module has ``add_arguments``, which declares what ``run`` takes from a namespace.
+    """
+    modules = (f"{wing}.{name.replace('-', '_')}" for wing in _WINGS)
+    return importlib.import_module(next(filter(importlib.util.find_spec, modules)))
 
 
 def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.ArgumentParser:
@@ -202,8 +190,14 @@ def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.Argumen
         )
         if name in commands:
             module = command_module(name)
-            module.add_arguments(subparser)
-            subparser.set_defaults(run=module.run)
+            if hasattr(module, "add_arguments"):
+                module.add_arguments(subparser)
+                subparser.set_defaults(run=module.run)
+            else:
+                from mt_scaffold import signature  # not for segmenting, which starts at once
+
+                signature.add_arguments(subparser, module.run)
+                subparser.set_defaults(run=functools.partial(signature.call, module.run))
             # tests/test_help.py insists on them.
             if examples := "".join(f"\n  {line}" for line in getattr(module, "EXAMPLES", "").splitlines()):
                 subparser.epilog = f"{subparser.epilog}\n\n" if subparser.epilog else ""

@@ -10,6 +10,20 @@ from collections.abc import Callable, Iterator, Sequence
 _SECONDS_BETWEEN_UPDATES = 0.5
 
 
+def duration(seconds: float) -> str:
+    """Return a time as one reads it.
+
+    >>> duration(75), duration(120), duration(9000)
+    ('1 min 15 s', '2 min', '2 h 30 min')
+    """
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if not minutes and not hours:
+        return f"{seconds} s"
+    amounts = ((hours, "h"), (minutes, "min"), (0 if hours else seconds, "s"))
+    return " ".join(f"{amount} {unit}" for amount, unit in amounts if amount)
+
+
 @contextlib.contextmanager
 def progress_line(what: str, unit: str = "bytes") -> Iterator[Callable[[int], None] | None]:
     """Give a function that shows an amount done, in ``unit``, on one line of stderr; None where it is no terminal."""
@@ -87,13 +101,8 @@ class ShardsProgress:
         begun = min(self._size, self._now * self._stored / self._encoded) if self._encoded else 0
         left = sum(self._left.values()) - begun
         if finished := self._before - left:
-            line += f", {_duration(elapsed * left / finished)} left"
+            line += f", {duration(elapsed * left / finished)} left"
         self._show(line)
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{seconds:.0f} s" if minutes < 2 else f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
 
 
 @contextlib.contextmanager

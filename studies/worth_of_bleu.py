@@ -22,7 +22,7 @@ from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.evaluation.losses.references import reference_losses
 from mt_scaffold.experiment.evaluation.metrics import KINDS
-from mt_scaffold.experiment.evaluation.score import Scores, score
+from mt_scaffold.experiment.evaluation.score import Scores, Scoring, Texts, score
 from mt_scaffold.experiment.inference.translate import translate
 from mt_scaffold.experiment.runtime.fairseq import option_arguments
 from mt_scaffold.experiment.runtime.results import read_result
@@ -49,9 +49,10 @@ def scores_at(layout: TranslationLayout, run: Run, epoch: int, checkpoints: Path
             system=run.system, seed=int(run.seed),
         )  # fmt: skip
         score(
-            folder / f"{test}.{layout.target}", raw, output,
-            bleu_tokeniser=layout.config.bleu_tokeniser, metrics=["bleu", "chrf"], losses=losses,
-        )  # fmt: skip
+            Texts(folder / f"{test}.{layout.target}", [raw], losses=losses),
+            output,
+            Scoring(bleu_tokeniser=layout.config.bleu_tokeniser, metrics=["bleu", "chrf"]),
+        )
     metrics = read_result(Scores, output).metrics
     return [metrics[name].score for name in METRICS]
 

@@ -473,7 +473,7 @@ def test_joint_learning_is_learning_and_counting(tmp_path: Path) -> None:
             "methods.learn",
             "segment.draw",
         ),
-        *("subword_nmt.apply_bpe", "tables", "vocabulary"),
+        *("progress", "subword_nmt.apply_bpe", "tables", "vocabulary"),
     ],
 )
 def test_examples_in_docstrings(name: str) -> None:

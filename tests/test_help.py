@@ -215,3 +215,9 @@ def test_a_script_has_every_command_and_option(scripts: dict[str, Path], shell: 
         assert option in text
     if program := shutil.which(shell):
         assert subprocess.run([program, "-n", str(scripts[shell])], capture_output=True).stderr == b""
+
+
+def test_a_command_is_listed_once_and_found() -> None:
+    """Each module with EXAMPLES has its line among the commands, which alone say what there is."""
+    files = [path for path in (ROOT / "mt_scaffold").rglob("commands/*.py") if "\nEXAMPLES = " in path.read_text()]
+    assert sorted(path.stem.replace("_", "-") for path in files) == sorted(cli.COMMANDS)

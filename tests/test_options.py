@@ -14,8 +14,8 @@ from mt_scaffold.experiment.binarise.documents import binarise_documents
 from mt_scaffold.experiment.binarise.pairs_as_ids import subset_prefixes
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.evaluation.compare import compare
-from mt_scaffold.experiment.evaluation.lm_eval import run_harness
-from mt_scaffold.experiment.evaluation.score import score
+from mt_scaffold.experiment.evaluation.lm_eval import Asking, run_harness
+from mt_scaffold.experiment.evaluation.score import Scoring, Texts, score
 from mt_scaffold.experiment.inference.sample import sample
 from mt_scaffold.experiment.runtime.fairseq import refuse_options
 from mt_scaffold.subword_nmt.apply_bpe import BPE
@@ -38,8 +38,8 @@ def _code_tokens(folder: Path) -> None:
 
 
 CALLS: dict[str, Callable[[Path], object]] = {
-    "metrics": lambda folder: score(folder / "a", folder / "b", folder / "c", metrics=TEXT),
-    "checkpoints": lambda folder: run_harness(TEXT, None, ["paper"], folder / "out"),
+    "metrics": lambda folder: score(Texts(folder / "a", [folder / "b"]), folder / "c", Scoring(metrics=TEXT)),
+    "checkpoints": lambda folder: run_harness(TEXT, None, folder / "out", Asking(["paper"])),
     "prompts": lambda folder: sample(folder / "checkpoint", folder / "data", TEXT),
     "options": lambda folder: refuse_options(TEXT, (), "fairseq-train"),
     "tests": lambda folder: subset_prefixes("train", None, TEXT, "en", "de"),
@@ -64,8 +64,8 @@ def test_a_string_is_not_taken_letter_by_letter(name: str, tmp_path: Path) -> No
 def test_tasks_are_a_list() -> None:
     """The harness would look for a task of one letter."""
     pytest.importorskip("lm_eval", reason="comes with the extra 'harness'")
-    from mt_scaffold.experiment.evaluation.lm_eval import check_tasks
+    from mt_scaffold.experiment.evaluation.lm_eval import Asking, check_tasks
 
     for tasks, include_path in ((TEXT, ()), (["paper"], TEXT)):
         with pytest.raises(UsageError, match="give a list of strings"):
-            check_tasks(tasks, include_path)
+            check_tasks(Asking(tasks, include_path=include_path))

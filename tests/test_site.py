@@ -18,7 +18,7 @@ for needed in ("griffe", "markdown_it", "mkdocs", "yaml"):
 
 import yaml  # noqa: E402
 
-from mt_scaffold import cli  # noqa: E402
+from mt_scaffold import cli, signature  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "RELEASING.md")]
@@ -162,7 +162,7 @@ def test_the_readme_is_short() -> None:
 
 def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
     """Whoever starts from docs/tutorial.md gets past the checks, and past that of the rehearsal below it."""
-    from mt_scaffold.experiment.commands.arguments import add_settings, settings
+    from mt_scaffold.experiment.commands.arguments import ExperimentOptions
     from mt_scaffold.experiment.configuration import load_config
     from mt_scaffold.experiment.configuration.layout import plan_experiment
 
@@ -173,8 +173,9 @@ def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
     assert list(load_config(path).systems) == ["bpe", "scaffold"]
     (options,) = re.findall(r"(--sample .+)", page)
     parser = argparse.ArgumentParser()
-    add_settings(parser)
-    rehearsal = plan_experiment([path], settings(parser.parse_args([str(path), *shlex.split(options)]))).experiment
+    signature.add_arguments(parser, ExperimentOptions)
+    given = signature.call(ExperimentOptions, parser.parse_args(shlex.split(options)))
+    rehearsal = plan_experiment([path], given.settings).experiment
     assert rehearsal.data.sample == 2000 and rehearsal.seeds == [1]
 
 

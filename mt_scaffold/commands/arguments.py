@@ -11,6 +11,11 @@ from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.options import FORMATS
 from mt_scaffold.segment.inference import INFERENCES, MERGES, describe_inferences
 
+INFERENCE_HELP = f"how words become subwords. {describe_inferences()}"
+WORKERS_HELP = (
+    "number of threads, -1 for all cores; the output is the same for any number (default: MT_SCAFFOLD_NUM_WORKERS, or "
+    "else the cores that this process can use, at most 16)"
+)
 _DEFAULT_TOP = 20
 
 
@@ -88,13 +93,7 @@ def add_separator(parser: argparse.ArgumentParser, *short: str) -> None:
 
 
 def add_num_workers(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--num-workers",
-        type=int,
-        metavar="N",
-        help="number of threads, -1 for all cores; the output is the same for any number (default: "
-        "MT_SCAFFOLD_NUM_WORKERS, or else the cores that this process can use, at most 16)",
-    )
+    parser.add_argument("--num-workers", type=int, metavar="N", help=WORKERS_HELP)
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
@@ -116,7 +115,7 @@ def add_inference(parser: argparse.ArgumentParser) -> None:
         "--inference",
         choices=INFERENCES,
         default=MERGES,
-        help=f"how words become subwords. {describe_inferences()} (default: %(default)s)",
+        help=f"{INFERENCE_HELP} (default: %(default)s)",
     )
 
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
+from typing import Annotated
 
-from mt_scaffold.commands.arguments import add_num_workers
+from mt_scaffold.experiment.commands.arguments import Threads
 from mt_scaffold.methods.unigram_segmenter import apply_unigram
+from mt_scaffold.signature import Option
 
 EXAMPLES = """\
 mt-scaffold apply-unigram --codes unigram.model --input train.en --output train.pieces.en
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("--codes", "-c", required=True, metavar="MODEL", help="model of learn-unigram")
-    parser.add_argument("--input", "-i", required=True, metavar="PATH", help="text of words")
-    parser.add_argument("--output", "-o", required=True, metavar="PATH", help="text of pieces, separated by spaces")
-    add_num_workers(parser)
+def run(
+    codes: Annotated[str, Option("MODEL", "-c")],
+    input: Annotated[str, Option("PATH", "-i")],
+    output: Annotated[str, Option("PATH", "-o")],
+    num_workers: Threads = None,
+) -> None:
+    """Segment text.
 
-
-def run(options: argparse.Namespace) -> None:
-    """Run the command."""
-    apply_unigram(options.codes, options.input, options.output, options.num_workers)
+    codes: model of learn-unigram
+    input: text of words
+    output: text of pieces, separated by spaces
+    """
+    apply_unigram(codes, input, output, num_workers)

@@ -1,122 +1,152 @@
-"""The options that several commands have: of an experiment, and of words and a segmentation for fairseq's data."""
+"""The arguments that several commands have: paths, an experiment, and words and a segmentation for fairseq's data."""
 
 from __future__ import annotations
 
-import argparse
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from mt_scaffold.commands.arguments import add_inference, add_separator
+from mt_scaffold.commands.arguments import INFERENCE_HELP, WORKERS_HELP
+from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.dictionary import NO_LIMITS
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.configuration.yaml_file import settings_from
-from mt_scaffold.segment.inference import MERGES
+from mt_scaffold.segment.inference import INFERENCES, MERGES
+from mt_scaffold.signature import Option
+
+File = Annotated[str, Option("FILE")]
+Folder = Annotated[str, Option("FOLDER")]
+Name = Annotated[str, Option("NAME")]
+Prefix = Annotated[str, Option("PREFIX")]
+OutputFile = Annotated[str, Option("FILE", "-o")]
+OutputFolder = Annotated[str, Option("FOLDER", "-o")]
+# Of a command that segments or counts, and of one that runs fairseq or sacremoses.
+Threads = Annotated[int | None, Option(help=WORKERS_HELP)]
+Workers = Annotated[int, Option(help="threads, -1: all cores")]
+# Of a segmentation.
+Codes = Annotated[
+    Sequence[str],
+    Option("FILE", "-c", help="joint codes, bpe or scaffold; or those of the source and those of the target"),
+]
+Vocabularies = Annotated[tuple[str, str], Option("FILE", help="vocabulary files (get-vocab) of source and target")]
+VocabularyThreshold = Annotated[int, Option(help="split subwords that occur fewer than N times there")]
+Glossaries = Annotated[Sequence[str], Option("STR", help="words or patterns never to split")]
+Separator = Annotated[str, Option("STR", help="what every subword but a word's last ends in")]
+Inference = Annotated[str, Option(choices=INFERENCES, help=INFERENCE_HELP)]
 
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Declare what ``settings`` reads, and the configuration."""
-    parser.add_argument("config", metavar="CONFIG", help="the configuration of the experiment, a YAML file")
-    parser.add_argument("--only", nargs="+", metavar="SYSTEM", help="these systems, as though there were no others")
-    parser.add_argument("--sample", type=int, metavar="N", help="only the first N training pairs or documents")
-    parser.add_argument("--batch", metavar="NAME", help="one of train.batches")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="another value for a dotted key, such as train.options.lr=0.001; may be repeated",
-    )
-    parser.add_argument("--output", metavar="DIR", help="folder of the experiment (default: experiments/NAME)")
-    parser.add_argument("--cache", metavar="DIR", help="folder of downloads (default: as for get-data)")
+@dataclass(frozen=True)
+class ExperimentOptions:
+    """What changes the configuration of an experiment.
+
+    only: these systems, as though there were no others
+    sample: only the first N training pairs or documents
+    batch: one of train.batches
+    changes: another value for a dotted key, such as train.options.lr=0.001; may be repeated
+    output: folder of the experiment (default: experiments/NAME)
+    cache: folder of downloads (default: as for get-data)
+    """
+
+    only: Annotated[Sequence[str] | None, Option("SYSTEM")] = None
+    sample: int | None = None
+    batch: Name | None = None
+    changes: Annotated[Sequence[str], Option("KEY=VALUE", name="set", repeated=True)] = ()
+    output: Annotated[str | None, Option("DIR")] = None
+    cache: Annotated[str | None, Option("DIR")] = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that were given, for plan_experiment."""
+        named = {name: getattr(self, name) for name in ("only", "sample", "batch", "output", "cache")}
+        return settings_from(self.changes) | {name: value for name, value in named.items() if value is not None}
 
 
-def settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings of an experiment that the options of ``add_settings`` describe, for plan_experiment."""
-    named = {name: getattr(options, name) for name in ("only", "sample", "batch", "output", "cache")}
-    return settings_from(options.set) | {name: value for name, value in named.items() if value is not None}
+@dataclass(frozen=True)
+class Languages:
+    """The languages of a pair.
+
+    source_lang: for example en
+    target_lang: for example de
+    """
+
+    source_lang: Annotated[str, Option("LANGUAGE", "-s")]
+    target_lang: Annotated[str, Option("LANGUAGE", "-t")]
 
 
-def add_languages(parser: argparse.ArgumentParser) -> None:
-    """Declare the languages."""
-    parser.add_argument("--source-lang", "-s", required=True, metavar="LANGUAGE", help="for example en")
-    parser.add_argument("--target-lang", "-t", required=True, metavar="LANGUAGE", help="for example de")
+@dataclass(frozen=True)
+class SegmentationOptions:
+    """How words are segmented."""
+
+    codes: Codes
+    vocabulary: Vocabularies | None = None
+    vocabulary_threshold: VocabularyThreshold | None = None
+    glossaries: Glossaries = ()
+    separator: Separator = SEPARATOR
+    inference: Inference = MERGES
+
+    @property
+    def segmentation(self) -> Segmentation:
+        """The segmentation; raises UsageError for options that do not go together."""
+        if len(self.codes) > 2:
+            raise UsageError("--codes: give one file for both languages, or those of source and target")
+        if (self.vocabulary is None) != (self.vocabulary_threshold is None):
+            raise UsageError("give both --vocabulary and --vocabulary-threshold, or neither")
+        return Segmentation(
+            (self.codes[0], self.codes[-1]),
+            None if self.vocabulary is None else (self.vocabulary[0], self.vocabulary[1]),
+            self.vocabulary_threshold,
+            list(self.glossaries),
+            self.separator,
+            None if self.inference == MERGES else self.inference,
+        )
 
 
-def add_segmentation(parser: argparse.ArgumentParser, required: bool = True) -> None:
-    """Declare what ``segmentation`` reads; required: whether the codes are."""
-    parser.add_argument(
-        "--codes",
-        "-c",
-        nargs="+",
-        required=required,
-        metavar="FILE",
-        help="joint codes, bpe or scaffold; or those of the source and those of the target",
-    )
-    parser.add_argument(
-        "--vocabulary", nargs=2, metavar="FILE", help="vocabulary files (get-vocab) of source and target"
-    )
-    parser.add_argument(
-        "--vocabulary-threshold", type=int, metavar="N", help="split subwords that occur fewer than N times there"
-    )
-    parser.add_argument("--glossaries", nargs="+", default=[], metavar="STR", help="words or patterns never to split")
-    add_separator(parser)
-    add_inference(parser)
+@dataclass(frozen=True)
+class LimitOptions:
+    """Which subwords get an id: options of fairseq-preprocess, by their names there.
+
+    separate_dictionaries: one for each language (default: one for both)
+    nwordssrc, nwordstgt: size of the dictionary (default: all subwords)
+    thresholdsrc, thresholdtgt: least frequency in it
+    padding_factor: pad it to a multiple of N
+    """
+
+    separate_dictionaries: bool = False
+    nwordssrc: int = NO_LIMITS.nwordssrc
+    thresholdsrc: int = NO_LIMITS.thresholdsrc
+    nwordstgt: int = NO_LIMITS.nwordstgt
+    thresholdtgt: int = NO_LIMITS.thresholdtgt
+    padding_factor: int = NO_LIMITS.padding_factor
+
+    @property
+    def limits(self) -> Limits:
+        """The limits."""
+        return Limits(
+            not self.separate_dictionaries,
+            self.nwordssrc,
+            self.nwordstgt,
+            self.thresholdsrc,
+            self.thresholdtgt,
+            self.padding_factor,
+        )
 
 
-def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Declare what ``limits`` reads: options of fairseq-preprocess, by their names there."""
-    parser.add_argument(
-        "--separate-dictionaries", action="store_true", help="one for each language (default: one for both)"
-    )
-    for side in ("src", "tgt"):
-        parser.add_argument(f"--nwords{side}", type=int, default=-1, metavar="N", help="size of the dictionary")
-        parser.add_argument(f"--threshold{side}", type=int, default=0, metavar="N", help="least frequency in it")
-    parser.add_argument(
-        "--padding-factor",
-        type=int,
-        default=NO_LIMITS.padding_factor,
-        metavar="N",
-        help="pad it to a multiple of N (default: %(default)s)",
-    )
+@dataclass(frozen=True, kw_only=True)
+class DataOptions:
+    """The texts and the folders of a data folder.
 
+    train: words of the training set: PREFIX.LANGUAGE
+    valid: words of the validation set
+    test: words of each test set
+    dictionaries: where dict.LANGUAGE.txt are (default: made from --train)
+    output: the fairseq data folder to make
+    """
 
-def add_data(parser: argparse.ArgumentParser) -> None:
-    """Declare the texts and the folders of a data folder."""
-    parser.add_argument("--train", metavar="PREFIX", help="words of the training set: PREFIX.LANGUAGE")
-    parser.add_argument("--valid", metavar="PREFIX", help="words of the validation set")
-    parser.add_argument("--test", nargs="+", default=[], metavar="PREFIX", help="words of each test set")
-    parser.add_argument(
-        "--dictionaries", metavar="FOLDER", help="where dict.LANGUAGE.txt are (default: made from --train)"
-    )
-    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="the fairseq data folder to make")
-    parser.add_argument("--num-workers", type=int, default=1, metavar="N", help="threads, -1: all cores (default: 1)")
-
-
-def segmentation(options: argparse.Namespace) -> Segmentation:
-    """Return the segmentation that the options of ``add_segmentation`` describe."""
-    if len(options.codes) > 2:
-        raise UsageError("--codes: give one file for both languages, or those of source and target")
-    if (options.vocabulary is None) != (options.vocabulary_threshold is None):
-        raise UsageError("give both --vocabulary and --vocabulary-threshold, or neither")
-    vocabulary = None if options.vocabulary is None else (options.vocabulary[0], options.vocabulary[1])
-    return Segmentation(
-        (options.codes[0], options.codes[-1]),
-        vocabulary,
-        options.vocabulary_threshold,
-        options.glossaries,
-        options.separator,
-        None if options.inference == MERGES else options.inference,
-    )
-
-
-def limits(options: argparse.Namespace) -> Limits:
-    """Return the limits that the options of ``add_limits`` describe."""
-    return Limits(
-        not options.separate_dictionaries,
-        options.nwordssrc,
-        options.nwordstgt,
-        options.thresholdsrc,
-        options.thresholdtgt,
-        options.padding_factor,
-    )
+    train: Prefix | None = None
+    valid: Prefix | None = None
+    test: Sequence[Prefix] = ()
+    dictionaries: Folder | None = None
+    output: OutputFolder
+    num_workers: Workers = 1

@@ -2,44 +2,39 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
+from typing import Annotated
 
 from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.commands.arguments import OutputFile
 from mt_scaffold.experiment.training.average import average, last_checkpoints
+from mt_scaffold.signature import Option
 
 EXAMPLES = """\
 mt-scaffold average --checkpoints model/checkpoints --last 5 --output averaged.pt
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("inputs", nargs="*", metavar="CHECKPOINT", help="checkpoints to average, by name")
-    parser.add_argument("--checkpoints", "-c", metavar="FOLDER", help="or the folder that fairseq-train saved them in")
-    parser.add_argument(
-        "--last",
-        "-n",
-        type=int,
-        default=5,
-        metavar="N",
-        help="with --checkpoints: average the last N (default: 5; 0: only the best)",
-    )
-    parser.add_argument(
-        "--updates",
-        action="store_true",
-        help="with --checkpoints: those within epochs, not at their ends, and the final one",
-    )
-    parser.add_argument(
-        "--skip", type=int, default=0, metavar="N", help="with --checkpoints: leave out the newest N (default: 0)"
-    )
-    parser.add_argument("--output", "-o", required=True, metavar="FILE", help="the averaged model")
+def run(
+    inputs: Annotated[Sequence[str], Option("CHECKPOINT")] = (),
+    /,
+    *,
+    checkpoints: Annotated[str | None, Option("FOLDER", "-c")] = None,
+    last: Annotated[int, Option(short="-n")] = 5,
+    updates: bool = False,
+    skip: int = 0,
+    output: OutputFile,
+) -> None:
+    """Average checkpoints, and print which.
 
-
-def run(options: argparse.Namespace) -> None:
-    """Run the command."""
-    if bool(options.inputs) == bool(options.checkpoints):
+    inputs: checkpoints to average, by name
+    checkpoints: or the folder that fairseq-train saved them in
+    last: with --checkpoints: average the last N (default: 5; 0: only the best)
+    updates: with --checkpoints: those within epochs, not at their ends, and the final one
+    skip: with --checkpoints: leave out the newest N
+    output: the averaged model
+    """
+    if bool(inputs) == bool(checkpoints):
         raise UsageError("average: give either checkpoints by name, or --checkpoints with their folder")
-    inputs = options.inputs or last_checkpoints(
-        options.checkpoints, options.last, by_updates=options.updates, skip=options.skip
-    )
-    print("averaged:", *average(inputs, options.output))
+    named = inputs or last_checkpoints(checkpoints or "", last, by_updates=updates, skip=skip)
+    print("averaged:", *average(named, output))

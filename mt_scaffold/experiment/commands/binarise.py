@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
-
 from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
-from mt_scaffold.experiment.commands import arguments as shared
+from mt_scaffold.experiment.commands.arguments import DataOptions, Languages, LimitOptions, SegmentationOptions
 
 EXAMPLES = """\
 mt-scaffold binarise --train train --valid valid --test test --source-lang en --target-lang de --codes codes \\
@@ -13,25 +11,17 @@ mt-scaffold binarise --train train --valid valid --test test --source-lang en --
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    shared.add_data(parser)
-    shared.add_languages(parser)
-    shared.add_segmentation(parser)
-    shared.add_limits(parser)
-
-
-def run(options: argparse.Namespace) -> None:
-    """Run the command."""
+def run(data: DataOptions, languages: Languages, segmented: SegmentationOptions, limited: LimitOptions) -> None:
+    """Make a fairseq data folder from words and codes."""
     binarise(
-        options.output,
-        options.source_lang,
-        options.target_lang,
-        shared.segmentation(options),
-        options.train,
-        options.valid,
-        options.test,
-        options.dictionaries,
-        shared.limits(options),
-        options.num_workers,
+        data.output,
+        languages.source_lang,
+        languages.target_lang,
+        segmented.segmentation,
+        data.train,
+        data.valid,
+        data.test,
+        data.dictionaries,
+        limited.limits,
+        num_workers=data.num_workers,
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
+from typing import Annotated
 
 from mt_scaffold.corpus.documents import DOCUMENT_FORMATS
 from mt_scaffold.experiment.binarise.documents import binarise_documents
+from mt_scaffold.experiment.commands.arguments import File, Name, OutputFolder
+from mt_scaffold.signature import Option
 
 EXAMPLES = """\
 mt-scaffold binarise-documents --codes codes --train train.jsonl --valid valid.jsonl --test test.jsonl \\
@@ -13,44 +16,43 @@ mt-scaffold binarise-documents --codes codes --train train.jsonl --valid valid.j
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.description = (
-        "Make a fairseq data folder for language models from raw documents and byte codes: ids of the codes' tokens, "
-        "each document ending in </s>. The dictionary follows from the codes, so that every test set can have a folder "
-        "of its own: --test FILE --output FOLDER, with the same --codes and --padding-factor as the training data."
-    )
-    parser.add_argument("--codes", "-c", required=True, metavar="FILE", help="codes of bytes, bpe or scaffold")
-    for split, what in (("train", "training"), ("valid", "validation"), ("test", "test")):
-        parser.add_argument(f"--{split}", nargs="+", default=[], metavar="FILE", help=f"documents of the {what} split")
-    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="the fairseq data folder to make")
-    parser.add_argument(
-        "--format",
-        choices=DOCUMENT_FORMATS,
-        help="how documents are stored: one per line, one per file, JSON objects or a table (default: by the file's "
-        "name, lines for any other)",
-    )
-    parser.add_argument("--field", metavar="NAME", help="the field of JSONL and Parquet (default: text)")
-    parser.add_argument(
-        "--padding-factor",
-        type=int,
-        default=8,
-        metavar="N",
-        help="pad the dictionary to a multiple of N symbols (default: 8)",
-    )
-    parser.add_argument("--num-workers", type=int, metavar="N", help="threads, -1: all cores (default: all, up to 16)")
+def run(
+    *,
+    codes: Annotated[str, Option("FILE", "-c")],
+    train: Sequence[File] = (),
+    valid: Sequence[File] = (),
+    test: Sequence[File] = (),
+    output: OutputFolder,
+    format: Annotated[str | None, Option(choices=DOCUMENT_FORMATS)] = None,
+    field: Name | None = None,
+    padding_factor: int = 8,
+    num_workers: int | None = None,
+) -> None:
+    """Make a fairseq data folder for language models.
 
+    Make a fairseq data folder for language models from raw documents and byte codes: ids of the codes' tokens, each
+    document ending in </s>. The dictionary follows from the codes, so that every test set can have a separate folder:
+    --test FILE --output FOLDER, with the same --codes and --padding-factor as the training data.
 
-def run(options: argparse.Namespace) -> None:
-    """Run the command."""
+    codes: codes of bytes, bpe or scaffold
+    train: documents of the training split
+    valid: documents of the validation split
+    test: documents of the test split
+    output: the fairseq data folder to make
+    format: how documents are stored: one per line, one per file, JSON objects or a table (default: by the file's name,
+        lines for any other)
+    field: the field of JSONL and Parquet (default: text)
+    padding_factor: pad the dictionary to a multiple of N symbols
+    num_workers: threads, -1: all cores (default: all, up to 16)
+    """
     binarise_documents(
-        options.output,
-        options.codes,
-        options.train,
-        options.valid,
-        options.test,
-        format=options.format,
-        field=options.field,
-        padding_factor=options.padding_factor,
-        num_workers=options.num_workers,
+        output,
+        codes,
+        train,
+        valid,
+        test,
+        format=format,
+        field=field,
+        padding_factor=padding_factor,
+        num_workers=num_workers,
     )

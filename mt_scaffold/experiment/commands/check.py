@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
+from typing import Annotated
 
-from mt_scaffold.experiment.commands.arguments import add_settings, settings
+from mt_scaffold.experiment.commands.arguments import ExperimentOptions
 from mt_scaffold.experiment.workflow.checking import check_experiment
+from mt_scaffold.signature import Option
 
 EXAMPLES = """\
 mt-scaffold check configs/demo.yaml
@@ -13,15 +14,12 @@ mt-scaffold check mine.yaml --set train.options.encoder-layers=12
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.description = (
-        "Check an experiment without running anything: its configuration and files, the options of fairseq, the "
-        "models, and the disk and time that it needs. mt-scaffold run checks first, too."
-    )
-    add_settings(parser)
+def run(config: Annotated[str, Option("CONFIG")], /, options: ExperimentOptions) -> None:
+    """Print what the check found.
 
+    Check an experiment without running anything: its configuration and files, the options of fairseq, the models, and
+    the disk and time that it needs. mt-scaffold run checks first, too.
 
-def run(options: argparse.Namespace) -> None:
-    """Run the check."""
-    print(check_experiment(options.config, settings(options)).as_text())
+    config: the configuration of the experiment, a YAML file
+    """
+    print(check_experiment(config, options.settings).as_text())

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
-import argparse
-
 from mt_scaffold.experiment.binarise.dictionary import NO_RESAMPLING, make_dictionaries
-from mt_scaffold.experiment.commands import arguments as shared
+from mt_scaffold.experiment.commands.arguments import (
+    Languages,
+    LimitOptions,
+    OutputFolder,
+    Prefix,
+    SegmentationOptions,
+    Workers,
+)
 
 EXAMPLES = """\
 mt-scaffold dictionary --train train --source-lang en --target-lang de --codes codes --output dictionaries
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("--train", required=True, metavar="PREFIX", help="words of the training set: PREFIX.LANGUAGE")
-    shared.add_languages(parser)
-    shared.add_segmentation(parser)
-    shared.add_limits(parser)
-    parser.add_argument(
-        "--with-dropout", action="store_true", help="with what dropout or sampling can make of the training words, too"
-    )
-    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="where dict.LANGUAGE.txt are written")
-    parser.add_argument("--num-workers", type=int, default=1, metavar="N", help="threads, -1: all cores (default: 1)")
+def run(
+    *,
+    train: Prefix,
+    languages: Languages,
+    segmented: SegmentationOptions,
+    limited: LimitOptions,
+    with_dropout: bool = False,
+    output: OutputFolder,
+    num_workers: Workers = 1,
+) -> None:
+    """Make fairseq's dictionaries.
 
-
-def run(options: argparse.Namespace) -> None:
-    """Run the command."""
-    segmentation = shared.segmentation(options)
+    train: words of the training set: PREFIX.LANGUAGE
+    with_dropout: with what dropout or sampling can make of the training words, too
+    output: where dict.LANGUAGE.txt are written
+    """
+    segmentation = segmented.segmentation
     make_dictionaries(
-        options.train,
-        options.output,
-        options.source_lang,
-        options.target_lang,
+        train,
+        output,
+        languages.source_lang,
+        languages.target_lang,
         segmentation,
-        shared.limits(options),
-        segmentation.resamplings if options.with_dropout else NO_RESAMPLING,
-        options.num_workers,
+        limited.limits,
+        segmentation.resamplings if with_dropout else NO_RESAMPLING,
+        num_workers,
     )

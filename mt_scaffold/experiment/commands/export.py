@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-import argparse
+import dataclasses
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.commands.arguments import add_segmentation, segmentation
+from mt_scaffold.experiment.commands.arguments import (
+    Codes,
+    File,
+    Folder,
+    Glossaries,
+    Inference,
+    Name,
+    OutputFolder,
+    SegmentationOptions,
+    Separator,
+    Vocabularies,
+    VocabularyThreshold,
+)
 from mt_scaffold.experiment.configuration import load_config
-from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.inference.export_ctranslate2 import QUANTIZATIONS, export_ctranslate2
 from mt_scaffold.experiment.inference.export_transformers import export_transformers, trained_model
 from mt_scaffold.experiment.inference.model_files import ModelFiles, system_files
+from mt_scaffold.segment.inference import MERGES
+from mt_scaffold.signature import Option
 
 EXAMPLES = """\
 mt-scaffold export ctranslate2 --experiment experiments/demo --system scaffold --output translator
@@ -25,53 +40,69 @@ mt-scaffold export transformers --model averaged.pt --data binarised --output la
 _OF_FILES = ("model", "dictionaries", "source_lang", "target_lang", "codes")
 _OF_EXPERIMENT = ("system", "seed")
 # What describes the files further.
-_BESIDE_FILES = ("config", "vocabulary", "vocabulary_threshold", "glossaries", "separator")
+_BESIDE_FILES = ("config", "vocabulary", "vocabulary_threshold", "glossaries", "separator", "inference")
 # What only one of the formats takes, besides the model, the experiment and the output.
 _ONLY = {
-    "ctranslate2": (*"dictionaries", "source_lang", "target_lang", "codes", *_BESIDE_FILES, "quantization"),
+    "ctranslate2": ("dictionaries", "source_lang", "target_lang", "codes", *_BESIDE_FILES, "quantization"),
     "transformers": ("data", "comparison"),
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "format",
-        choices=["ctranslate2", "transformers"],
-        help="what will run the model: ctranslate2 (translation), or transformers (a language model of --arch llama)",
-    )
-    parser.add_argument("--experiment", metavar="FOLDER", help="the folder of an experiment, with --system")
-    parser.add_argument("--system", metavar="NAME", help="with --experiment: the system to export")
-    parser.add_argument("--seed", type=int, metavar="N", help="with --experiment: its training (default: the first)")
-    parser.add_argument("--model", "-m", metavar="FILE", help="or the model: what mt-scaffold average wrote")
-    parser.add_argument("--dictionaries", metavar="FOLDER", help="with --model: the folder with its dict.LANGUAGE.txt")
-    parser.add_argument("--source-lang", "-s", metavar="LANGUAGE", help="with --model: for example en")
-    parser.add_argument("--target-lang", "-t", metavar="LANGUAGE", help="with --model: for example de")
-    parser.add_argument("--config", metavar="FILE", help="with --model: take the tokeniser's settings from here")
-    add_segmentation(parser, required=False)
-    parser.add_argument("--data", "-d", metavar="FOLDER", help="with transformers and --model: its data folder")
-    parser.add_argument(
-        "--comparison",
-        metavar="NAME",
-        help="with transformers and --experiment: of this comparison (default: the first)",
-    )
-    parser.add_argument("--quantization", choices=QUANTIZATIONS, help="type of the parameters (default: float32)")
-    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="the folder to write")
+@dataclass(frozen=True)
+class Exported:
+    """A trained model: of an experiment, or as files.
+
+    experiment: the folder of an experiment, with --system
+    system: with --experiment: the system to export
+    seed: with --experiment: its training (default: the first)
+    model: or the model: what mt-scaffold average wrote
+    dictionaries: with --model: the folder with its dict.LANGUAGE.txt
+    source_lang: with --model: for example en
+    target_lang: with --model: for example de
+    config: with --model: take the tokeniser's settings from here
+    data: with transformers and --model: its data folder
+    comparison: with transformers and --experiment: of this comparison (default: the first)
+    quantization: type of the parameters (default: float32)
+    """
+
+    experiment: Folder | None = None
+    system: Name | None = None
+    seed: int | None = None
+    model: Annotated[str | None, Option("FILE", "-m")] = None
+    dictionaries: Folder | None = None
+    source_lang: Annotated[str | None, Option("LANGUAGE", "-s")] = None
+    target_lang: Annotated[str | None, Option("LANGUAGE", "-t")] = None
+    config: File | None = None
+    codes: Codes = ()
+    vocabulary: Vocabularies | None = None
+    vocabulary_threshold: VocabularyThreshold | None = None
+    glossaries: Glossaries = ()
+    separator: Separator = SEPARATOR
+    inference: Inference = MERGES
+    data: Annotated[str | None, Option("FOLDER", "-d")] = None
+    comparison: Name | None = None
+    quantization: Annotated[str | None, Option(choices=QUANTIZATIONS)] = None
+
+    @property
+    def given(self) -> set[str]:
+        """The names of the options that were given."""
+        return {each.name for each in dataclasses.fields(self) if getattr(self, each.name) != each.default}
 
 
-def run(options: argparse.Namespace) -> None:
-    """Run the command."""
-    given = {name for name, value in vars(options).items() if value not in (None, [])}
-    if options.separator == SEPARATOR:
-        given.remove("separator")
+def run(format: Literal["ctranslate2", "transformers"], /, options: Exported, output: OutputFolder) -> None:
+    """Export a model.
+
+    format: what will run the model: ctranslate2 (translation), or transformers (a language model of --arch llama)
+    output: the folder to write
+    """
     for other, names in _ONLY.items():
         for name in names:
-            if other != options.format and name in given:
-                raise UsageError(f"export {options.format}: --{name.replace('_', '-')} is for {other}; leave it out")
-    if options.format == "ctranslate2":
-        export_ctranslate2(_files(options, given), options.output, options.quantization)
+            if other != format and name in options.given:
+                raise UsageError(f"export {format}: --{name.replace('_', '-')} is for {other}; leave it out")
+    if format == "ctranslate2":
+        export_ctranslate2(_files(options), output, options.quantization)
         return
-    exported = export_transformers(*_language_model(options, given), options.output)
+    exported = export_transformers(*_language_model(options), output)
     left = ", ".join(name for name in exported.dropped if not name.startswith("madeupword"))
     padding = sum(name.startswith("madeupword") for name in exported.dropped)
     print(
@@ -79,10 +110,11 @@ def run(options: argparse.Namespace) -> None:
     )
 
 
-def _language_model(options: argparse.Namespace, given: Collection[str]) -> tuple[str | Path, str | Path]:
+def _language_model(options: Exported) -> tuple[str | Path, str | Path]:
     """Return the checkpoint and the data folder."""
+    given = options.given
     if options.experiment is None:
-        if not {"model", "data"} <= {*given}:
+        if options.model is None or options.data is None:
             raise UsageError("export transformers: give --model and --data, or --experiment and --system")
         _refuse(given, (*_OF_EXPERIMENT, "comparison"), "model")
         return options.model, options.data
@@ -92,7 +124,8 @@ def _language_model(options: argparse.Namespace, given: Collection[str]) -> tupl
     return trained_model(options.experiment, options.system, options.comparison, options.seed)
 
 
-def _files(options: argparse.Namespace, given: Collection[str]) -> ModelFiles:
+def _files(options: Exported) -> ModelFiles:
+    given = options.given
     if options.experiment is not None:
         if options.system is None:
             raise UsageError("export: with --experiment, give --system")
@@ -102,11 +135,18 @@ def _files(options: argparse.Namespace, given: Collection[str]) -> ModelFiles:
         if name not in given:
             raise UsageError(f"export: give --{name.replace('_', '-')}, or --experiment and --system")
     _refuse(given, _OF_EXPERIMENT, "model")
-    folder, languages = Path(options.dictionaries), (options.source_lang, options.target_lang)
+    folder, languages = Path(options.dictionaries or ""), (options.source_lang or "", options.target_lang or "")
     source, target = (folder / f"dict.{language}.txt" for language in languages)
-    return ModelFiles(
-        Path(options.model), languages, (source, target), segmentation(options), _tokeniser(options.config)
+    segmented = SegmentationOptions(
+        options.codes,
+        options.vocabulary,
+        options.vocabulary_threshold,
+        options.glossaries,
+        options.separator,
+        options.inference,
     )
+    tokeniser = None if options.config is None else load_config(options.config).tokenise.of_side("source")
+    return ModelFiles(Path(options.model or ""), languages, (source, target), segmented.segmentation, tokeniser)
 
 
 def _refuse(given: Collection[str], names: Sequence[str], beside: str) -> None:
@@ -114,7 +154,3 @@ def _refuse(given: Collection[str], names: Sequence[str], beside: str) -> None:
     for name in names:
         if name in given:
             raise UsageError(f"export: with --{beside}, leave out --{name.replace('_', '-')}")
-
-
-def _tokeniser(config: str | None) -> Tokenise | None:
-    return None if config is None else load_config(config).tokenise.of_side("source")

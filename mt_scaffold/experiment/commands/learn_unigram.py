@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
+from typing import Annotated
 
-from mt_scaffold.commands.arguments import add_num_workers
+from mt_scaffold.experiment.commands.arguments import Threads
 from mt_scaffold.methods import Unigram
 from mt_scaffold.methods.learn import learn
+from mt_scaffold.signature import Option
 
 EXAMPLES = """\
 mt-scaffold learn-unigram --symbols 8000 --input train.en train.de --output unigram.model
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("--input", "-i", nargs="+", required=True, metavar="PATH", help="texts of words")
-    parser.add_argument("--output", "-o", required=True, metavar="PATH", help="model; call it NAME.model")
-    parser.add_argument(
-        "--symbols", "-s", type=int, required=True, metavar="N", help="pieces beside the single characters"
-    )
-    parser.add_argument("--total-symbols", action="store_true", help="the single characters are among the N pieces")
-    add_num_workers(parser)
+def run(
+    input: Annotated[Sequence[str], Option("PATH", "-i")],
+    output: Annotated[str, Option("PATH", "-o")],
+    symbols: Annotated[int, Option(short="-s")],
+    total_symbols: bool = False,
+    num_workers: Threads = None,
+) -> None:
+    """Learn a model.
 
-
-def run(options: argparse.Namespace) -> None:
-    """Run the command."""
-    method = Unigram(options.symbols, options.total_symbols)
-    learn(method=method, outfile=options.output, paths=options.input, num_workers=options.num_workers)
+    input: texts of words
+    output: model; call it NAME.model
+    symbols: pieces beside the single characters
+    total_symbols: the single characters are among the N pieces
+    """
+    learn(method=Unigram(symbols, total_symbols), outfile=output, paths=input, num_workers=num_workers)

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import argparse
+from typing import Annotated
 
+from mt_scaffold.experiment.commands.arguments import Folder
 from mt_scaffold.experiment.evaluation.metrics import KINDS
 from mt_scaffold.experiment.evaluation.plan import as_text
 from mt_scaffold.experiment.workflow.steps import plan
+from mt_scaffold.signature import Option
 
 EXAMPLES = """\
 mt-scaffold plan experiments/multi30k_en_de --difference 0.5
 mt-scaffold plan experiments/multi30k_en_de --metric reference_bits_per_byte --difference 0.005
 """
+_TESTED = [name for name, kind in KINDS.items() if kind.tested]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.description = (
-        "From the trainings of a finished experiment, two seeds or more of each system: how many seeds and test "
-        "segments would find a true difference of a given size between two systems, with probability 80 %%."
-    )
-    parser.add_argument("experiment", metavar="FOLDER", help="the folder of a finished experiment (experiments/NAME)")
-    parser.add_argument(
-        "--difference", "-d", type=float, required=True, metavar="D", help="the difference to find, in the metric"
-    )
-    parser.add_argument(
-        "--metric",
-        metavar="NAME",
-        choices=[name for name, kind in KINDS.items() if kind.tested],
-        help="the metric (default: BLEU, or bits per byte of language models)",
-    )
+def run(
+    experiment: Folder,
+    /,
+    difference: Annotated[float, Option("D", "-d")],
+    metric: Annotated[str | None, Option("NAME", choices=_TESTED)] = None,
+) -> None:
+    """Show the plans.
 
+    From the trainings of a finished experiment, two seeds or more of each system: how many seeds and test segments
+    would find a true difference of a given size between two systems, with probability 80 %.
 
-def run(options: argparse.Namespace) -> None:
-    """Run the command and show the plans."""
-    print(as_text(plan(options.experiment, options.difference, options.metric)), end="")
+    experiment: the folder of a finished experiment (experiments/NAME)
+    difference: the difference to find, in the metric
+    metric: the metric (default: BLEU, or bits per byte of language models)
+    """
+    print(as_text(plan(experiment, difference, metric)), end="")

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
+from typing import Annotated
 
+from mt_scaffold.experiment.commands.arguments import Folder
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.layout import read_folder
+from mt_scaffold.signature import Option
 
 EXAMPLES = """\
 mt-scaffold report experiments/demo --examples 10
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("experiment", metavar="FOLDER", help="the folder of a finished experiment (experiments/NAME)")
-    parser.add_argument(
-        "--output",
-        "-o",
-        metavar="PATH",
-        help="the HTML page to write (default: report.html in the folder)",
-    )
-    parser.add_argument(
-        "--examples", type=int, default=20, metavar="N", help="translation: sentences to show (default: %(default)s)"
-    )
+def run(experiment: Folder, /, output: Annotated[str | None, Option("PATH", "-o")] = None, examples: int = 20) -> None:
+    """Make the page, and print its path.
 
-
-def run(options: argparse.Namespace) -> None:
-    """Run the command and print the path of the page."""
+    experiment: the folder of a finished experiment (experiments/NAME)
+    output: the HTML page to write (default: report.html in the folder)
+    examples: translation: sentences to show
+    """
     from mt_scaffold.experiment.report.html import html_report
     from mt_scaffold.experiment.report.html.language_models import language_model_report
 
-    if isinstance(read_folder(options.experiment), Config):
-        print(html_report(options.experiment, options.output, options.examples))
+    if isinstance(read_folder(experiment), Config):
+        print(html_report(experiment, output, examples))
     else:
-        print(language_model_report(options.experiment, options.output))
+        print(language_model_report(experiment, output))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
+from typing import Annotated
 
-from mt_scaffold.experiment.commands.arguments import add_settings, settings
+from mt_scaffold.experiment.commands.arguments import ExperimentOptions, Name
 from mt_scaffold.experiment.workflow.running import Settings, run_experiment
+from mt_scaffold.signature import Option
 
 EXAMPLES = """\
 mt-scaffold run configs/demo.yaml
@@ -15,29 +16,24 @@ mt-scaffold run configs/wmt14_en_de.yaml --profile slurm --only bpe scaffold
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.description = (
-        "Check an experiment and run it, from raw text to the comparison of its systems. Stop it whenever you like, "
-        "with Ctrl-C too: the same command resumes it."
-    )
-    add_settings(parser)
-    parser.add_argument("--cores", type=int, metavar="N", help="cores to use (default: all, or those of the profile)")
-    parser.add_argument(
-        "--profile", metavar="NAME", help="a Snakemake profile: slurm, local (several GPUs), or a folder with one"
-    )
-    parser.add_argument("--dry-run", "-n", action="store_true", help="check, and show the steps without running them")
-    parser.add_argument(
-        "--snakemake",
-        default="",
-        metavar="OPTIONS",
-        help="options of snakemake in one argument, such as --snakemake='--forcerun train', or files to make",
-    )
+def run(
+    config: Annotated[str, Option("CONFIG")],
+    /,
+    options: ExperimentOptions,
+    cores: int | None = None,
+    profile: Name | None = None,
+    dry_run: Annotated[bool, Option(short="-n")] = False,
+    snakemake: Annotated[str, Option("OPTIONS")] = "",
+) -> int:
+    """Run the experiment.
 
+    Check an experiment and run it, from raw text to the comparison of its systems. Stop it whenever you like, with
+    Ctrl-C too: the same command resumes it.
 
-def run(options: argparse.Namespace) -> int:
-    """Run the experiment."""
-    chosen = Settings(
-        options.cores, options.profile, options.dry_run, settings(options), shlex.split(options.snakemake)
-    )
-    return run_experiment(options.config, chosen)
+    config: the configuration of the experiment, a YAML file
+    cores: cores to use (default: all, or those of the profile)
+    profile: a Snakemake profile: slurm, local (several GPUs), or a folder with one
+    dry_run: check, and show the steps without running them
+    snakemake: options of snakemake in one argument, such as --snakemake='--forcerun train', or files to make
+    """
+    return run_experiment(config, Settings(cores, profile, dry_run, options.settings, shlex.split(snakemake)))

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
+from typing import Annotated
 
 from mt_scaffold.experiment.training.strip_optimizer import strip_optimizer
+from mt_scaffold.signature import Option
 
 EXAMPLES = """\
 mt-scaffold strip-optimizer --checkpoints model/checkpoints
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "--checkpoints",
-        "-c",
-        required=True,
-        metavar="FOLDER",
-        help="the folder that fairseq-train saved them in; checkpoint_last.pt stays as it is",
-    )
+def run(checkpoints: Annotated[str, Option("FOLDER", "-c")]) -> None:
+    """Strip the checkpoints, and print which, and how much smaller they are.
 
-
-def run(options: argparse.Namespace) -> None:
-    """Run the command."""
-    names, freed = strip_optimizer(options.checkpoints)
+    checkpoints: the folder that fairseq-train saved them in; checkpoint_last.pt stays as it is
+    """
+    names, freed = strip_optimizer(checkpoints)
     print(f"thinned: {' '.join(names) or 'none'} ({freed:,} bytes freed)")

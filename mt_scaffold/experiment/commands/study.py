@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
+from typing import Annotated
+
+from mt_scaffold.experiment.commands.arguments import Folder, OutputFolder
+from mt_scaffold.signature import Option
 
 EXAMPLES = """\
 mt-scaffold study configs/study_intrinsic.yaml --texts corpora --output experiments/study_intrinsic --jobs 2
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.epilog = (
-        "Run it again after an interruption: what is measured already is not repeated, unless a text or a setting has "
-        "changed. After an update of mt-scaffold or SentencePiece, give it a new folder."
-    )
-    parser.add_argument("config", metavar="CONFIG", help="the YAML file of the study")
-    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="page, tables, figures and cells")
-    parser.add_argument(
-        "--texts", default=".", metavar="FOLDER", help="the folder of the files that CONFIG names (default: this one)"
-    )
-    parser.add_argument("--jobs", "-j", type=int, default=1, metavar="N", help="processes, -1: all cores (default: 1)")
+def run(
+    config: Annotated[str, Option("CONFIG")],
+    /,
+    *,
+    output: OutputFolder,
+    texts: Folder = ".",
+    jobs: Annotated[int, Option(short="-j")] = 1,
+) -> None:
+    """Run the study, and print the path of the page.
 
+    Measure methods without training: sizes, texts, unseen text. Run it again after an interruption: what is measured
+    already is not repeated, unless a text or a setting has changed. After an update of mt-scaffold or SentencePiece,
+    give it a new folder.
 
-def run(options: argparse.Namespace) -> None:
-    """Run the command and print the path of the page."""
+    config: the YAML file of the study
+    output: page, tables, figures and cells
+    texts: the folder of the files that CONFIG names (default: this one)
+    jobs: processes, -1: all cores
+    """
     from mt_scaffold.experiment.study import study
 
-    print(study(options.config, options.output, options.texts, options.jobs))
+    print(study(config, output, texts, jobs))

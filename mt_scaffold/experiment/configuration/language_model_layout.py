@@ -1,20 +1,17 @@
-"""The folder of an experiment with language models: the paths that only these have, and what each step depends on."""
+"""The folder of an experiment with language models: the paths that only these have."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
-from mt_scaffold.experiment.configuration.layout import Layout, Run, for_snakemake, training_section
+from mt_scaffold.experiment.configuration.layout import Layout, Run, for_snakemake
 
 TASK_KINDS = ("txt", "md", "tex", "json", "csv")
-# Part of what earlier versions recorded of a training: without it, finished ones would be repeated.
-_NO_DROPOUT = 0.0
 
 
 @dataclass(frozen=True)
@@ -84,10 +81,6 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
         """Return the name of a system's codes, which all ids follow from."""
         return self.segmentation_of(system)
 
-    def test_data_of(self, system: str) -> str:
-        """Return the name of a system's codes, which all ids follow from."""
-        return self.segmentation_of(system)
-
     # -- trainings and samples
 
     @property
@@ -138,49 +131,6 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
     def vocabulary_table(self) -> Path:
         """The statistics of the vocabularies as a table."""
         return self.folder / "statistics.txt"
-
-    def _sections(self, step: str, *names: Any) -> object:
-        config, whole = self.config, self.config.to_dict()
-        match step:
-            case "get-documents":
-                return whole["data"]
-            case "count-words":
-                return [config.codes.pretokenise, config.codes.split_digits, self.format]
-            case "learn":
-                return [config.codes.pretokenise, config.codes.split_digits, config.prepare.prune]
-            case "binarise":
-                return [[self.patterns(part) for part in names], self.format, whole["binarise"]]
-            case "train":
-                (run,) = names
-                system = whole["systems"][run.system]
-                amount = whole["comparisons"][run.comparison]
-                return [training_section(whole["train"]), system.get("train"), _NO_DROPOUT, amount]
-            case "average":
-                return whole["average"]
-            case "evaluate":
-                return [config.evaluate.options, config.synthetic]
-            case "prompts":
-                return config.samples.prompts
-            case "sample":
-                return {key: value for key, value in whole["samples"].items() if key != "prompts"}
-            case "evaluate-tasks":
-                asked = {
-                    key: value
-                    for key, value in whole.get("tasks", {}).items()
-                    if key not in ("batch_size", "paper_setting")
-                }
-                return [asked, config.synthetic, config.average.by]
-            case "compare-tasks":
-                return [*self._compared(), whole.get("tasks", {}).get("paper_setting")]
-            case "compare":
-                return self._compared()
-        return None
-
-    def _compared(self) -> list[Any]:
-        """Return the values of the configuration that every comparison depends on."""
-        config = self.config
-        baselines = [config.baseline_of(system) for system in config.systems]
-        return [self.title, baselines, list(config.comparisons), config.evaluate.bootstrap_samples]
 
 
 def existing_files(patterns: Sequence[str]) -> list[Path]:

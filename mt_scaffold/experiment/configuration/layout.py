@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from mt_scaffold.corpus.files import PathLike, make_folder, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -21,6 +20,7 @@ from mt_scaffold.experiment.configuration.yaml_file import typed
 from mt_scaffold.experiment.runtime.locks import Lock, take_lock
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.methods.bpe import MethodWithCodes
+from mt_scaffold.signature import Option
 
 COMPARISON_KINDS = ("txt", "md", "tex", "json", "csv")
 CONFIG = "config.yaml"
@@ -41,11 +41,16 @@ AnyConfig = TypeVar("AnyConfig", bound=Experiment)
 
 @dataclass(frozen=True)
 class Run:
-    """One training: a system, its seed, and which of the task's comparisons ends it; translation has only one: none."""
+    """One training: a system, its seed, and which of the task's comparisons ends it; translation has only one: none.
 
-    system: str
+    system: the system of the run
+    seed: the random seed of the run
+    comparison: the comparison of the run, of language models
+    """
+
+    system: Annotated[str, Option("NAME")]
     seed: int | str
-    comparison: str = ""
+    comparison: Annotated[str, Option("NAME")] = ""
 
     @property
     def folder(self) -> Path:
@@ -137,11 +142,7 @@ class Layout(ABC, Generic[AnyConfig]):
 
     @abstractmethod
     def data_of(self, system: str) -> str:
-        """Return the name of what a system is trained on; systems with the same one share their data folder."""
-
-    @abstractmethod
-    def test_data_of(self, system: str) -> str:
-        """Return the name of what a system's models are tested on; systems with the same one share test sets."""
+        """Return the name of what a system is trained and tested on; systems with the same one share data folders."""
 
     def binarised(self, data: str) -> Path:
         """The fairseq data folder that is trained on: ids, or text for the systems that resample."""
@@ -157,7 +158,7 @@ class Layout(ABC, Generic[AnyConfig]):
 
     def binarised_test_of(self, system: str, test: str) -> Path:
         """The fairseq data folder of a test set for a system."""
-        return self.binarised_test(self.test_data_of(system), test)
+        return self.binarised_test(self.data_of(system), test)
 
     # -- trainings and scores
 
@@ -247,19 +248,6 @@ class Layout(ABC, Generic[AnyConfig]):
         """The folder of the figures."""
         return self.folder / "figures"
 
-    # -- what a run needs
-
-    def depends_on(self, step: str, *names: str | Run) -> str:
-        """Return what a step depends on in the configuration, as text: a change repeats the step.
-
-        names: of what the step makes: the run, the test set, the part, the segmentation.
-        """
-        return json.dumps(self._sections(step, *names), sort_keys=True)
-
-    @abstractmethod
-    def _sections(self, step: str, *names: Any) -> object:
-        """Return the values of the configuration that a step of this task depends on, None where there are none."""
-
     def open(self) -> Lock:
         """Create the folder, lock it, write the resolved configuration and return the lock, which closing releases.
 
@@ -340,13 +328,6 @@ def _chosen(only: object, config: Experiment) -> list[str]:
     if unknown := [name for name in names if name not in config.systems]:
         raise UsageError(f"--config only: no system '{unknown[0]}' (there are {', '.join(config.systems)})")
     return [name for name in config.systems if name in names]
-
-
-def training_section(train: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the train section without what changes no training: the batches that are not chosen, and so on."""
-    batch = train.get("batch")
-    used = {key: value for key, value in train.items() if key not in ("expected", "batches", "thin")}
-    return used | ({"batches": {batch: train["batches"][batch]}} if batch is not None else {})
 
 
 def write_config(config: Experiment, path: PathLike) -> None:

@@ -1,16 +1,12 @@
-"""The folder of a translation experiment: the paths that only these have, and what each step depends on."""
+"""The folder of a translation experiment: the paths that only these have."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.data import DATA_KINDS, SIDES
-from mt_scaffold.experiment.configuration.layout import Layout, Run, training_section
+from mt_scaffold.experiment.configuration.layout import Layout, Run
 
 
 @dataclass(frozen=True)
@@ -72,10 +68,6 @@ class TranslationLayout(Layout[Config]):
         """Return the name of a system's dictionaries and data (``DataSetting.name``)."""
         return self.config.data_setting(system).name
 
-    def test_data_of(self, system: str) -> str:
-        """Return the name of a system's dictionaries and data: test sets have the ids of its dictionaries."""
-        return self.data_of(system)
-
     def segmentation_behind(self, data: str) -> str:
         """Return the name of the segmentation behind a name of dictionaries and data."""
         return self.config.data_settings[data].segmentation.name
@@ -132,52 +124,3 @@ class TranslationLayout(Layout[Config]):
     def compression(self) -> Path:
         """Bytes per token beside the paper's."""
         return self.folder / "bytes-per-token.txt"
-
-    def _sections(self, step: str, *names: Any) -> object:
-        config, whole = self.config, self.config.to_dict()
-        match step:
-            case "get-data":
-                return [_data_of(whole["data"], *names), whole["languages"]]
-            case "tokenise":
-                (part,) = names
-                return [dataclasses.asdict(config.tokenise_for(part, side)) for side in SIDES]
-            case "clean":
-                return [whole["clean"], config.data.valid_every, config.data.valid_cut]
-            case "dictionary":
-                return whole["binarise"]
-            case "train":
-                (run,) = names
-                system = config.systems[run.system]
-                resampling = [{"name": each.kind, "amount": each.amount} for each in system.resamplings]
-                return [training_section(whole["train"]), whole["systems"][run.system].get("train"), resampling]
-            case "average":
-                return whole["average"]
-            case "checkpoint":
-                return config.average.by
-            case "translate":
-                return whole["translate"]
-            case "score":
-                words = [config.tokenise_for(test, side).none for test in names or config.test_sets for side in SIDES]
-                # Scores of most languages were computed before there was a choice.
-                tokeniser = [] if config.bleu_tokeniser == "13a" else [config.bleu_tokeniser]
-                return [config.score.metrics, config.score.comet, words, *tokeniser]
-            case "compare":
-                baselines = [config.baseline_of(system) for system in config.systems]
-                shown = [whole.get("compare_with"), whole.get("paper"), self.title]
-                return [shown, baselines, config.score.bootstrap_samples]
-            case "statistics":
-                return [config.seeds, {system: self.segmentation_of(system) for system in config.systems}]
-        return None
-
-
-def _data_of(data: Mapping[str, Any], test: str = "") -> object:
-    """Return the part of the data section that the training data depends on, or (``test``) that test set.
-
-    That is everything but the other test sets: the report of a test set counts its sentences in the training data, too.
-    """
-    kind = next(key for key in DATA_KINDS if key in data)
-    # All synthetic text comes out of one sequence.
-    if kind == "synthetic":
-        return data
-    section = {key: value for key, value in data[kind].items() if key != "tests"}
-    return {**data, kind: section | ({"tests": {test: data[kind]["tests"][test]}} if test else {})}

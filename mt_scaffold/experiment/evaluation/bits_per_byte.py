@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from mt_scaffold.corpus.count import load_counts
 from mt_scaffold.corpus.files import PathLike
@@ -29,6 +29,7 @@ from mt_scaffold.experiment.inference.causal_model import encode_documents, load
 from mt_scaffold.experiment.inference.language_model import LanguageModel, inputs_of, load_model, log_probabilities
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
+from mt_scaffold.signature import Option
 
 NOT_COMPARABLE = "per token: not comparable between vocabularies"
 
@@ -74,31 +75,43 @@ class LanguageModelScores:
     by_document: Documents = field(repr=False)
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """How documents are read, and what the scores are called.
+
+    context_window: tokens by which the windows of a long document overlap: each token is predicted with at least N
+        tokens before it, where the document has them (default: half of the model's positions; 0: no overlap)
+    max_tokens: tokens of a batch
+    gpus: 1: insist on a GPU (default: one if there is)
+    system: the system (default: the folder of the training)
+    test_set: the test set (default: the data folder's name)
+    seed: the training's random seed
+    synthetic: label the scores as those of synthetic data
+    """
+
+    context_window: int | None = None
+    max_tokens: int = 4096
+    gpus: int = 0
+    system: Annotated[str | None, Option("NAME")] = None
+    test_set: Annotated[str | None, Option("NAME")] = None
+    seed: int = 1
+    synthetic: bool = False
+
+
 def evaluate(
     checkpoint: PathLike,
     data: PathLike,
     output: PathLike,
     split: str = "test",
+    settings: Evaluation = Evaluation(),
     *,
-    context_window: int | None = None,
-    max_tokens: int = 4096,
-    gpus: int = 0,
-    system: str | None = None,
-    test_set: str | None = None,
-    seed: int = 1,
-    synthetic: bool = False,
     counts: PathLike | None = None,
     losses: PathLike | None = None,
 ) -> LanguageModelScores:
     """Score a checkpoint on one split of a folder of ``binarise_documents``; write the scores as JSON to ``output``.
 
     Every document is scored by itself, from ``</s>``, and every token of it is predicted once. A document longer than
-    the model's positions is read in windows that overlap by ``context_window`` tokens, so that each token is predicted
-    with at least that many before it, where the document has them, and at most with the positions. Default: half of the
-    positions; 0: consecutive windows.
-
-    max_tokens: of a batch, padding included. gpus: as for ``load_model``. system, test_set, seed: what the scores are
-    called; default: the names of the checkpoint's training and of the data folder.
+    the model's positions is read in windows that overlap (``settings.context_window``).
 
     losses: where to write how the loss divides by the frequency of words and tokens, a ``LossSplit`` as JSON. counts:
     the counted words of the training text, which it takes.
@@ -111,27 +124,26 @@ def evaluate(
     binarised = read_documents_folder(data)
     if split not in binarised.splits:
         raise UsageError(f"{data}: no split called {split}; choose one of {', '.join(binarised.splits)}")
-    if max_tokens < 1:
-        raise UsageError(f"--max-tokens {max_tokens}: must be 1 or more")
+    _check(settings)
     ids, offsets = read_ids(Path(data) / split)
     texts = text_offsets(data, split)
     described = binarised.splits[split]
     if not len(offsets) == len(texts) == described.documents + 1 or len(ids) != described.tokens:
         raise MTScaffoldError(f"{data}: {split}: its files do not belong together; run mt-scaffold binarise-documents")
     words = None if counts is None else WordsOfDocuments(counts, data)
-    model = load_model(checkpoint, data, binarised, gpus)
-    overlap = _overlap(model, context_window)
-    bits = token_bits(model, ids, offsets, overlap, max_tokens)
+    model = load_model(checkpoint, data, binarised, settings.gpus)
+    overlap = _overlap(model, settings.context_window)
+    bits = token_bits(model, ids, offsets, overlap, settings.max_tokens)
     scores = _scores(
         model,
         bits,
         offsets,
         [int(each) for each in texts[1:] - texts[:-1]],
         overlap,
-        system=system or training_name(checkpoint),
-        test_set=test_set or Path(data).resolve().name,
-        seed=seed,
-        synthetic=synthetic,
+        system=settings.system or training_name(checkpoint),
+        test_set=settings.test_set or Path(data).resolve().name,
+        seed=settings.seed,
+        synthetic=settings.synthetic,
         data_sha256=binarised.sha256[split],
         vocabulary=binarised.vocabulary,
         n_vocab=binarised.n_vocab,
@@ -146,18 +158,12 @@ def evaluate_folder(
     folder: PathLike,
     documents: Sequence[PathLike],
     output: PathLike,
+    settings: Evaluation = Evaluation(),
     *,
     format: str | None = None,
     field: str | None = None,
     positions: int | None = None,
-    context_window: int | None = None,
-    max_tokens: int = 4096,
-    gpus: int = 0,
     trust_remote_code: bool = False,
-    system: str | None = None,
-    test_set: str | None = None,
-    seed: int = 1,
-    synthetic: bool = False,
 ) -> LanguageModelScores:
     """Score a causal model of transformers, with its tokenizer, on raw documents; otherwise as ``evaluate``.
 
@@ -170,28 +176,32 @@ def evaluate_folder(
 
     Raises MTScaffoldError as ``load_folder`` and ``encode_documents`` do; UsageError as ``evaluate`` does.
     """
-    if max_tokens < 1:
-        raise UsageError(f"--max-tokens {max_tokens}: must be 1 or more")
-    model = load_folder(folder, gpus, positions, trust_remote_code)
+    _check(settings)
+    model = load_folder(folder, settings.gpus, positions, trust_remote_code)
     read = encode_documents(model, documents, format, field)
-    overlap = _overlap(model.language_model, context_window)
+    overlap = _overlap(model.language_model, settings.context_window)
     scores = _scores(
         model.language_model,
-        token_bits(model.language_model, read.ids, read.offsets, overlap, max_tokens),
+        token_bits(model.language_model, read.ids, read.offsets, overlap, settings.max_tokens),
         read.offsets,
         read.bytes,
         overlap,
         decoded=read.changed > 0,
-        system=system or Path(folder).resolve().name,
-        test_set=test_set or Path(documents[0]).name.partition(".")[0],
-        seed=seed,
-        synthetic=synthetic,
+        system=settings.system or Path(folder).resolve().name,
+        test_set=settings.test_set or Path(documents[0]).name.partition(".")[0],
+        seed=settings.seed,
+        synthetic=settings.synthetic,
         data_sha256=read.sha256,
         vocabulary=model.vocabulary,
         n_vocab=model.n_vocab,
     )
     write_result(output, scores)
     return scores
+
+
+def _check(settings: Evaluation) -> None:
+    if settings.max_tokens < 1:
+        raise UsageError(f"--max-tokens {settings.max_tokens}: must be 1 or more")
 
 
 def _overlap(model: LanguageModel, context_window: int | None) -> int:

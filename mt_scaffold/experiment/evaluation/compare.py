@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from mt_scaffold.corpus.files import PathLike, write_text
+from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
@@ -23,7 +23,7 @@ from mt_scaffold.experiment.evaluation.comparison import (
     Spread,
     Training,
 )
-from mt_scaffold.experiment.evaluation.comparison_tables import as_csv, as_latex, as_text
+from mt_scaffold.experiment.evaluation.comparison_tables import as_csv, as_latex, as_text, write_comparison
 from mt_scaffold.experiment.evaluation.measures import Labelled, Measure, Runs, Scored, measure_of
 from mt_scaffold.experiment.evaluation.significance import (
     RANDOM_SEED,
@@ -34,13 +34,13 @@ from mt_scaffold.experiment.evaluation.significance import (
 )
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.result_warnings import FEW_SEEDS, ResultWarning, read_warnings
-from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.options import refuse_text
 
 
 class RowKey(NamedTuple):
-    """A row of the table."""
+    """A row of the table; test_set: or the task."""
 
     group: str
     test_set: str
@@ -84,12 +84,8 @@ def compare(
     MTScaffoldError where score files are not as they were written, or not of the same references or documents;
     UsageError where two are for the same run, or a baseline has no scores.
     """
-    refuse_text(scores=scores, reports=reports)
-    if samples < 2:
-        raise UsageError(f"compare: the number of bootstrap samples must be 2 or more, not {samples}")
-    labelled = [each if isinstance(each, Labelled) else Labelled("", None, each) for each in scores]
-    if not labelled:
-        raise UsageError("compare: give at least one file of scores")
+    refuse_text(reports=reports)
+    labelled = labelled_scores(scores, samples)
     measure = measure or measure_of(labelled)
     several, left_out = measure.of_same_segments([*map(measure.read, labelled)])
     runs, single = by_row(several)
@@ -110,7 +106,10 @@ def compare(
             key.system,
             against[key.system],
             list(runs[key]),
-            scores={name: _spread(name, runs[key]) for name in _common(runs[key].values(), measure)},
+            scores={
+                name: Spread.of({seed: scored.values[name] for seed, scored in runs[key].items()})
+                for name in _common(runs[key].values(), measure)
+            },
             tests={name: found[key] for name, found in tests.items() if key in found},
             checkpoints=_checkpoints(single.get(key, []), measure),
             over_documents=over_documents.get(key),
@@ -144,12 +143,18 @@ def compare(
     if not comparison.metrics:
         raise MTScaffoldError("compare: the score files have no metric in common; score again with the same --metrics")
     if output is not None:
-        write_text(f"{output}.txt", as_text(comparison))
-        write_text(f"{output}.md", as_text(comparison, markdown=True))
-        write_text(f"{output}.tex", as_latex(comparison))
-        write_text(f"{output}.csv", as_csv(comparison))
-        write_result(f"{output}.json", comparison)
+        write_comparison(output, comparison, as_text, as_latex, as_csv)
     return comparison
+
+
+def labelled_scores(scores: Sequence[PathLike | Labelled], samples: int) -> list[Labelled]:
+    """Return the files to compare; raise UsageError where there are none, or too few resamples for tests."""
+    refuse_text(scores=scores)
+    if samples < 2:
+        raise UsageError(f"compare: the number of bootstrap samples must be 2 or more, not {samples}")
+    if not scores:
+        raise UsageError("compare: give at least one file of scores")
+    return [each if isinstance(each, Labelled) else Labelled("", None, each) for each in scores]
 
 
 def few_seeds(trained: Iterable[tuple[str, int]]) -> list[ResultWarning]:
@@ -241,12 +246,6 @@ def _common(several: Iterable[Scored], measure: Measure) -> list[str]:
     """Return the metrics that each of the score files has, in the order of the measure."""
     held = [scored.values.keys() for scored in several]
     return [name for name in measure.metrics if all(name in metrics for metrics in held)]
-
-
-def _spread(name: str, runs: Runs) -> Spread:
-    by_seed = {str(seed): scored.values[name] for seed, scored in runs.items()}
-    values = list(by_seed.values())
-    return Spread(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None, by_seed)
 
 
 def _checkpoints(several: Sequence[Scored], measure: Measure) -> dict[str, Checkpoints]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -39,6 +40,13 @@ class Spread:
     mean: float
     sd: float | None
     by_seed: dict[str, float]
+
+    @classmethod
+    def of(cls, by_seed: Mapping[int, float]) -> Spread:
+        """Return the spread of the scores of one system."""
+        values = list(by_seed.values())
+        sd = statistics.stdev(values) if len(values) > 1 else None
+        return cls(statistics.fmean(values), sd, {str(seed): value for seed, value in by_seed.items()})
 
 
 @dataclass(frozen=True)
@@ -135,12 +143,11 @@ class PublishedBeside(Published):
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """All systems on all test sets, with what a reader needs to interpret the scores.
+class Compared:
+    """What every comparison of systems begins with.
 
-    baseline: of the systems that name no other. bootstrap_samples, random_seed: of the tests. comparisons:
-    how many tests there are in each metric. engines: what translated (``CTranslate2 4.8.5, int8``),
-    where it was not fairseq alone. warnings: what limits the result, by all steps.
+    baseline: of the systems that name no other. bootstrap_samples, random_seed: of the tests. comparisons: how many
+    tests are corrected together, by metric.
     """
 
     title: str
@@ -149,6 +156,16 @@ class Comparison:
     bootstrap_samples: int
     random_seed: int
     comparisons: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Comparison(Compared):
+    """All systems on all test sets, with what a reader needs to interpret the scores.
+
+    comparisons: in each metric. engines: what translated (``CTranslate2 4.8.5, int8``), where it was not fairseq alone.
+    warnings: what limits the result, by all steps.
+    """
+
     rows: list[Row]
     trainings: list[Training]
     published: list[PublishedBeside]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import TypeVar
 
+from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.evaluation.comparison import (
     OTHERS,
     TRAININGS,
     Checkpoints,
+    Compared,
     Comparison,
     PublishedBeside,
     Row,
@@ -20,7 +23,10 @@ from mt_scaffold.experiment.evaluation.comparison import (
 from mt_scaffold.experiment.evaluation.metrics import KINDS, LABELS
 from mt_scaffold.experiment.evaluation.significance import Difference, p_columns, shown_p
 from mt_scaffold.experiment.runtime.result_warnings import limits
+from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.tables import decimal, format_table, latex, latex_table
+
+AnyComparison = TypeVar("AnyComparison", bound=Compared)
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,21 @@ def latex_tables(
             *(f"% {note}" for note in table.notes),
         ]
     return "\n".join([*lines, *(f"% {line}" for line in more)]) + "\n"
+
+
+def write_comparison(
+    output: PathLike,
+    comparison: AnyComparison,
+    text: Callable[[AnyComparison, bool], str],
+    latex: Callable[[AnyComparison], str],
+    csv: Callable[[AnyComparison], str],
+) -> None:
+    """Write a comparison to ``output.txt``, ``.md``, ``.tex``, ``.csv`` and ``.json``."""
+    write_text(f"{output}.txt", text(comparison, False))
+    write_text(f"{output}.md", text(comparison, True))
+    write_text(f"{output}.tex", latex(comparison))
+    write_text(f"{output}.csv", csv(comparison))
+    write_result(f"{output}.json", comparison)
 
 
 def main_table(comparison: Comparison, name: str) -> list[list[str]]:

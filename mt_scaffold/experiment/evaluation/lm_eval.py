@@ -16,9 +16,10 @@ import os
 import sys
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Annotated, Any
 
 from mt_scaffold.corpus.files import Output, PathLike, writing_to
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -31,6 +32,7 @@ from mt_scaffold.experiment.runtime.hugging_face import import_transformers
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.options import refuse_text
+from mt_scaffold.signature import Option
 
 _PAPER = "paper"
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_EVALUATE_OFFLINE")
@@ -38,19 +40,38 @@ _CHATTY = ("lm_eval", "datasets", "filelock", "fsspec", "httpx", "huggingface_hu
 _FEWSHOT_SEED = 1234  # the harness' own
 
 
+_TASKS = f"tasks of lm_eval, by its names or the paper's ({', '.join(PAPER_TASKS)}; paper: all of these)"
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Which tasks a model is asked, and how.
+
+    num_fewshot: solved questions before each one; several to run each (default: 0; the paper: 0 5)
+    include_path: folders with your own tasks
+    storycloze: the files of StoryCloze (cloze_test_{val,test}__spring2016*.csv)
+    limit: ask only the first N questions of each task, to try out
+    batch_size: requests at once (default: 16)
+    gpus: 1: only on a GPU (default: one if there is)
+    download: fetch the tasks' data where they are not here (default: offline)
+    """
+
+    tasks: Annotated[Sequence[str], Option("NAME", help=_TASKS)]
+    num_fewshot: Sequence[int] = (0,)
+    include_path: Annotated[Sequence[PathLike], Option("FOLDER")] = ()
+    storycloze: Annotated[PathLike | None, Option("FOLDER")] = None
+    limit: int | None = None
+    batch_size: int | None = None
+    gpus: int = 0
+    download: bool = False
+
+
 def run_harness(
     checkpoints: Sequence[PathLike],
     data: PathLike | None,
-    tasks: Sequence[str],
     output: PathLike,
+    asking: Asking,
     *,
-    num_fewshot: Sequence[int] = (0,),
-    include_path: Sequence[PathLike] = (),
-    storycloze: PathLike | None = None,
-    limit: int | None = None,
-    batch_size: int | None = None,
-    gpus: int = 0,
-    download: bool = False,
     samples: Output | None = None,
     system: str | None = None,
     seed: int = 1,
@@ -59,22 +80,20 @@ def run_harness(
     """Run tasks of the harness on each of ``checkpoints``, and write the scores to ``output`` as JSON.
 
     checkpoints: fairseq's, of an architecture of transformers, or folders of causal models. data: the data folder that
-    checkpoints were trained on. tasks: names of the harness, or the paper's names
-    (PAPER_TASKS), all of which "paper" stands for. num_fewshot: how many solved questions precede each; a task that
-    fixes their number keeps it, and is run once. include_path: folders with further tasks, as YAML. storycloze: the
-    folder of the user's files of StoryCloze. limit: ask only the first questions of each task. batch_size: requests at
-    once. gpus: as for ``load_model``. download: fetch what is not in the local cache of Hugging Face; otherwise the
-    network is not used. samples: a file for one line of JSON per question, with the log-likelihood of each choice.
-    system, seed, synthetic: what the scores are called; default of system: the name of the checkpoint's training.
+    checkpoints were trained on. samples: a file for one line of JSON per question, with the log-likelihood of each
+    choice. system, seed, synthetic: what the scores are called; default of system: the name of the checkpoint's
+    training.
 
-    A task that cannot be loaded is left out; the scores name it with the reason. Raises MTScaffoldError where none can
-    be loaded, where a checkpoint or data cannot, and without ``lm_eval``; UsageError for a task that it does not know.
+    A task that fixes the number of solved questions keeps it, and is run once. A task that cannot be loaded is left
+    out; the scores name it with the reason. Raises MTScaffoldError where none can be loaded, where a checkpoint or data
+    cannot, and without ``lm_eval``; UsageError for a task that it does not know.
     """
     refuse_text(checkpoints=checkpoints)
     if not checkpoints:
         raise UsageError("no checkpoints given; name one or more")
-    if not num_fewshot or min(num_fewshot) < 0:
+    if not asking.num_fewshot or min(asking.num_fewshot) < 0:
         raise UsageError("the numbers of solved questions (--num-fewshot) must be 0 or more")
+    limit, download = asking.limit, asking.download
     if limit is not None and limit < 1:
         raise UsageError(f"the number of questions (--limit) must be 1 or more, not {limit}")
     _prepare(download)
@@ -84,11 +103,11 @@ def run_harness(
     task_versions: dict[str, str] = {}
     not_run: dict[str, str] = {}
     lines = []
-    with _tasks(tasks, include_path, storycloze) as (manager, names):
+    with _tasks(asking) as (manager, names):
         for checkpoint in checkpoints:
-            model = _model(checkpoint, data, batch_size, gpus)
+            model = _model(checkpoint, data, asking.batch_size, asking.gpus)
             done: set[tuple[str, int]] = set()
-            for shots in num_fewshot:
+            for shots in asking.num_fewshot:
                 found = _evaluate(model, manager, names, shots, limit, download, done, not_run)
                 # A group whose tasks differ in it has no fixed number.
                 fresh = {task: found["n-shot"].get(task, shots) for task in found["results"]}
@@ -136,14 +155,12 @@ def run_harness(
     return result
 
 
-def check_tasks(
-    tasks: Sequence[str], include_path: Sequence[PathLike] = (), storycloze: PathLike | None = None
-) -> None:
+def check_tasks(asking: Asking) -> None:
     """Raise what ``run_harness`` would for tasks that the harness does not know, folders that are missing, and without
     the harness. This takes seconds, and loads no data.
     """
     _prepare(download=False)
-    with _tasks(tasks, include_path, storycloze):
+    with _tasks(asking):
         pass
 
 
@@ -154,18 +171,16 @@ def _model(checkpoint: PathLike, data: PathLike | None, batch_size: int | None, 
 
 
 @contextlib.contextmanager
-def _tasks(
-    tasks: Sequence[str], include_path: Sequence[PathLike], storycloze: PathLike | None
-) -> Iterator[tuple[Any, list[str]]]:
+def _tasks(asking: Asking) -> Iterator[tuple[Any, list[str]]]:
     """Yield the harness' index of tasks, and its names of the tasks; those of the user's files exist meanwhile."""
-    refuse_text(tasks=tasks, include_path=include_path)
-    folders = [os.fspath(path) for path in include_path]
+    refuse_text(tasks=asking.tasks, include_path=asking.include_path)
+    folders = [os.fspath(path) for path in asking.include_path]
     with tempfile.TemporaryDirectory() as temporary:
-        if storycloze is not None:
-            write_story_cloze(storycloze, temporary)
+        if asking.storycloze is not None:
+            write_story_cloze(asking.storycloze, temporary)
             folders.append(temporary)
-        manager = _task_manager(tasks, folders)
-        yield manager, task_names(tasks, manager.all_tasks)
+        manager = _task_manager(asking.tasks, folders)
+        yield manager, task_names(asking.tasks, manager.all_tasks)
 
 
 def task_names(tasks: Sequence[str], known: Sequence[str]) -> list[str]:

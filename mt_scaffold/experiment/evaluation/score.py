@@ -9,12 +9,12 @@ import statistics
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_args
 
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.text import check_parallel, read_lines
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.configuration import BleuTokeniser, Config
 from mt_scaffold.experiment.configuration import bleu_tokeniser as tokeniser_of_language
 from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.data.tokenise import detokenise, has_rules, warnings_of
@@ -34,6 +34,7 @@ from mt_scaffold.experiment.runtime.provenance import sha256, versions
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.options import refuse_text
+from mt_scaffold.signature import Option
 from mt_scaffold.tables import decimal
 
 
@@ -87,120 +88,178 @@ class Scores:
         return [name for name in self.files if re.fullmatch(r"reference(_\d+)?", name)]
 
 
+_NAMED = [name for name, kind in METRICS.items() if kind.named]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The files that a translation is scored by, one sentence per line.
+
+    hypothesis: translations, detokenised
+    reference: the untouched reference, or several
+    hypothesis_words: translations in words, for tokenised BLEU
+    reference_words: each reference in words, for tokenised BLEU
+    source: the raw source text, which COMET reads
+    losses: also compute the bits per byte of the reference, from what the step losses of an experiment wrote
+    """
+
+    hypothesis: Annotated[PathLike, Option("FILE")]
+    reference: Annotated[Sequence[PathLike], Option("FILE")]
+    hypothesis_words: Annotated[PathLike | None, Option("FILE")] = None
+    reference_words: Annotated[Sequence[PathLike], Option("FILE")] = ()
+    source: Annotated[PathLike | None, Option("FILE")] = None
+    losses: Annotated[PathLike | None, Option("FILE")] = None
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What is computed.
+
+    language: the target language, for the tokeniser of bleu, and for tokenised_bleu_split and tokenised_bleu_lc
+        (default: what the reference's name ends in, as in test.de)
+    comet: also compute COMET with this checkpoint (file or folder), which must be one that you trust: loading it can
+        run code
+    """
+
+    language: Annotated[str | None, Option("CODE")] = None
+    bleu_tokeniser: Annotated[
+        str | None,
+        Option(
+            "NAME",
+            help=f"sacreBLEU's tokeniser for bleu: {', '.join(get_args(BleuTokeniser))} (default: the one that "
+            "sacreBLEU chooses for the language: zh, ja-mecab or ko-mecab, and 13a for all others)",
+            choices=get_args(BleuTokeniser),
+        ),
+    ] = None
+    metrics: Annotated[
+        Sequence[str] | None,
+        Option(
+            "NAME",
+            help=f"what to compute, from: {', '.join(_NAMED)} (default: bleu, chrf, chrf++, and tokenised_bleu and "
+            "tokenised_bleu_split where words or language are given)",
+            choices=_NAMED,
+        ),
+    ] = None
+    comet: Annotated[PathLike | None, Option("MODEL")] = None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Whose translation it is, of what.
+
+    system: the system, for compare (default: the hypothesis file's name)
+    test_set: the test set (default: the reference file's name)
+    seed: the training's random seed
+    checkpoint: the translation is by this single checkpoint, not by the final model
+    synthetic: label the scores as those of synthetic data
+    """
+
+    system: Annotated[str | None, Option("NAME")] = None
+    test_set: Annotated[str | None, Option("NAME")] = None
+    seed: int = 1
+    checkpoint: Annotated[str | None, Option("NAME")] = None
+    synthetic: bool = False
+
+
 def score(
-    hypothesis: PathLike,
-    reference: PathLike | Sequence[PathLike],
+    texts: Texts,
     output: PathLike,
-    hypothesis_words: PathLike | None = None,
-    reference_words: PathLike | Sequence[PathLike] | None = None,
-    *,
-    language: str | None = None,
-    bleu_tokeniser: str | None = None,
-    metrics: Sequence[str] | None = None,
-    source: PathLike | None = None,
-    comet: PathLike | None = None,
-    losses: PathLike | None = None,
-    system: str | None = None,
-    test_set: str | None = None,
-    seed: int = 1,
-    checkpoint: str | None = None,
-    synthetic: bool = False,
+    settings: Scoring = Scoring(),
+    origin: Origin = Origin(),
     config: Config | None = None,
 ) -> Scores:
     """Score a translation, write the scores as JSON to ``output`` and return them.
 
-    ``hypothesis`` is detokenised text, ``reference`` the untouched reference or several of them, one sentence per line:
-    these give ``bleu``, ``chrf``, ``chrf++``, ``ter`` and ``spbleu``, sacreBLEU's, each with its signature.
-    ``bleu_tokeniser`` is sacreBLEU's name of the tokeniser for ``bleu``; default: what its command chooses for
-    ``language``. ``tokenised_bleu`` is BLEU on ``hypothesis_words`` and ``reference_words``, the experiment's own
-    words.
+    The hypothesis, detokenised text, and the untouched references give ``bleu``, ``chrf``, ``chrf++``, ``ter`` and
+    ``spbleu``, sacreBLEU's, each with its signature. ``tokenised_bleu`` is BLEU on the words of both, the experiment's
+    own.
 
     ``tokenised_bleu_split`` is the tokenised BLEU of Vaswani et al. 2017 and Ott et al. 2018: hypothesis and reference
-    text in plain Moses words of ``language`` (no ``-a``, nothing normalised, whatever the experiment does), compounds
+    text in plain Moses words of the language (no ``-a``, nothing normalised, whatever the experiment does), compounds
     split, as in fairseq's ``compound_split_bleu.sh``. ``tokenised_bleu_lc`` is BLEU of those words in lower case,
-    without the split, as papers on IWSLT'14 and Multi30k report. ``language`` is by default what the reference's file
-    name ends in (``test.de``); without one, both use the words given, with what ``-a`` split joined again, which is the
-    published figure only where nothing was normalised: a warning, and ``words:joined`` in their signature, say so.
-    These three metrics are marked as not comparable.
+    without the split, as papers on IWSLT'14 and Multi30k report. Without a language, both use the words given, with
+    what ``-a`` split joined again, which is the published figure only where nothing was normalised: a warning, and
+    ``words:joined`` in their signature, say so. These three metrics are marked as not comparable.
 
     A reference that the configuration says is tokenised already (``tokenise: none``) is detokenised first, as the
     hypothesis was, and so is such a source; the signatures and a warning say so. Further warnings are of translations
     much longer or shorter than the reference, and of those that repeat.
 
-    ``losses``, a file of ``reference_losses``, adds ``reference_bits_per_byte``: the bits that the model gives the
-    first reference, by its bytes. References with ``<unk>`` are left out, and a warning counts them; without any other
-    there is no such score, nor in comparisons with this system.
+    Losses of ``reference_losses`` add ``reference_bits_per_byte``: the bits that the model gives the first reference,
+    by its bytes. References with ``<unk>`` are left out, and a warning counts them; without any other there is no such
+    score, nor in comparisons with this system. COMET, of ``settings.comet``, scores against the first reference.
 
-    ``comet``, a checkpoint, adds ``comet`` (against the first reference); it needs ``source``, the raw source text.
-    ``metrics``: what to compute; default: ``bleu``, ``chrf``, ``chrf++``, and ``tokenised_bleu`` and its split where
-    their input is given.
-    ``config`` fills in ``language``, ``bleu_tokeniser``, ``metrics`` and ``comet``. ``system``, ``test_set`` (default:
-    the file names of hypothesis and reference), ``seed``, ``checkpoint`` and ``config`` are written too, with versions
-    and digests.
+    config: of the experiment; it fills in the settings that are not given, and is written into the result, with
+    versions and digests.
 
     Raises MTScaffoldError where the files differ in length, are empty, not UTF-8 or missing, and where a metric cannot
     be computed here; UsageError for an unknown metric, or one whose input is not given.
     """
-    refuse_text(metrics=metrics)
-    if (hypothesis_words is None) != (reference_words is None):
+    refuse_text(reference=texts.reference, reference_words=texts.reference_words, metrics=settings.metrics)
+    if (texts.hypothesis_words is None) != (not texts.reference_words):
         raise UsageError("score: give both --hypothesis-words and --reference-words, or neither")
     if config is not None:
-        language = language or config.languages.target
-        metrics = config.score.metrics if metrics is None else metrics
-        bleu_tokeniser = bleu_tokeniser or config.score.bleu_tokeniser
-        comet = config.score.comet if comet is None else comet
-    references, words = _named("reference", reference), _named("reference_words", reference_words)
+        settings = Scoring(
+            settings.language or config.languages.target,
+            settings.bleu_tokeniser or config.score.bleu_tokeniser,
+            config.score.metrics if settings.metrics is None else settings.metrics,
+            config.score.comet if settings.comet is None else settings.comet,
+        )
+    if not texts.reference:
+        raise UsageError("score: give at least one reference")
+    references, words = _named("reference", texts.reference), _named("reference_words", texts.reference_words)
     suffix = _suffix(references["reference"])
-    tokeniser = bleu_tokeniser or tokeniser_of_language(language or suffix)
-    language = language or (suffix if has_rules(suffix) else None)
-    files = {"hypothesis": hypothesis, **references}
-    files |= {"hypothesis_words": hypothesis_words, **words} if hypothesis_words is not None else {}
-    files |= {"source": source} if comet is not None and source is not None else {}
-    texts = _read_parallel(files)
-    named = test_set or Path(references["reference"]).name
+    tokeniser = settings.bleu_tokeniser or tokeniser_of_language(settings.language or suffix)
+    language = settings.language or (suffix if has_rules(suffix) else None)
+    files = {"hypothesis": texts.hypothesis, **references}
+    files |= {"hypothesis_words": texts.hypothesis_words, **words} if texts.hypothesis_words is not None else {}
+    files |= {"source": texts.source} if settings.comet is not None and texts.source is not None else {}
+    lines = _read_parallel(files)
+    named = origin.test_set or Path(references["reference"]).name
     detokenised = detokenised_sides(config, named)
     for side, names in (("target", [*references]), ("source", ["source"])):
         for name in names if side in detokenised else ():
-            if config is not None and name in texts:
-                texts[name] = detokenise(texts[name], getattr(config.languages, side))
-    inputs = {"text": [texts[name] for name in ("hypothesis", *references)]}
-    if hypothesis_words is not None:
-        inputs["words"] = [texts[name] for name in ("hypothesis_words", *words)]
+            if config is not None and name in lines:
+                lines[name] = detokenise(lines[name], getattr(config.languages, side))
+    inputs = {"text": [lines[name] for name in ("hypothesis", *references)]}
+    if words:
+        inputs["words"] = [lines[name] for name in ("hypothesis_words", *words)]
     if language is not None or "words" in inputs:
         inputs["moses"] = inputs["words" if language is None else "text"]
-    chosen = _chosen(metrics, inputs)
+    chosen = _chosen(settings.metrics, inputs)
     warnings = []
     if any(METRICS[name].input == "moses" for name in chosen):
         warnings += _warnings_of(language)
         inputs["moses"] = [moses_words(side, language) for side in inputs["moses"]]
     found = {
-        name: _metric(name, inputs[METRICS[name].input], language, tokeniser, checkpoint is None) for name in chosen
+        name: _metric(name, inputs[METRICS[name].input], language, tokeniser, origin.checkpoint is None)
+        for name in chosen
     }
-    warnings += check_translations(texts["hypothesis"], texts["reference"], named)
+    warnings += check_translations(lines["hypothesis"], lines["reference"], named)
     if "target" in detokenised:
         warnings.append(ResultWarning("tokenised-reference", named))
         for name in found.keys() - {"tokenised_bleu"}:
             found[name] = replace(found[name], signature=f"{found[name].signature}|reference:detokenised")
     print_warnings(warnings)
-    if comet is not None:
-        if source is None:
+    if settings.comet is not None:
+        if texts.source is None:
             raise UsageError("score: COMET also reads the source text; give --source")
-        found["comet"] = _comet(comet, texts["source"], inputs["text"])
-    if losses is not None:
-        lines = len(texts["reference"])
-        own = _reference_bits(losses, references["reference"], lines, named)
+        found["comet"] = _comet(settings.comet, lines["source"], inputs["text"])
+    if texts.losses is not None:
+        count = len(lines["reference"])
+        own = _reference_bits(texts.losses, references["reference"], count, named)
         # For the comparison, which has no such score then, whatever the other systems have.
-        warnings += [] if own else [left_out(named, lines, lines)]
+        warnings += [] if own else [left_out(named, count, count)]
         found |= own
     folder = Path(output).resolve().parent
     scores = Scores(
-        system=system or Path(hypothesis).name,
+        system=origin.system or Path(texts.hypothesis).name,
         test_set=named,
-        seed=seed,
-        checkpoint=checkpoint,
-        synthetic=synthetic or (config is not None and config.synthetic),
+        seed=origin.seed,
+        checkpoint=origin.checkpoint,
+        synthetic=origin.synthetic or (config is not None and config.synthetic),
         config=None if config is None else config.to_dict(),
-        lines=len(texts["hypothesis"]),
+        lines=len(lines["hypothesis"]),
         metrics={name: found[name] for name in METRICS if name in found},
         files={
             name: ScoredFile(os.path.relpath(Path(path).resolve(), folder), sha256(path))
@@ -227,14 +286,9 @@ def _warnings_of(language: str | None) -> list[ResultWarning]:
     return [ResultWarning("unknown-target", "give --language")] if language is None else warnings_of(language)
 
 
-def _named(name: str, paths: PathLike | Sequence[PathLike] | None) -> dict[str, PathLike]:
-    """Return one path, or several, by name: ``reference``, and for further ones ``reference_2`` and so on."""
-    if paths is None:
-        return {}
-    several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    if not several:
-        raise UsageError("score: give at least one reference")
-    return {name if number == 1 else f"{name}_{number}": path for number, path in enumerate(several, 1)}
+def _named(name: str, paths: Sequence[PathLike]) -> dict[str, PathLike]:
+    """Return the paths by name: ``reference``, and for further ones ``reference_2`` and so on."""
+    return {name if number == 1 else f"{name}_{number}": path for number, path in enumerate(paths, 1)}
 
 
 def _read_parallel(files: Mapping[str, PathLike]) -> dict[str, list[str]]:

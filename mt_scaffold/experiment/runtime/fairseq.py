@@ -20,6 +20,7 @@ from types import FrameType
 from mt_scaffold.corpus.files import PathLike, explain_os_error
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.runtime.child_processes import BLOCKED, child_command
+from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.options import refuse_text
 
 _LOG_END = 25
@@ -52,6 +53,15 @@ def option_arguments(options: Mapping[str, object]) -> list[str]:
         if value is not True:
             arguments += [str(entry) for entry in value] if isinstance(value, list) else [str(value)]
     return arguments
+
+
+def number_of(value: OptionValue | None) -> int:
+    """Return the value of an option that is a number, the last one of several; 0 where it is none."""
+    last = value[-1] if isinstance(value, list) else value
+    try:
+        return int(float(last)) if last is not None and not isinstance(last, bool) else 0
+    except ValueError:
+        return 0
 
 
 def refuse_options(arguments: Sequence[str], own: Collection[str], program: str) -> None:

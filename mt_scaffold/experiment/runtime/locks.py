@@ -26,6 +26,7 @@ from typing import IO
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.progress import duration
 
 HEARTBEAT_SECONDS = 15.0
 # Eight heartbeats, and twice as long as network file systems cache attributes.
@@ -112,7 +113,7 @@ def take_lock(folder: PathLike, busy: str) -> Lock:
         if not told:
             told = True
             print(
-                f"mt-scaffold: {folder}: watching for {_duration(STALE_SECONDS)} whether the holder of the lock lives "
+                f"mt-scaffold: {folder}: watching for {duration(STALE_SECONDS)} whether the holder of the lock lives "
                 f"({_seen(path)})",
                 file=sys.stderr,
                 flush=True,
@@ -135,13 +136,13 @@ def locked(folder: PathLike, waiting: str, seconds: float = WAIT_SECONDS) -> Ite
         if until is None:
             until = time.monotonic() + seconds
             print(
-                f"mt-scaffold: {folder}: {waiting} ({_seen(path)}; at most {_duration(seconds)})",
+                f"mt-scaffold: {folder}: {waiting} ({_seen(path)}; at most {duration(seconds)})",
                 file=sys.stderr,
                 flush=True,
             )
         elif time.monotonic() > until:
             raise MTScaffoldError(
-                f"{folder}: still locked after {_duration(seconds)} ({_seen(path)}); end that process, or delete "
+                f"{folder}: still locked after {duration(seconds)} ({_seen(path)}); end that process, or delete "
                 f"{path} if there is none"
             )
         time.sleep(_POLL_SECONDS)
@@ -275,12 +276,8 @@ def _seen(path: Path) -> str:
     if holder is None:
         return "held by another process"
     job = f", job {holder.job}" if holder.job else ""
-    return f"held by host {holder.host}, process {holder.process}{job}, last heartbeat {_duration(age)} ago"
+    return f"held by host {holder.host}, process {holder.process}{job}, last heartbeat {duration(age)} ago"
 
 
 def _this_process() -> _Holder:
     return _Holder(socket.gethostname(), os.getpid(), os.environ.get("SLURM_JOB_ID"))
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from mt_scaffold.analysis.stats import entropy, gini, is_utf8, redundancy, renyi_efficiency
+from mt_scaffold.analysis.stats import TokenFigures, gini, is_utf8, renyi_efficiency
 from mt_scaffold.analysis.words import boundaries, typo_cost
 from mt_scaffold.experiment.study.methods import Learned, Subwords
 from mt_scaffold.experiment.study.texts import Words
@@ -15,7 +15,7 @@ RENYI_POWER = 2.5
 
 
 @dataclass(frozen=True)
-class Measures:
+class Measures(TokenFigures):
     """The figures of a segmented text. Those that ``stats`` has too are the same.
 
     under_10, under_100: tokens of the vocabulary that occur less often, those that never do included; the shares are of
@@ -24,15 +24,6 @@ class Measures:
     boundary_precision, boundary_recall, boundary_f1: of texts with a file of morphemes, for codes.
     """
 
-    words: int
-    bytes: int
-    tokens: int
-    types: int
-    vocabulary_size: int
-    bytes_per_token: float
-    tokens_per_word: float
-    entropy_bits: float
-    redundancy: float
     renyi_efficiency: float
     under_10: int
     under_100: int
@@ -86,8 +77,7 @@ def measure(
     frequencies = token_frequencies(text.counts, segmented)
     vocabulary = learned.vocabulary(text.counts) | frequencies.keys()
     values = [frequencies[token] for token in vocabulary]
-    tokens, size = sum(values), len(values)
-    bits = entropy(values)
+    figures = TokenFigures.of(values, text.total, text.bytes)
     under_10, under_100 = (sum(1 for value in values if value < limit) for limit in (10, 100))
     whole = [len(subwords) == 1 for subwords in segmented]
     sizes = dict(zip(text.counts, map(len, segmented), strict=True))
@@ -95,24 +85,16 @@ def measure(
     incomplete = [token for token in vocabulary if not is_utf8(token)] if learned.bytes else None
     agreed = boundaries(morphemes, learned.segmenter) if morphemes and learned.segmenter is not None else None
     return Measures(
-        words=text.total,
-        bytes=text.bytes,
-        tokens=tokens,
-        types=len(frequencies),
-        vocabulary_size=size,
-        bytes_per_token=text.bytes / tokens,
-        tokens_per_word=tokens / text.total,
-        entropy_bits=bits,
-        redundancy=redundancy(bits, size),
+        **asdict(figures),
         renyi_efficiency=renyi_efficiency(values, RENYI_POWER),
         under_10=under_10,
         under_100=under_100,
-        share_under_10=under_10 / size,
-        share_under_100=under_100 / size,
+        share_under_10=under_10 / figures.vocabulary_size,
+        share_under_100=under_100 / figures.vocabulary_size,
         whole_types=sum(whole) / len(whole),
         whole_words=_share(text.counts.values(), whole),
         not_utf8=None if incomplete is None else len(incomplete),
-        not_utf8_share=None if incomplete is None else sum(frequencies[token] for token in incomplete) / tokens,
+        not_utf8_share=None if incomplete is None else sum(frequencies[token] for token in incomplete) / figures.tokens,
         gini=gini(costs) if costs else None,
         typo_cost=None if typos is None else typo_cost(text.counts, typos, learned.segment),
         boundary_precision=None if agreed is None else agreed.precision,

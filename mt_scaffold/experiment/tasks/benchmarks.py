@@ -12,6 +12,7 @@ from mt_scaffold.experiment.evaluation.harness.comparison import PaperFigures
 from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS
 from mt_scaffold.experiment.report.paper import read_paper
 from mt_scaffold.experiment.tasks import codes
+from mt_scaffold.experiment.tasks.task import Gpus, Systems
 
 
 def tasks_of(config: LanguageModelConfig) -> HarnessTasks:
@@ -45,33 +46,36 @@ def check_plan(layout: LanguageModelLayout) -> None:
 def check_names(layout: LanguageModelLayout) -> None:
     """Raise UsageError for a task that the harness does not know, MTScaffoldError without the harness."""
     if (tasks := layout.config.tasks) is not None:
-        from mt_scaffold.experiment.evaluation.lm_eval import check_tasks
+        from mt_scaffold.experiment.evaluation.lm_eval import Asking, check_tasks
 
-        check_tasks(tasks.names, tasks.include_path, tasks.storycloze)
+        check_tasks(Asking(tasks.names, include_path=tasks.include_path, storycloze=tasks.storycloze))
 
 
-def evaluate_tasks(layout: LanguageModelLayout, run: Run, gpus: int = 0) -> None:
+def evaluate_tasks(layout: LanguageModelLayout, run: Run, gpus: Gpus = 0) -> None:
     """Ask a model the tasks of lm-evaluation-harness."""
     from mt_scaffold.experiment.evaluation.harness.scores import format_harness
-    from mt_scaffold.experiment.evaluation.lm_eval import run_harness
+    from mt_scaffold.experiment.evaluation.lm_eval import Asking, run_harness
     from mt_scaffold.experiment.training.average import last_checkpoints
 
     tasks, checkpoints = tasks_of(layout.config), [layout.averaged(run)]
     if tasks.last_checkpoints:
         by_updates = layout.config.average.by == "updates"
         checkpoints = last_checkpoints(layout.checkpoints(run), tasks.last_checkpoints, by_updates=by_updates)
+    asking = Asking(
+        tasks.names,
+        tasks.num_fewshot,
+        tasks.include_path,
+        tasks.storycloze,
+        tasks.limit,
+        tasks.batch_size,
+        gpus,
+        tasks.download,
+    )
     scores = run_harness(
         checkpoints,
         layout.binarised_of(run.system),
-        tasks.names,
         layout.task_scores(run),
-        num_fewshot=tasks.num_fewshot,
-        include_path=tasks.include_path,
-        storycloze=tasks.storycloze,
-        limit=tasks.limit,
-        batch_size=tasks.batch_size,
-        gpus=gpus,
-        download=tasks.download,
+        asking,
         system=run.system,
         seed=int(run.seed),
         synthetic=layout.config.synthetic,
@@ -79,7 +83,7 @@ def evaluate_tasks(layout: LanguageModelLayout, run: Run, gpus: int = 0) -> None
     print(format_harness(scores), end="")
 
 
-def compare_tasks(layout: LanguageModelLayout, systems: str = "") -> None:
+def compare_tasks(layout: LanguageModelLayout, systems: Systems = "") -> None:
     """Compare all systems on the tasks of lm-evaluation-harness, with significance."""
     from mt_scaffold.experiment.evaluation.harness.compare import compare_tasks
     from mt_scaffold.experiment.evaluation.harness.tables import as_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,7 +24,16 @@ from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.tasks import benchmarks
 from mt_scaffold.experiment.tasks.codes import check_codes, dictionary_size
-from mt_scaffold.experiment.tasks.task import Comparable, Step, Task
+from mt_scaffold.experiment.tasks.task import (
+    Comparable,
+    Gpus,
+    ShardName,
+    Step,
+    Task,
+    TestSet,
+    Workers,
+    training_section,
+)
 from mt_scaffold.experiment.tasks.training_text import TrainingText, documents
 from mt_scaffold.experiment.training.language_model_options import (
     OWN_TASK,
@@ -38,6 +47,10 @@ from mt_scaffold.experiment.training.train import plan_start
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.measures import Measure
+
+# Part of what earlier versions recorded of a training: without it, finished ones would be repeated.
+_NO_DROPOUT = 0.0
+
 
 # -- documents → counted words
 
@@ -75,7 +88,7 @@ def words_of(config: LanguageModelConfig) -> dict[str, Any]:
     }
 
 
-def count_words(layout: LanguageModelLayout, shard_name: str, num_workers: int = 1) -> None:
+def count_words(layout: LanguageModelLayout, shard_name: ShardName, num_workers: Workers = 1) -> None:
     """Count the words of one shard of the training documents."""
     documents = Documents([str(path) for path in shard(layout, shard_name)], *layout.format)
     memory = layout.config.prepare.max_memory
@@ -105,20 +118,23 @@ def _preprocessed(layout: LanguageModelLayout, parts: Sequence[str]) -> list[Res
 # -- models → bits per byte, samples
 
 
-def evaluate(layout: LanguageModelLayout, run: Run, test_set: str, gpus: int = 0) -> None:
+def evaluate(layout: LanguageModelLayout, run: Run, test_set: TestSet, gpus: Gpus = 0) -> None:
     """Score a model on a test set in bits per byte."""
-    from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate
+    from mt_scaffold.experiment.evaluation.bits_per_byte import Evaluation, evaluate
 
-    scores = evaluate(
-        layout.averaged(run),
-        layout.binarised_test_of(run.system, test_set),
-        layout.scores(run, test_set),
+    settings = Evaluation(
         **_evaluation(layout.config),
         gpus=gpus,
         system=run.system,
         test_set=test_set,
         seed=int(run.seed),
         synthetic=layout.config.synthetic,
+    )
+    scores = evaluate(
+        layout.averaged(run),
+        layout.binarised_test_of(run.system, test_set),
+        layout.scores(run, test_set),
+        settings=settings,
         counts=layout.counts,
         losses=layout.losses(run, test_set),
     )
@@ -126,7 +142,7 @@ def evaluate(layout: LanguageModelLayout, run: Run, test_set: str, gpus: int = 0
 
 
 def _evaluation(config: LanguageModelConfig) -> dict[str, Any]:
-    """Return evaluate.options as the arguments of ``evaluate``; raise UsageError for one that it does not have."""
+    """Return evaluate.options as fields of ``Evaluation``; raise UsageError for one that it does not have."""
     found = {}
     for name, value in config.evaluate.options.items():
         if name not in ("context-window", "max-tokens"):
@@ -142,7 +158,7 @@ def prompts(layout: LanguageModelLayout) -> None:
     write_text(layout.prompts, "".join(f"{prompt}\n" for prompt in layout.config.samples.prompts))
 
 
-def sample(layout: LanguageModelLayout, run: Run, gpus: int = 0) -> None:
+def sample(layout: LanguageModelLayout, run: Run, gpus: Gpus = 0) -> None:
     """Have a model continue the prompts."""
     from mt_scaffold.experiment.inference.sample import Sampling, format_samples, sample
 
@@ -166,6 +182,28 @@ def report(layout: LanguageModelLayout) -> None:
     language_model_report(layout.folder, layout.report)
 
 
+# -- what each step depends on in the configuration
+
+
+def _training_settings(layout: LanguageModelLayout, run: Run) -> list[object]:
+    whole = layout.config.to_dict()
+    system, amount = whole["systems"][run.system], whole["comparisons"][run.comparison]
+    return [training_section(whole["train"]), system.get("train"), _NO_DROPOUT, amount]
+
+
+def _task_settings(layout: LanguageModelLayout) -> list[object]:
+    config = layout.config
+    asked = config.to_dict().get("tasks", {})
+    asked = {key: value for key, value in asked.items() if key not in ("batch_size", "paper_setting")}
+    return [asked, config.synthetic, config.average.by]
+
+
+def _comparison_settings(layout: LanguageModelLayout) -> list[object]:
+    config = layout.config
+    baselines = [config.baseline_of(system) for system in config.systems]
+    return [layout.title, baselines, list(config.comparisons), config.evaluate.bootstrap_samples]
+
+
 class LanguageModeling(Task[LanguageModelLayout]):
     """Language models of raw documents, scored in bits per byte."""
 
@@ -182,6 +220,37 @@ class LanguageModeling(Task[LanguageModelLayout]):
         "evaluate-tasks": benchmarks.evaluate_tasks,
         "compare-tasks": benchmarks.compare_tasks,
         "report": report,
+    }
+    depends: ClassVar[Mapping[str, Callable[..., object]]] = {
+        "get-documents": lambda layout: layout.config.to_dict()["data"],
+        "count-words": lambda layout: [
+            layout.config.codes.pretokenise,
+            layout.config.codes.split_digits,
+            layout.format,
+        ],
+        "learn": lambda layout: [
+            layout.config.codes.pretokenise,
+            layout.config.codes.split_digits,
+            layout.config.prepare.prune,
+        ],
+        "binarise": lambda layout, *parts: [
+            [layout.patterns(part) for part in parts],
+            layout.format,
+            layout.config.to_dict()["binarise"],
+        ],
+        "train": _training_settings,
+        "average": lambda layout: layout.config.to_dict()["average"],
+        "evaluate": lambda layout: [layout.config.evaluate.options, layout.config.synthetic],
+        "prompts": lambda layout: layout.config.samples.prompts,
+        "sample": lambda layout: {
+            key: value for key, value in layout.config.to_dict()["samples"].items() if key != "prompts"
+        },
+        "evaluate-tasks": _task_settings,
+        "compare-tasks": lambda layout: [
+            *_comparison_settings(layout),
+            layout.config.to_dict().get("tasks", {}).get("paper_setting"),
+        ],
+        "compare": _comparison_settings,
     }
 
     def check_plan(self, layout: LanguageModelLayout) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.experiment.configuration import Published
@@ -14,14 +14,31 @@ from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.tasks.training_text import TrainingText
 from mt_scaffold.experiment.training.resuming import Start
+from mt_scaffold.signature import Option
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.measures import Measure
 
 AnyLayout = TypeVar("AnyLayout", bound=Layout[Any])
 
-# A step of the workflow: its first argument is the layout, the others are options of ``mt-scaffold experiment``.
+# A step of the workflow: its first argument is the layout, the others are options of ``mt-scaffold experiment``, of
+# these types.
 Step = Callable[..., None]
+Cache = Annotated[str, Option("DIR", help="the download cache")]
+Checkpoint = Annotated[str, Option("NAME", help="one of the last checkpoints, by itself: last-1 is the newest")]
+Chunk = Annotated[str, Option("K-of-N", help="the K-th of N parts of the text")]
+CodesName = Annotated[str, Option("NAME", help="the name of codes, without the suffix of their file", name="codes")]
+DataName = Annotated[str, Option("NAME", help="the name of data folders and dictionaries")]
+Gpus = Annotated[int, Option("N", help="GPUs (of each node; 0: all for a training, else one if there is one)")]
+Language = Annotated[str, Option("CODE", help="one of the languages")]
+Launcher = Annotated[str, Option("NAME", help="what starts a process per GPU: fairseq, torchrun or srun")]
+Nodes = Annotated[int, Option("N", help="nodes to train on")]
+Part = Annotated[str, Option("PART", help="train, valid or a test set")]
+SegmentationName = Annotated[str, Option("NAME", help="the name of a segmentation")]
+ShardName = Annotated[str, Option("K-of-N", help="the K-th of N shards of the training documents", name="shard")]
+Systems = Annotated[str, Option("NAME,...", help="the systems to show (default: all)")]
+TestSet = Annotated[str, Option("NAME", help="one of the test sets")]
+Workers = Annotated[int, Option("N", help="threads or processes")]
 
 
 class Comparable(NamedTuple):
@@ -42,6 +59,9 @@ class Task(ABC, Generic[AnyLayout]):
     # The rules that only it has (in workflow/rules), and their steps by name.
     rules: ClassVar[str]
     steps: ClassVar[Mapping[str, Step]]
+    # The values of the configuration that a step depends on, by its name: of the layout, and of what the step makes.
+    # A change of them repeats the step; null where there are none.
+    depends: ClassVar[Mapping[str, Callable[..., object]]]
     # The statistics beside statistics.json and figures/, by the names of the layout's properties.
     tables: ClassVar[Sequence[str]] = ()
 
@@ -148,3 +168,10 @@ class Task(ABC, Generic[AnyLayout]):
     @abstractmethod
     def statistics(self, layout: AnyLayout) -> None:
         """Measure the experiment, draw its figures and write both."""
+
+
+def training_section(train: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the train section without what changes no training: the batches that are not chosen, and so on."""
+    batch = train.get("batch")
+    used = {key: value for key, value in train.items() if key not in ("expected", "batches", "thin")}
+    return used | ({"batches": {batch: train["batches"][batch]}} if batch is not None else {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from mt_scaffold.experiment.binarise.dictionary import SidesResampling, make_dic
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, binarise
 from mt_scaffold.experiment.binarise.segmentation import segmentation_in
 from mt_scaffold.experiment.configuration import Config, Published
-from mt_scaffold.experiment.configuration.data import SIDES
+from mt_scaffold.experiment.configuration.data import DATA_KINDS, SIDES
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
@@ -24,14 +25,29 @@ from mt_scaffold.experiment.data.tokenise import TokeniseReport, gather_chunks, 
 from mt_scaffold.experiment.inference.ctranslate2_engine import parse_search
 from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed
 from mt_scaffold.experiment.report.paper import papers_codes
-from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
+from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, number_of, option_arguments
 from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.tasks.codes import check_codes, check_packages, compared_on, dictionary_size, learned_from
-from mt_scaffold.experiment.tasks.task import Step, Task
+from mt_scaffold.experiment.tasks.task import (
+    Cache,
+    Checkpoint,
+    Chunk,
+    DataName,
+    Gpus,
+    Language,
+    Part,
+    SegmentationName,
+    Step,
+    Systems,
+    Task,
+    TestSet,
+    Workers,
+    training_section,
+)
 from mt_scaffold.experiment.tasks.training_text import TrainingText, parallel_text
-from mt_scaffold.experiment.training.averaging_check import check_averaging, number_of
+from mt_scaffold.experiment.training.averaging_check import check_averaging
 from mt_scaffold.experiment.training.resuming import Start
 from mt_scaffold.experiment.training.train import plan_start
 from mt_scaffold.experiment.training.translation_options import OWN_TASKS, training_options
@@ -49,7 +65,7 @@ _ENDING_VALUES = {"stop-time-hours", "stop-min-lr"}
 # -- raw text → words
 
 
-def get_data(layout: TranslationLayout, test_set: str = "", cache: str = "") -> None:
+def get_data(layout: TranslationLayout, test_set: TestSet = "", cache: Cache = "") -> None:
     """Fetch or generate the raw text: of train and valid, or of a test set."""
     from mt_scaffold.experiment.data.parallel import get_data
 
@@ -59,7 +75,7 @@ def get_data(layout: TranslationLayout, test_set: str = "", cache: str = "") -> 
 
 
 def tokenise_part(
-    layout: TranslationLayout, part: str, language: str, chunk: str = "1-of-1", num_workers: int = 1
+    layout: TranslationLayout, part: Part, language: Language, chunk: Chunk = "1-of-1", num_workers: Workers = 1
 ) -> None:
     """Tokenise the raw text of one part in one language; of train a chunk."""
     output, report = layout.words(part, language), layout.step_report(f"tokenise-{part}.{language}")
@@ -81,7 +97,7 @@ def chunks(config: Config) -> list[str]:
     return [f"{number + 1}-of-{count}" for number in range(count)]
 
 
-def gather_words(layout: TranslationLayout, language: str) -> None:
+def gather_words(layout: TranslationLayout, language: Language) -> None:
     """Join the tokenised chunks of the training text in one language, and their reports."""
     texts = [layout.chunk(language, item) for item in chunks(layout.config)]
     reports = [read_result(TokeniseReport, layout.chunk(language, item, "json")) for item in chunks(layout.config)]
@@ -89,7 +105,7 @@ def gather_words(layout: TranslationLayout, language: str) -> None:
     write_result(layout.step_report(f"tokenise-train.{language}"), report)
 
 
-def clean_part(layout: TranslationLayout, part: str) -> None:
+def clean_part(layout: TranslationLayout, part: Part) -> None:
     """Drop pairs that are too long, empty or of unequal length; take the validation set out where it is held out."""
     from mt_scaffold.experiment.data.clean import HoldOut, clean
 
@@ -169,7 +185,9 @@ def segmented_with(layout: TranslationLayout, segmentation: str, *languages: str
     return list(dict.fromkeys(files))
 
 
-def vocabulary(layout: TranslationLayout, segmentation: str, language: str, num_workers: int = 1) -> None:
+def vocabulary(
+    layout: TranslationLayout, segmentation: SegmentationName, language: Language, num_workers: Workers = 1
+) -> None:
     """Count the subwords of the training text in one language, for a vocabulary threshold."""
     from mt_scaffold.corpus.count import count_words
     from mt_scaffold.segment.apply import BPE
@@ -181,7 +199,9 @@ def vocabulary(layout: TranslationLayout, segmentation: str, language: str, num_
         stream.write(subwords.format_vocabulary())
 
 
-def segment(layout: TranslationLayout, segmentation: str, part: str, language: str, num_workers: int = 1) -> None:
+def segment(
+    layout: TranslationLayout, segmentation: SegmentationName, part: Part, language: Language, num_workers: Workers = 1
+) -> None:
     """Write the text of one part in one language as subwords, for people."""
     setting, words = layout.config.segmentations[segmentation], layout.words(part, language)
     codes, output = codes_of_side(layout, segmentation, language), layout.subwords(segmentation, part, language)
@@ -204,7 +224,7 @@ def segment(layout: TranslationLayout, segmentation: str, part: str, language: s
     )
 
 
-def dictionary(layout: TranslationLayout, data: str, num_workers: int = 1) -> None:
+def dictionary(layout: TranslationLayout, data: DataName, num_workers: Workers = 1) -> None:
     """Make the dictionaries of the systems with the same data."""
     make_dictionaries(
         layout.words_prefix("train"),
@@ -226,7 +246,9 @@ def _kinds(resamplings: tuple[Draw, Draw]) -> SidesResampling:
 # -- models → translations → scores → report
 
 
-def translate(layout: TranslationLayout, run: Run, test_set: str, checkpoint: str = "", gpus: int = 0) -> None:
+def translate(
+    layout: TranslationLayout, run: Run, test_set: TestSet, checkpoint: Checkpoint = "", gpus: Gpus = 0
+) -> None:
     """Translate a test set with the averaged model, or with one of the last checkpoints."""
     from mt_scaffold.experiment.inference.translate import translate
 
@@ -245,30 +267,26 @@ def translate(layout: TranslationLayout, run: Run, test_set: str, checkpoint: st
     )
 
 
-def score(layout: TranslationLayout, run: Run, test_set: str, checkpoint: str = "") -> None:
+def score(layout: TranslationLayout, run: Run, test_set: TestSet, checkpoint: Checkpoint = "") -> None:
     """Score the translation of a test set."""
     from mt_scaffold.experiment.evaluation.metrics import METRICS
-    from mt_scaffold.experiment.evaluation.score import score
+    from mt_scaffold.experiment.evaluation.score import Origin, Texts, score
 
-    scores = score(
+    texts = Texts(
         layout.translation(run, test_set, checkpoint=checkpoint),
-        layout.raw(test_set, layout.target),
-        layout.scores(run, test_set, checkpoint),
-        hypothesis_words=layout.translation(run, test_set, "words", checkpoint),
-        reference_words=layout.words(test_set, layout.target),
-        source=layout.raw(test_set, layout.source),
-        system=run.system,
-        test_set=test_set,
-        seed=int(run.seed),
-        checkpoint=checkpoint or None,
-        losses=None if checkpoint else layout.losses(run, test_set),
-        config=layout.config,
+        [layout.raw(test_set, layout.target)],
+        layout.translation(run, test_set, "words", checkpoint),
+        [layout.words(test_set, layout.target)],
+        layout.raw(test_set, layout.source),
+        None if checkpoint else layout.losses(run, test_set),
     )
+    origin = Origin(run.system, test_set, int(run.seed), checkpoint or None)
+    scores = score(texts, layout.scores(run, test_set, checkpoint), origin=origin, config=layout.config)
     for name, metric in scores.metrics.items():
         print(f"{name}: {decimal(metric.score, METRICS[name].digits)}  {metric.signature}")
 
 
-def losses(layout: TranslationLayout, run: Run, test_set: str, gpus: int = 0) -> None:
+def losses(layout: TranslationLayout, run: Run, test_set: TestSet, gpus: Gpus = 0) -> None:
     """Split the loss of a model on the references of a test set by the frequency of words and subwords."""
     from mt_scaffold.experiment.evaluation.losses.references import reference_losses
 
@@ -288,7 +306,7 @@ def losses(layout: TranslationLayout, run: Run, test_set: str, gpus: int = 0) ->
     print(f"bits per byte of the references: {split.bits / split.bytes:.4f}")
 
 
-def compression(layout: TranslationLayout, systems: str = "") -> None:
+def compression(layout: TranslationLayout, systems: Systems = "") -> None:
     """Set the bytes per token of the codes next to the paper's."""
     from mt_scaffold.experiment.report.paper import write_compression
 
@@ -300,6 +318,44 @@ def report(layout: TranslationLayout) -> None:
     from mt_scaffold.experiment.report.html import html_report
 
     html_report(layout.folder, layout.report)
+
+
+# -- what each step depends on in the configuration
+
+
+def _raw_settings(layout: TranslationLayout, test: str = "") -> list[object]:
+    """Return what the training data depends on, or (``test``) that test set.
+
+    That is everything but the other test sets: the report of a test set counts its sentences in the training data, too.
+    """
+    data, languages = (layout.config.to_dict()[key] for key in ("data", "languages"))
+    kind = next(key for key in DATA_KINDS if key in data)
+    # All synthetic text comes out of one sequence.
+    if kind != "synthetic":
+        section = {key: value for key, value in data[kind].items() if key != "tests"}
+        data = {**data, kind: section | ({"tests": {test: data[kind]["tests"][test]}} if test else {})}
+    return [data, languages]
+
+
+def _training_settings(layout: TranslationLayout, run: Run) -> list[object]:
+    whole, system = layout.config.to_dict(), layout.config.systems[run.system]
+    resampling = [{"name": each.kind, "amount": each.amount} for each in system.resamplings]
+    return [training_section(whole["train"]), whole["systems"][run.system].get("train"), resampling]
+
+
+def _score_settings(layout: TranslationLayout, *tests: str) -> list[object]:
+    config = layout.config
+    words = [config.tokenise_for(test, side).none for test in tests or config.test_sets for side in SIDES]
+    # Scores of most languages were computed before there was a choice.
+    tokeniser = [] if config.bleu_tokeniser == "13a" else [config.bleu_tokeniser]
+    return [config.score.metrics, config.score.comet, words, *tokeniser]
+
+
+def _comparison_settings(layout: TranslationLayout) -> list[object]:
+    config, whole = layout.config, layout.config.to_dict()
+    baselines = [config.baseline_of(system) for system in config.systems]
+    shown = [whole.get("compare_with"), whole.get("paper"), layout.title]
+    return [shown, baselines, config.score.bootstrap_samples]
 
 
 class Translation(Task[TranslationLayout]):
@@ -322,6 +378,26 @@ class Translation(Task[TranslationLayout]):
         "losses": losses,
         "compression": compression,
         "report": report,
+    }
+    depends: ClassVar[Mapping[str, Callable[..., object]]] = {
+        "get-data": _raw_settings,
+        "tokenise": lambda layout, part: [dataclasses.asdict(layout.config.tokenise_for(part, each)) for each in SIDES],
+        "clean": lambda layout: [
+            layout.config.to_dict()["clean"],
+            layout.config.data.valid_every,
+            layout.config.data.valid_cut,
+        ],
+        "dictionary": lambda layout: layout.config.to_dict()["binarise"],
+        "train": _training_settings,
+        "average": lambda layout: layout.config.to_dict()["average"],
+        "checkpoint": lambda layout: layout.config.average.by,
+        "translate": lambda layout: layout.config.to_dict()["translate"],
+        "score": _score_settings,
+        "compare": _comparison_settings,
+        "statistics": lambda layout: [
+            layout.config.seeds,
+            {system: layout.segmentation_of(system) for system in layout.config.systems},
+        ],
     }
 
     def check_plan(self, layout: TranslationLayout) -> None:

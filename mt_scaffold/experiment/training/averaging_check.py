@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.training import Expected, check_training
+from mt_scaffold.experiment.runtime.fairseq import number_of
 from mt_scaffold.experiment.runtime.schema import OptionValue, WrongValue
 from mt_scaffold.experiment.training.translation_options import train_section, training_options
 
@@ -108,12 +109,3 @@ def _expected_epoch(
     text = None if expected.text is None else math.ceil(expected.text * share)
     # Both sides are about as long as the longer one, which is what max-tokens limits.
     return Epoch(max(1, math.ceil(updates)), math.ceil(2 * expected.subwords * share), text)
-
-
-def number_of(value: OptionValue | None) -> int:
-    """Return the value of an option that is a number, the last one of several; 0 where it is none."""
-    last = value[-1] if isinstance(value, list) else value
-    try:
-        return int(float(last)) if last is not None and not isinstance(last, bool) else 0
-    except ValueError:
-        return 0

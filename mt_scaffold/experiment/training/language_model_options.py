@@ -11,10 +11,10 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import BinarisedDocuments, read_documents_folder
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
-from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET
+from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET, number_of
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
-from mt_scaffold.experiment.training.averaging_check import Epoch, check_checkpoints, number_of
+from mt_scaffold.experiment.training.averaging_check import Epoch, check_checkpoints
 from mt_scaffold.experiment.training.options import averaging_options, kept_checkpoints, with_own_options
 from mt_scaffold.experiment.training.train import TrainingReport
 

@@ -42,6 +42,7 @@ from mt_scaffold.experiment.runtime.fairseq import (
     has_gpu_device,
     launcher_command,
     no_gpu_message,
+    number_of,
     refuse_options,
     run_command,
     sees_gpu,
@@ -51,7 +52,6 @@ from mt_scaffold.experiment.runtime.locks import locked
 from mt_scaffold.experiment.runtime.provenance import sha256, versions
 from mt_scaffold.experiment.runtime.result_warnings import NOT_CONVERGED, ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import write_result
-from mt_scaffold.experiment.training.averaging_check import number_of
 from mt_scaffold.experiment.training.progress import PROGRESS_FILE, progress_file
 from mt_scaffold.experiment.training.resuming import Start, check_resumable, options_of, write_start
 from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest, stopped_by_signal

@@ -12,11 +12,11 @@ from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, yaml_file
 from mt_scaffold.experiment.configuration.layout import Layout, plan_experiment
+from mt_scaffold.experiment.runtime.fairseq import number_of
 from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, WrongOption
 from mt_scaffold.experiment.runtime.schema import self_and_parents
 from mt_scaffold.experiment.tasks import task_of
 from mt_scaffold.experiment.tasks.training_text import TrainingText, shown_size
-from mt_scaffold.experiment.training.averaging_check import number_of
 from mt_scaffold.experiment.training.resuming import options_of
 from mt_scaffold.experiment.workflow.steps import check_fairseq_options
 

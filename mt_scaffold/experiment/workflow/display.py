@@ -22,10 +22,10 @@ from mt_scaffold.experiment.workflow.progress import (
     Progress,
     Step,
     after_step,
-    duration,
     end_of,
     finished_earlier,
 )
+from mt_scaffold.progress import duration
 
 # What Snakemake knows this logger as.
 NAME = "mt-scaffold"

@@ -34,15 +34,6 @@ after_step: list[Callable[[Iterable[str]], tuple[str, str]]] = []
 _TAIL = 8192
 
 
-def duration(seconds: float) -> str:
-    """Return a time as one reads it: ``duration(75) == "1 min 15 s"``."""
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
-
-
 def end_of(log: str | Path, lines: int) -> str:
     """Return the last lines of a log; what is wrong with it where it cannot be read."""
     try:

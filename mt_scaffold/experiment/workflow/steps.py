@@ -14,15 +14,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.corpus.files import PathLike, write_text
-from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse, dictionary_use
 from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, TRAINED_ON, Layout, Run, read_folder
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, check_options
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.tasks import TASKS, codes, layout_of, task_of
-from mt_scaffold.experiment.tasks.task import Step
-from mt_scaffold.experiment.training.resuming import check_resumable, ended_with, read_start
+from mt_scaffold.experiment.tasks.task import (
+    Checkpoint,
+    CodesName,
+    DataName,
+    Gpus,
+    Launcher,
+    Nodes,
+    Step,
+    Systems,
+    TestSet,
+    Workers,
+)
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.measures import Labelled
@@ -34,14 +44,14 @@ AnyLayout = Layout[Any]
 # -- codes and binarised data
 
 
-def learn(layout: AnyLayout, codes_name: str, num_workers: int = 1) -> None:
+def learn(layout: AnyLayout, codes_name: CodesName, num_workers: Workers = 1) -> None:
     """Learn codes, or another model."""
     setting, text = codes.made_codes(layout.config)[codes_name], task_of(layout.config).learning(layout, codes_name)
     report = codes.learn(codes_name, setting, layout.codes(codes_name), num_workers, text)
     write_result(layout.step_report(f"learn-{codes_name}"), report)
 
 
-def trim(layout: AnyLayout, codes_name: str, num_workers: int = 1) -> None:
+def trim(layout: AnyLayout, codes_name: CodesName, num_workers: Workers = 1) -> None:
     """Trim the vocabulary of learned codes."""
     setting, text = codes.made_codes(layout.config)[codes_name], task_of(layout.config).learning(layout, codes_name)
     untrimmed = layout.codes(codes.untrimmed_codes(layout.config, codes_name))
@@ -49,7 +59,7 @@ def trim(layout: AnyLayout, codes_name: str, num_workers: int = 1) -> None:
     write_result(layout.step_report(f"learn-{codes_name}"), report)
 
 
-def copy_codes(layout: AnyLayout, codes_name: str) -> None:
+def copy_codes(layout: AnyLayout, codes_name: CodesName) -> None:
     """Copy a codes file that the configuration names."""
     file = layout.config.all_codes[codes_name].file
     if file is None:
@@ -57,12 +67,12 @@ def copy_codes(layout: AnyLayout, codes_name: str) -> None:
     codes.copy_codes(file, layout.codes(codes_name))
 
 
-def binarise(layout: AnyLayout, data: str, num_workers: int = 1) -> None:
+def binarise(layout: AnyLayout, data: DataName, num_workers: Workers = 1) -> None:
     """Make a data folder that is trained on."""
     task_of(layout.config).binarise(layout, data, layout.binarised(data), TRAINED_ON, num_workers)
 
 
-def binarise_test_set(layout: AnyLayout, data: str, test_set: str, num_workers: int = 1) -> None:
+def binarise_test_set(layout: AnyLayout, data: DataName, test_set: TestSet, num_workers: Workers = 1) -> None:
     """Make the data folder of a test set."""
     task_of(layout.config).binarise(layout, data, layout.binarised_test(data, test_set), [test_set], num_workers)
 
@@ -70,7 +80,7 @@ def binarise_test_set(layout: AnyLayout, data: str, test_set: str, num_workers: 
 # -- trainings
 
 
-def train(layout: AnyLayout, run: Run, launcher: str = "fairseq", nodes: int = 1, gpus: int = 0) -> None:
+def train(layout: AnyLayout, run: Run, launcher: Launcher = "fairseq", nodes: Nodes = 1, gpus: Gpus = 0) -> None:
     """Train a system; gpus: of each node."""
     from mt_scaffold.experiment.training.train import train
 
@@ -79,7 +89,7 @@ def train(layout: AnyLayout, run: Run, launcher: str = "fairseq", nodes: int = 1
     train(data, output, options, seed=int(run.seed), launcher=launcher, nodes=nodes, gpus=gpus)
 
 
-def average(layout: AnyLayout, run: Run, checkpoint: str = "") -> None:
+def average(layout: AnyLayout, run: Run, checkpoint: Checkpoint = "") -> None:
     """Average the last checkpoints of a training; with --checkpoint, take one of them by itself."""
     from mt_scaffold.experiment.training.average import average, last_checkpoints
 
@@ -102,7 +112,7 @@ def strip_optimizer(layout: AnyLayout, run: Run) -> None:
 # -- results
 
 
-def compare(layout: AnyLayout, systems: str = "") -> None:
+def compare(layout: AnyLayout, systems: Systems = "") -> None:
     """Compare the scores of systems, with significance."""
     from mt_scaffold.experiment.evaluation.compare import compare
     from mt_scaffold.experiment.evaluation.comparison_tables import as_text
@@ -180,7 +190,7 @@ def reports(layout: AnyLayout) -> list[Path]:
     return [*codes.reports(layout), *task_of(layout.config).reports(layout)]
 
 
-def statistics(layout: AnyLayout, systems: str = "") -> None:
+def statistics(layout: AnyLayout, systems: Systems = "") -> None:
     """Measure the experiment and draw its figures."""
     layout = layout.showing(systems)
     task_of(layout.config).statistics(layout)
@@ -268,77 +278,6 @@ def check_fairseq_options(layout: AnyLayout) -> tuple[list[Call], Checked]:
 def check_start(layout: AnyLayout) -> None:
     """Raise MTScaffoldError for what the task can check only in seconds, once, before the first step."""
     task_of(layout.config).check_start(layout)
-
-
-def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsewhere: bool = False) -> None:
-    """Raise MTScaffoldError where a training that is to run was started with settings that it cannot resume with.
-
-    planned: runs, each with its GPUs (of all nodes together; 0: all of the machine that trains). elsewhere: whether
-    that is another machine than this one. Snakemake deletes the report of a training before it runs it, and only then
-    would the training itself refuse. A training whose start is not known yet is not checked.
-    """
-    for run, gpus in planned:
-        folder = layout.training(run)
-        if read_start(folder) is None:
-            continue
-        if (start := task_of(layout.config).plan_start(layout, run, gpus)) is None:
-            continue
-        if elsewhere and not gpus:
-            start = dataclasses.replace(start, processes=None)
-        check_resumable(folder, start)
-
-
-def shown_systems(layout: AnyLayout, chosen: Sequence[str]) -> list[str]:
-    """Return the systems that results are made of: those that are to run, and the others that are finished.
-
-    Raises UsageError where one of them would have no baseline to be tested against.
-    """
-    others = {name for name in layout.config.systems if name not in chosen and is_finished(layout, name)}
-    shown = [name for name in layout.config.systems if name in chosen or name in others]
-    for name in shown:
-        # Where the baseline of a finished system is not there, the table cannot hold that system.
-        for baseline in (layout.config.baseline, layout.config.baseline_of(name)):
-            if baseline is not None and baseline not in shown:
-                what = f"the baseline of {name}" if baseline != layout.config.baseline else "the baseline"
-                raise UsageError(f"--config only: {baseline} is {what}, and not finished; name it, too")
-    return shown
-
-
-def is_finished(layout: AnyLayout, system: str) -> bool:
-    """Return whether all trainings of a system have ended and been scored, with the settings that it has now."""
-    task, whole = task_of(layout.config), layout.of_systems([system])
-    wanted = [*whole.every_run(whole.training_report), *whole.every_run(whole.averaged), *whole.every_scores()]
-    if not all(path.exists() for path in wanted):
-        return False
-    for run in whole.runs:
-        try:
-            start = task.plan_start(layout, run, 0)
-            if start is not None and not ended_with(layout.training(run), start):
-                return False
-        except MTScaffoldError:  # which running it would show
-            return False
-    return True
-
-
-def check_rebuilding(layout: AnyLayout, planned: Iterable[str]) -> None:
-    """Raise MTScaffoldError where a plan would rebuild what a training was made of, whether it is to run or not.
-
-    planned: the outputs of all jobs that are to run. The training could not resume on other data, and a model would no
-    longer be described by what lies next to it.
-    """
-    outputs, task = {*map(str, planned)}, task_of(layout.config)
-    for run in layout.runs:
-        if read_start(layout.training(run)) is None:
-            continue
-        made_of = task.binarised_from(layout, layout.data_of(run.system), *TRAINED_ON)
-        made_of = [layout.binarised_of(run.system), *made_of]
-        rebuilt = [path for path in made_of if str(path) in outputs]
-        if rebuilt:
-            raise MTScaffoldError(
-                f"{rebuilt[0]}: would be rebuilt, but {layout.training(run)} was trained on it: the configuration has "
-                f"changed, or another version of mt-scaffold made the folder (see {layout.config_file}); restore "
-                "them, or work in another folder (--output FOLDER)"
-            )
 
 
 def closing_words(layout: AnyLayout, shown: Sequence[str]) -> str:

@@ -34,6 +34,7 @@ from mt_scaffold.experiment.training.language_model_options import (
     short_schedules,
     training_options,
 )
+from mt_scaffold.experiment.workflow.staleness import depends_on
 
 DEMO = ROOT / "configs" / "lm_demo.yaml"
 SMALL: dict[str, Any] = {
@@ -88,7 +89,7 @@ def test_a_step_is_out_of_date_when_its_own_part_changes() -> None:
 
     def depending(**settings: Any) -> dict[str, str]:
         layout = plan_layout([DEMO], settings)
-        return {step: layout.depends_on(step, *names) for step, names in steps_of.items()}
+        return {step: depends_on(layout, step, *names) for step, names in steps_of.items()}
 
     before = depending()
     for settings, changed in (
@@ -364,7 +365,7 @@ def test_as_many_checkpoints_are_kept_as_are_asked_tasks() -> None:
     layouts = [LanguageModelLayout(Path("x"), small(tasks={"names": [name]})) for name in ("piqa", "boolq")]
     run = layouts[0].runs[0]
     for step, names, alike in (("train", (run,), True), ("evaluate-tasks", (), False), ("compare-tasks", (), True)):
-        first, second = (layout.depends_on(step, *names) for layout in layouts)
+        first, second = (depends_on(layout, step, *names) for layout in layouts)
         assert (first == second) == alike, step
 
 

@@ -20,10 +20,11 @@ import yaml
 from fork_server import SNAKEFILE, ForkServer, Snakemake
 from wmt14_archives import CONFIGS, derived_config, make_archives
 
+from mt_scaffold import signature
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
-from mt_scaffold.experiment.commands.arguments import add_settings, settings
+from mt_scaffold.experiment.commands.arguments import ExperimentOptions
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.experiment.configuration.layout import plan_experiment
 from mt_scaffold.experiment.configuration.training import Train
@@ -328,8 +329,9 @@ def test_a_dry_run_shows_the_whole_graph(snakemake: Snakemake, tmp_path: Path, n
 def settings_of(command: str) -> dict[str, Any]:
     """The settings of options of mt-scaffold run, in a command of docs/paper.md."""
     parser = argparse.ArgumentParser()
-    add_settings(parser)
-    return settings(parser.parse_args(["config.yaml", *shlex.split(command)]))
+    signature.add_arguments(parser, ExperimentOptions)
+    given: ExperimentOptions = signature.call(ExperimentOptions, parser.parse_args(shlex.split(command)))
+    return given.settings
 
 
 @pytest.mark.parametrize("name", list(OF_CONFIG))

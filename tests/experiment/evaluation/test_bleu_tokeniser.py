@@ -23,10 +23,11 @@ from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.measures import Labelled
 from mt_scaffold.experiment.evaluation.metrics import metric_of_sums
 from mt_scaffold.experiment.evaluation.plan import plan
-from mt_scaffold.experiment.evaluation.score import score
+from mt_scaffold.experiment.evaluation.score import Origin, Scoring, Texts, score
 from mt_scaffold.experiment.report.statistics import bootstrap_interval
 from mt_scaffold.experiment.tasks.codes import check_packages
 from mt_scaffold.experiment.training.translation_options import training_options
+from mt_scaffold.experiment.workflow.staleness import depends_on
 
 HYPOTHESIS = "我们今天去北京看长城。\n他喜欢吃苹果和香蕉。\n天气很好。\n"
 REFERENCE = "我们今天去北京参观长城。\n他喜欢吃苹果和橙子。\n今天天气很好。\n"
@@ -75,7 +76,7 @@ def test_the_choices_are_sacrebleus() -> None:
 @pytest.mark.parametrize("language", ["zh", "zh_CN"])
 def test_chinese_is_scored_as_by_the_command(folder: Path, language: str) -> None:
     """With 13a, BLEU finds next to nothing in a text without spaces."""
-    found = score("hyp.zh", "ref", "s.json", language=language, metrics=["bleu"]).metrics["bleu"]
+    found = score(Texts("hyp.zh", ["ref"]), "s.json", Scoring(language=language, metrics=["bleu"])).metrics["bleu"]
     theirs = sacrebleu_says("-l", "en-zh")
     assert found.score == pytest.approx(theirs["score"], abs=1e-6) and found.score > 50
     assert "tok:zh" in found.signature and found.signature == theirs["signature"]
@@ -83,15 +84,16 @@ def test_chinese_is_scored_as_by_the_command(folder: Path, language: str) -> Non
 
 def test_the_reference_or_the_configuration_names_the_language(folder: Path) -> None:
     """As for the words of tokenised BLEU; an option comes before both, and is in the signature as well."""
-    for options, expected in (
-        ({}, "zh"),
-        ({"language": "de"}, "13a"),
-        ({"bleu_tokeniser": "char"}, "char"),
-        ({"config": config()}, "zh"),
-        ({"config": config("de", score={"bleu_tokeniser": "intl"})}, "intl"),
-        ({"config": config(score={"bleu_tokeniser": "intl"}), "bleu_tokeniser": "char"}, "char"),
+    for (options, configured), expected in (
+        (({}, None), "zh"),
+        (({"language": "de"}, None), "13a"),
+        (({"bleu_tokeniser": "char"}, None), "char"),
+        (({}, config()), "zh"),
+        (({}, config("de", score={"bleu_tokeniser": "intl"})), "intl"),
+        (({"bleu_tokeniser": "char"}, config(score={"bleu_tokeniser": "intl"})), "char"),
     ):
-        found = score("hyp.zh", "ref.zh", "s.json", metrics=["bleu", "chrf", "ter"], **options).metrics
+        settings = Scoring(metrics=["bleu", "chrf", "ter"], **options)
+        found = score(Texts("hyp.zh", ["ref.zh"]), "s.json", settings, config=configured).metrics
         theirs = sacrebleu_says("-m", "bleu", "-tok", expected)
         assert found["bleu"].signature == theirs["signature"]
         assert found["bleu"].score == pytest.approx(theirs["score"], abs=1e-6)
@@ -123,18 +125,23 @@ def test_a_missing_package_is_named(
     monkeypatch.setattr(importlib.import_module(f"sacrebleu.tokenizers.tokenizer_{module}"), "MeCab", None)
     message = rf"^bleu: sacreBLEU cannot load its {language}-mecab tokeniser \(.*it needs the packages {package} and "
     with pytest.raises(MTScaffoldError, match=message) as error:
-        score("hyp.zh", "ref.zh", "s.json", language=language, metrics=["bleu"])
+        score(Texts("hyp.zh", ["ref.zh"]), "s.json", Scoring(language=language, metrics=["bleu"]))
     assert "\n" not in str(error.value) and not Path("s.json").exists()
     with pytest.raises(MTScaffoldError, match=message):
         check_packages(config(language))
-    assert score("hyp.zh", "ref.zh", "s.json", language=language, metrics=["chrf"]).metrics
+    assert score(Texts("hyp.zh", ["ref.zh"]), "s.json", Scoring(language=language, metrics=["chrf"])).metrics
 
 
 def test_stored_scores_are_compared_without_the_tokeniser(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of statistics need neither its package nor its model; scores with another tokeniser are refused."""
     for system in ("a", "b"):
         for seed in (1, 2):
-            score("hyp.zh", "ref.zh", f"{system}-{seed}.json", metrics=["bleu"], system=system, seed=seed)
+            score(
+                Texts("hyp.zh", ["ref.zh"]),
+                f"{system}-{seed}.json",
+                Scoring(metrics=["bleu"]),
+                Origin(system=system, seed=seed),
+            )
     several = [Labelled("", None, f"{system}-{seed}.json") for system in ("a", "b") for seed in (1, 2)]
     monkeypatch.delitem(_TOKENIZERS, "zh")
     assert "tok:zh" in compare(several, "a", samples=20).signatures["BLEU"]
@@ -143,7 +150,12 @@ def test_stored_scores_are_compared_without_the_tokeniser(folder: Path, monkeypa
     assert metric_of_sums("spbleu")._compute_score_from_stats(perfect).score == pytest.approx(100)
     monkeypatch.undo()
     monkeypatch.chdir(folder)
-    score("hyp.zh", "ref.zh", "b-2.json", metrics=["bleu"], system="b", seed=2, bleu_tokeniser="13a")
+    score(
+        Texts("hyp.zh", ["ref.zh"]),
+        "b-2.json",
+        Scoring(bleu_tokeniser="13a", metrics=["bleu"]),
+        Origin(system="b", seed=2),
+    )
     message = r"BLEU was computed differently \(.*tok:zh.* and .*tok:13a"
     with pytest.raises(MTScaffoldError, match=message):
         compare(several, "a", samples=20)
@@ -161,7 +173,7 @@ def test_the_interval_of_the_page_has_the_score_of_the_table() -> None:
 def test_only_other_tokenisers_than_13a_make_scores_out_of_date() -> None:
     """Finished scores of most languages stay; those of Chinese were computed with 13a."""
     depends = {
-        name: TranslationLayout(Path("x"), each).depends_on("score")
+        name: depends_on(TranslationLayout(Path("x"), each), "score")
         for name, each in {
             "de": config("de"),
             "zh": config(),

@@ -20,7 +20,7 @@ from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison, Row, Spread
 from mt_scaffold.experiment.evaluation.comparison_tables import as_text, trainings_table
 from mt_scaffold.experiment.evaluation.measures import Labelled
-from mt_scaffold.experiment.evaluation.score import score
+from mt_scaffold.experiment.evaluation.score import Origin, Texts, score
 from mt_scaffold.experiment.evaluation.significance import shown_p
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
@@ -57,7 +57,11 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
             lines = disturbed(references, share, seed)
             (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
             files = (folder / name, folder / "ref", folder / f"{name}.json", folder / name, folder / "ref")
-            score(*files, system=system, test_set="made_up", seed=seed)
+            score(
+                Texts(files[0], [files[1]], files[3], [files[4]]),
+                files[2],
+                origin=Origin(system=system, test_set="made_up", seed=seed),
+            )
             found.append(folder / f"{name}.json")
     return found
 
@@ -129,7 +133,8 @@ def test_below_one_bleu_there_is_no_test_of_translations(scores: list[Path], tmp
             (tmp_path / f"{system}-{seed}").write_text("\n".join(lines) + "\n", encoding="utf-8")
             files.append(tmp_path / f"{system}-{seed}.json")
             reference = scores[0].with_name("ref")
-            score(tmp_path / f"{system}-{seed}", reference, files[-1], system=system, test_set="made_up", seed=seed)
+            texts = Texts(tmp_path / f"{system}-{seed}", [reference])
+            score(texts, files[-1], origin=Origin(system=system, test_set="made_up", seed=seed))
     low = compare(files, "bpe", samples=20)
     assert max(metric(row).mean for row in low.rows) < 1
     assert [row.tests for row in low.rows] == [{}, {}]

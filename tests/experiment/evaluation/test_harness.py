@@ -31,7 +31,7 @@ from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate_folder
 from mt_scaffold.experiment.evaluation.harness.compare import compare_tasks
 from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS
 from mt_scaffold.experiment.evaluation.harness.scores import HarnessScores, format_harness
-from mt_scaffold.experiment.evaluation.lm_eval import run_harness, task_names
+from mt_scaffold.experiment.evaluation.lm_eval import Asking, run_harness, task_names
 from mt_scaffold.experiment.evaluation.lm_eval_model import HarnessModel
 from mt_scaffold.experiment.inference.export_transformers import export_transformers
 from mt_scaffold.experiment.runtime.results import read_result
@@ -312,11 +312,8 @@ def test_a_task_that_fixes_its_shots_is_run_once(folder: Path, checkpoints: list
     found = run_harness(
         checkpoints[:1],
         folder / "data",
-        ["fixed_shots", "free_shots"],
         folder / "fixed.json",
-        num_fewshot=(0, 1),
-        include_path=[folder / "fixed"],
-        limit=2,
+        Asking(["fixed_shots", "free_shots"], num_fewshot=(0, 1), include_path=[folder / "fixed"], limit=2),
         samples=samples,
     )
     runs = {(score.task, score.num_fewshot): len(score.values) for score in found.scores}
@@ -325,7 +322,7 @@ def test_a_task_that_fixes_its_shots_is_run_once(folder: Path, checkpoints: list
     assert (asked.count("fixed_shots"), asked.count("free_shots")) == (2, 4)
     # Nothing is left to run with five.
     options: dict[str, Any] = {"num_fewshot": (0, 5), "include_path": [folder / "fixed"], "limit": 2}
-    found = run_harness(checkpoints[:1], folder / "data", ["fixed_shots"], folder / "alone.json", **options)
+    found = run_harness(checkpoints[:1], folder / "data", folder / "alone.json", Asking(["fixed_shots"], **options))
     assert [len(score.values) for score in found.scores] == [1, 1]
 
 
@@ -336,9 +333,9 @@ def test_data_that_are_not_here(folder: Path, checkpoints: list[Path]) -> None:
     (folder / "more" / "absent.yaml").write_text(yaml, encoding="utf-8")
     output = folder / "absent.json"
     with pytest.raises(MTScaffoldError, match=r"task absent: its data cannot be loaded \(.*absent\.jsonl"):
-        run_harness(checkpoints[:1], folder / "data", ["absent"], output, include_path=[folder / "more"])
+        run_harness(checkpoints[:1], folder / "data", output, Asking(["absent"], include_path=[folder / "more"]))
     with pytest.raises(MTScaffoldError, match="no such folder"):
-        run_harness(checkpoints[:1], folder / "data", ["absent"], output, include_path=[folder / "none"])
+        run_harness(checkpoints[:1], folder / "data", output, Asking(["absent"], include_path=[folder / "none"]))
     assert not output.exists()
 
 
@@ -398,8 +395,14 @@ def test_models_with_invented_likelihoods_come_to_a_known_table(
             checkpoint = tmp_path / f"{system}-{seed}.pt"
             checkpoint.write_text(known)
             path = tmp_path / f"{system}-{seed}.json"
-            options: dict[str, Any] = {"include_path": [tmp_path / "tasks"], "system": system, "seed": seed}
-            found = run_harness([checkpoint], "data", ["north", "south"], path, **options)
+            found = run_harness(
+                [checkpoint],
+                "data",
+                path,
+                Asking(["north", "south"], include_path=[tmp_path / "tasks"]),
+                system=system,
+                seed=seed,
+            )
             answers = {each.task: each.answers for each in found.questions}
             right = [f"q{number}" in known.split() for number in range(8)]
             assert answers["north"]["acc"] == [" ".join(str(int(each)) for each in right)]
@@ -450,7 +453,7 @@ def test_a_task_that_cannot_be_loaded_costs_no_other(tmp_path: Path, monkeypatch
     (tmp_path / "tasks" / "script.yaml").write_text(script, encoding="utf-8")
     monkeypatch.setattr(lm_eval_runner, "_model", lambda *_: Invented("q1"))
     output, options = tmp_path / "scores.json", {"include_path": [tmp_path / "tasks"], "num_fewshot": (0,)}
-    found = run_harness(["a.pt", "b.pt"], "data", ["broken", "north", "code", "script"], output, **options)  # type: ignore[arg-type]
+    found = run_harness(["a.pt", "b.pt"], "data", output, Asking(["broken", "north", "code", "script"], **options))  # type: ignore[arg-type]
     assert [each.task for each in found.questions] == ["north"] and len(found.questions[0].answers["acc"]) == 2
     assert list(found.not_run) == ["broken", "code", "script"]
     # What StoryCloze's own data set comes to.
@@ -476,16 +479,16 @@ def test_story_cloze_is_read_from_the_users_files(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(lm_eval_runner, "_model", lambda *_: Invented("q1"))
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     output = tmp_path / "scores.json"
-    found = run_harness(["a.pt"], "data", ["storycloze_2016"], output, storycloze=tmp_path)
+    found = run_harness(["a.pt"], "data", output, Asking(["storycloze_2016"], storycloze=tmp_path))
     # The second story is known; of the first, the shorter ending is likelier.
     assert [(each.task, each.answers) for each in found.questions] == [("storycloze_2016", {"acc": ["0 1"]})]
     (tmp_path / "cloze_test_val__spring2016 - cloze_test_ALL_val.csv").unlink()
     with pytest.raises(MTScaffoldError, match=r"no file is called cloze_test_val__spring2016\*\.csv"):
-        run_harness(["a.pt"], "data", ["storycloze_2016"], output, storycloze=tmp_path)
+        run_harness(["a.pt"], "data", output, Asking(["storycloze_2016"], storycloze=tmp_path))
 
 
 def test_without_the_harness(folder: Path, checkpoints: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the extra that it comes with."""
     monkeypatch.setitem(sys.modules, "lm_eval", None)
     with pytest.raises(MTScaffoldError, match=r"lm_eval.*\.\[harness\]"):
-        run_harness(checkpoints[:1], folder / "data", ["local_questions"], folder / "none.json")
+        run_harness(checkpoints[:1], folder / "data", folder / "none.json", Asking(["local_questions"]))

@@ -32,7 +32,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import id_type, read_documents_folder, read_ids, text_offsets
 from mt_scaffold.experiment.binarise.documents import binarise_documents
-from mt_scaffold.experiment.evaluation.bits_per_byte import LanguageModelScores, evaluate
+from mt_scaffold.experiment.evaluation.bits_per_byte import Evaluation, LanguageModelScores, evaluate
 from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.inference.language_model import load_model
 from mt_scaffold.experiment.inference.sample import Sampling, sample
@@ -129,7 +129,9 @@ def test_a_test_set_of_its_own_has_the_dictionary_of_the_training_data(text: Pat
 
 @pytest.fixture(scope="module")
 def scores(checkpoint: Path, test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> LanguageModelScores:
-    return evaluate(checkpoint, test_data, tmp_path_factory.mktemp("scores") / "scores.json", context_window=8)
+    return evaluate(
+        checkpoint, test_data, tmp_path_factory.mktemp("scores") / "scores.json", settings=Evaluation(context_window=8)
+    )
 
 
 def by_hand(checkpoint: Path, data: Path, context: int, numbers: Sequence[int]) -> list[float]:
@@ -160,7 +162,7 @@ def test_bits_are_those_of_one_softmax_per_token(
     long = min(length for length in lengths if length > 2 * POSITIONS)
     numbers = [lengths.index(min(lengths)), lengths.index(long)]
     assert min(lengths) < POSITIONS
-    other = evaluate(checkpoint, test_data, tmp_path / "one.json", context_window=0, max_tokens=1)
+    other = evaluate(checkpoint, test_data, tmp_path / "one.json", settings=Evaluation(context_window=0, max_tokens=1))
     for found, context in ((scores, 8), (other, 0)):
         bits = [found.by_document.bits[number] for number in numbers]
         assert bits == pytest.approx(by_hand(checkpoint, test_data, context, numbers), rel=1e-5)
@@ -439,7 +441,8 @@ def test_the_command_writes_samples(
     assert json.loads((tmp_path / "samples").read_text(encoding="utf-8"))["prompt"] == "Der"
     assert main([*command, "--codes", str(other_vocabulary(text))]) == 1
     assert "other-codes: not the codes that" in capsys.readouterr().err
-    for wrong in (["--top-p", "0"], ["--temperature", "-1"], ["--top-k", "-1"], ["--number", "0"]):
+    both = ["--prompt", "Der", "--prompts", str(tmp_path / "prompts")]
+    for wrong in (["--top-p", "0"], ["--temperature", "-1"], ["--top-k", "-1"], ["--number", "0"], both):
         assert main([*command, *wrong]) == 2
 
 
@@ -452,7 +455,7 @@ def test_translation_folders_and_language_model_folders_are_told_apart(tiny_data
     with pytest.raises(MTScaffoldError, match=r"no training set in this folder \(it has test\)"):
         train(test_data, test_data.parent / "none", TINY_LM)
     with pytest.raises(UsageError, match="gpus"):
-        evaluate(test_data, test_data, test_data.parent / "none.json", gpus=2)
+        evaluate(test_data, test_data, test_data.parent / "none.json", settings=Evaluation(gpus=2))
 
 
 def test_the_commands_load_no_pytorch_to_say_no() -> None:

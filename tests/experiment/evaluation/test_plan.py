@@ -14,7 +14,7 @@ pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.measures import Labelled
 from mt_scaffold.experiment.evaluation.plan import as_text, plan
-from mt_scaffold.experiment.evaluation.score import score
+from mt_scaffold.experiment.evaluation.score import Origin, Scoring, Texts, score
 from mt_scaffold.experiment.evaluation.significance import Design
 
 CONFIG = """\
@@ -46,7 +46,12 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (folder / "out").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             output = folder / system / f"seed-{seed}" / "scores" / "test.json"
             output.parent.mkdir(parents=True)
-            score(folder / "out", folder / "ref", output, metrics=["bleu"], system=system, test_set="test", seed=seed)
+            score(
+                Texts(folder / "out", [folder / "ref"]),
+                output,
+                Scoring(metrics=["bleu"]),
+                Origin(system=system, test_set="test", seed=seed),
+            )
             (folder / "out").unlink()
     return folder
 

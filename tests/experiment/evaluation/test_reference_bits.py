@@ -12,7 +12,7 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison_tables import as_text
 from mt_scaffold.experiment.evaluation.losses.loss_split import FREQUENT, LossSplit, Part, TokenLosses
-from mt_scaffold.experiment.evaluation.score import Scores, score
+from mt_scaffold.experiment.evaluation.score import Origin, Scores, Scoring, Texts, score
 from mt_scaffold.experiment.runtime.provenance import sha256
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 from mt_scaffold.experiment.runtime.results import read_result, write_result
@@ -34,7 +34,12 @@ def scored(folder: Path, system: str, seed: int, bits: list[float], unknown: lis
     write_result(folder / "losses.json", LossSplit(system, "test", seed, False, "sentence", *whole))
     output = folder / f"{system}-{seed}.json"
     files = (folder / "ref", folder / "ref", output)
-    score(*files, metrics=["bleu"], losses=folder / "losses.json", system=system, seed=seed, test_set="test")
+    score(
+        Texts(files[0], [files[1]], losses=folder / "losses.json"),
+        files[2],
+        Scoring(metrics=["bleu"]),
+        Origin(system=system, test_set="test", seed=seed),
+    )
     return output
 
 
@@ -100,5 +105,7 @@ def test_losses_of_another_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "other").write_text("a\nb\nc\nd\n", encoding="utf-8")
     with pytest.raises(MTScaffoldError, match="of other text than"):
         score(
-            tmp_path / "ref", tmp_path / "other", tmp_path / "x.json", metrics=["bleu"], losses=tmp_path / "losses.json"
+            Texts(tmp_path / "ref", [tmp_path / "other"], losses=tmp_path / "losses.json"),
+            tmp_path / "x.json",
+            Scoring(metrics=["bleu"]),
         )

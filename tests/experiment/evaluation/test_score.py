@@ -23,7 +23,7 @@ from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.moses import Tokeniser
 from mt_scaffold.experiment.data.tokenise import detokenise
 from mt_scaffold.experiment.evaluation.metrics import METRICS, split_compounds
-from mt_scaffold.experiment.evaluation.score import Scores, score
+from mt_scaffold.experiment.evaluation.score import Origin, Scores, Scoring, Texts, score
 from mt_scaffold.experiment.runtime.results import read_result
 
 REFERENCE = [
@@ -50,7 +50,9 @@ def test_scores_and_signatures_are_those_of_the_sacrebleu_command(tmp_path: Path
     hypothesis, reference = write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE)
     others = write(tmp_path / "other-ref", REFERENCE[::-1])
     for given in ([reference], [reference, others]):
-        found = score(hypothesis, given, tmp_path / "scores.json", metrics=["bleu", "chrf", "ter", "chrf++"]).metrics
+        found = score(
+            Texts(hypothesis, given), tmp_path / "scores.json", Scoring(metrics=["bleu", "chrf", "ter", "chrf++"])
+        ).metrics
         command = [sys.executable, "-m", "sacrebleu", *map(str, given), "-i", str(hypothesis), "-w", "6", "-m"]
         runs = [[*command, "bleu", "chrf", "ter"], [*command, "chrf", "--chrf-word-order", "2"]]
         printed = []
@@ -68,7 +70,9 @@ def test_tokenised_bleu_is_marked_as_not_comparable(tmp_path: Path) -> None:
     words = [line.replace(".", " .").replace(",", " ,") for line in (*HYPOTHESIS, *REFERENCE)]
     files = [write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json"]
     tokenised = [write(tmp_path / "hyp.words", words[:4]), write(tmp_path / "ref.words", words[4:])]
-    result = score(*files, *tokenised, system="bpe", seed=3)
+    result = score(
+        Texts(files[0], [files[1]], tokenised[0], [tokenised[1]]), files[2], origin=Origin(system="bpe", seed=3)
+    )
     metrics = result.metrics
     assert [name for name, metric in metrics.items() if metric.comparable] == ["bleu", "chrf", "chrf++"]
     # One word that both sides share becomes three: the precisions rise.
@@ -137,7 +141,9 @@ def test_compounds_are_split_in_plain_moses_words_whatever_the_experiment_does(
         paths = (files["hyp"], files["ref"], tmp_path / "scores.json")
         chosen = ["tokenised_bleu", "tokenised_bleu_split", "tokenised_bleu_lc"]
         given = (files["hyp.words"], files["ref.words"])
-        found = score(*paths, *given, language="de", metrics=chosen).metrics
+        found = score(
+            Texts(paths[0], [paths[1]], given[0], [given[1]]), paths[2], Scoring(language="de", metrics=chosen)
+        ).metrics
         assert found["tokenised_bleu_split"].score == pytest.approx(published_bleu(text, references), abs=1e-9)
         assert found["tokenised_bleu_lc"].score == pytest.approx(published_bleu(text, references, True), abs=1e-9)
         assert "words:moses.de|compounds:split" in found["tokenised_bleu_split"].signature
@@ -146,7 +152,11 @@ def test_compounds_are_split_in_plain_moses_words_whatever_the_experiment_does(
         # The split in the experiment's own words is another figure.
         wrong = [list(map(split_compounds, side)) for side in words]
         split = (write(tmp_path / "a", wrong[0]), write(tmp_path / "b", wrong[1]))
-        own = score(*paths, *split, metrics=["tokenised_bleu"]).metrics["tokenised_bleu"].score
+        own = (
+            score(Texts(paths[0], [paths[1]], split[0], [split[1]]), paths[2], Scoring(metrics=["tokenised_bleu"]))
+            .metrics["tokenised_bleu"]
+            .score
+        )
         assert not dashes or own > found["tokenised_bleu_split"].score + 1
 
 
@@ -159,13 +169,15 @@ def test_without_a_language_what_dashes_split_is_joined_again(
     lines = {"hyp": outputs, "ref": HYPHENS}
     lines |= {f"{name}.words": [tokenise(line) for line in side] for name, side in lines.items()}
     files = [write(tmp_path / name, side) for name, side in lines.items()]
-    found = score(files[0], files[1], tmp_path / "scores.json", files[2], files[3]).metrics["tokenised_bleu_split"]
+    found = score(Texts(files[0], [files[1]], files[2], [files[3]]), tmp_path / "scores.json").metrics[
+        "tokenised_bleu_split"
+    ]
     assert found.score == pytest.approx(published_bleu(outputs, HYPHENS), abs=1e-9)
     assert "words:joined" in found.signature
     assert "The target language is not known" in capsys.readouterr().err
     # A file name that ends in a language is as good as the option.
     german = files[1].rename(tmp_path / "ref.de")
-    found = score(files[0], german, tmp_path / "scores.json").metrics["tokenised_bleu_split"]
+    found = score(Texts(files[0], [german]), tmp_path / "scores.json").metrics["tokenised_bleu_split"]
     assert found.score == pytest.approx(published_bleu(outputs, HYPHENS), abs=1e-9)
     assert "words:moses.de" in found.signature and capsys.readouterr().err == ""
 
@@ -189,7 +201,7 @@ def test_score_needs_no_experiment(tmp_path: Path, capsys: pytest.CaptureFixture
         "train": {"options": {"arch": "transformer"}},
     }
     config = parse_config({**plain, "score": {"metrics": ["chrf++", "tokenised_bleu_lc"]}})
-    found = score(hypothesis, reference, output, config=config, checkpoint="checkpoint9")
+    found = score(Texts(hypothesis, [reference]), output, origin=Origin(checkpoint="checkpoint9"), config=config)
     assert list(found.metrics) == ["chrf++", "tokenised_bleu_lc"] and found.checkpoint == "checkpoint9"
     assert "moses.de" in found.metrics["tokenised_bleu_lc"].signature
     assert set(parse_config(plain).score.metrics) < set(METRICS)
@@ -201,18 +213,18 @@ def test_a_metric_that_cannot_be_computed_is_an_error(tmp_path: Path, monkeypatc
     """Never a silent skip: a table without the metric would pass for complete."""
     files = (write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json")
     with pytest.raises(UsageError, match=r"unknown metric rouge \(known: bleu, chrf"):
-        score(*files, metrics=["rouge"])
+        score(Texts(files[0], [files[1]]), files[2], Scoring(metrics=["rouge"]))
     with pytest.raises(UsageError, match="tokenised_bleu needs --hypothesis-words and --reference-words"):
-        score(*files, metrics=["tokenised_bleu"])
+        score(Texts(files[0], [files[1]]), files[2], Scoring(metrics=["tokenised_bleu"]))
     with pytest.raises(UsageError, match="tokenised_bleu_split needs --language, or --hypothesis-words"):
-        score(*files, metrics=["tokenised_bleu_split"])
+        score(Texts(files[0], [files[1]]), files[2], Scoring(metrics=["tokenised_bleu_split"]))
     with pytest.raises(UsageError, match="COMET also reads the source text; give --source"):
-        score(*files, comet=tmp_path / "model.ckpt")
+        score(Texts(files[0], [files[1]]), files[2], Scoring(comet=tmp_path / "model.ckpt"))
     with pytest.raises(MTScaffoldError, match="no checkpoint"):
-        score(*files, comet=tmp_path / "missing", source=files[1])
+        score(Texts(files[0], [files[1]], source=files[1]), files[2], Scoring(comet=tmp_path / "missing"))
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
     with pytest.raises(MTScaffoldError, match=r"^spbleu: sacreBLEU cannot load its flores200 tokeniser \(.*") as error:
-        score(*files, metrics=["bleu", "spbleu"])
+        score(Texts(files[0], [files[1]]), files[2], Scoring(metrics=["bleu", "spbleu"]))
     assert error.value.exit_status == 1 and "\n" not in str(error.value)
     assert not files[2].exists()
 
@@ -222,7 +234,7 @@ def test_spbleu_is_sacrebleus(tmp_path: Path) -> None:
     pytest.importorskip("sentencepiece", reason="needs the extra 'spbleu'")
     files = (write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json")
     try:
-        found = score(*files, metrics=["spbleu"]).metrics["spbleu"]
+        found = score(Texts(files[0], [files[1]]), files[2], Scoring(metrics=["spbleu"])).metrics["spbleu"]
     except MTScaffoldError as error:
         pytest.skip(f"no model here: {error}")
     assert "tok:flores200" in found.signature and found.score > 10
@@ -245,7 +257,9 @@ def test_comet_reads_source_translation_and_reference(tmp_path: Path, monkeypatc
     (tmp_path / "model" / "checkpoints" / "model.ckpt").write_bytes(b"weights")
     sources = write(tmp_path / "src", ["A", "B", "C", "D"])
     files = (write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json")
-    result = score(*files, metrics=["bleu"], comet=tmp_path / "model", source=sources)
+    result = score(
+        Texts(files[0], [files[1]], source=sources), files[2], Scoring(metrics=["bleu"], comet=tmp_path / "model")
+    )
     assert seen[1] == {"src": "B", "mt": HYPOTHESIS[1], "ref": REFERENCE[1]}
     found = result.metrics["comet"]
     assert found.score == pytest.approx(65) and found.segments == ["50 1", "60 1", "70 1", "80 1"]
@@ -260,7 +274,11 @@ def test_comet_with_a_real_model(tmp_path: Path) -> None:
     if model is None:
         pytest.skip("MT_SCAFFOLD_COMET does not name a checkpoint")
     files = (write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json")
-    assert 0 < score(*files, comet=model, source=files[1]).metrics["comet"].score < 100
+    assert (
+        0
+        < score(Texts(files[0], [files[1]], source=files[1]), files[2], Scoring(comet=model)).metrics["comet"].score
+        < 100
+    )
 
 
 def test_a_line_ends_at_lf_only(tmp_path: Path) -> None:
@@ -275,12 +293,12 @@ def test_what_cannot_be_scored_is_refused(tmp_path: Path) -> None:
     """Unequal, empty or undecodable files give an error and no scores."""
     three, four = write(tmp_path / "three", HYPOTHESIS[:3]), write(tmp_path / "four", REFERENCE)
     with pytest.raises(MTScaffoldError, match=r"three has 3 lines and .*four has 4"):
-        score(three, four, tmp_path / "scores.json")
+        score(Texts(three, [four]), tmp_path / "scores.json")
     with pytest.raises(MTScaffoldError, match="empty, nothing to score"):
-        score(write(tmp_path / "a", []), write(tmp_path / "b", []), tmp_path / "scores.json")
+        score(Texts(write(tmp_path / "a", []), [write(tmp_path / "b", [])]), tmp_path / "scores.json")
     (tmp_path / "latin1").write_bytes(b"gut\nsch\xf6n\n")
     with pytest.raises(MTScaffoldError, match=r"latin1: line 2, byte offset \d+: 0x.. is not UTF-8"):
-        score(tmp_path / "latin1", four, tmp_path / "scores.json")
+        score(Texts(tmp_path / "latin1", [four]), tmp_path / "scores.json")
     assert not (tmp_path / "scores.json").exists()
 
 
@@ -310,7 +328,7 @@ def test_the_compound_split_is_that_of_perl_and_the_score_that_of_fairseq(tmp_pa
     for name, lines in {"hyp": outputs, "ref": references}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     files = [tmp_path / name for name in ("hyp", "ref", "scores", "hyp", "ref")]
-    ours = score(*files).metrics["tokenised_bleu_split"].score
+    ours = score(Texts(files[0], [files[1]], files[3], [files[4]]), files[2]).metrics["tokenised_bleu_split"].score
     dictionary = Dictionary()
     scorer = scorer_of.Scorer(scorer_of.BleuConfig(pad=dictionary.pad(), eos=dictionary.eos(), unk=dictionary.unk()))
     for reference, output in zip(references, outputs, strict=True):

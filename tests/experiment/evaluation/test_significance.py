@@ -23,7 +23,7 @@ from scipy import optimize, stats
 
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.metrics import SumRatio
-from mt_scaffold.experiment.evaluation.score import score
+from mt_scaffold.experiment.evaluation.score import Origin, Scoring, Texts, score
 from mt_scaffold.experiment.evaluation.significance import (
     Design,
     Resampled,
@@ -58,8 +58,12 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
                 path = folder / f"{test_set}-{system}-{seed}"
                 path.write_text("\n".join(lines) + "\n", encoding="utf-8")
                 output = folder / f"{path.name}.json"
-                score(path, folder / test_set, output, metrics=["bleu", "chrf"], system=system, test_set=test_set,
-                      seed=int(seed))  # fmt: skip
+                score(
+                    Texts(path, [folder / test_set]),
+                    output,
+                    Scoring(metrics=["bleu", "chrf"]),
+                    Origin(system=system, test_set=test_set, seed=int(seed)),
+                )
                 found.append(output)
     return found
 

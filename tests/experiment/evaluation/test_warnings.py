@@ -25,7 +25,7 @@ from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison import Comparison
 from mt_scaffold.experiment.evaluation.comparison_tables import as_latex, as_text
 from mt_scaffold.experiment.evaluation.measures import Labelled
-from mt_scaffold.experiment.evaluation.score import Scores, score
+from mt_scaffold.experiment.evaluation.score import Origin, Scores, Scoring, Texts, score
 from mt_scaffold.experiment.evaluation.translation_checks import check_translations, repetition
 from mt_scaffold.experiment.runtime.result_warnings import KINDS, ResultWarning, lines_of, read_warnings
 from mt_scaffold.experiment.runtime.results import read_result, write_result
@@ -55,7 +55,12 @@ def scored(folder: Path, system: str, seed: int, translations: list[str]) -> Pat
     (folder / "ref.de").write_text("".join(f"{line}\n" for line in REFERENCES), encoding="utf-8")
     hypothesis, path = folder / f"{system}-{seed}.de", folder / f"{system}-{seed}.json"
     hypothesis.write_text("".join(f"{line}\n" for line in translations), encoding="utf-8")
-    score(hypothesis, folder / "ref.de", path, system=system, test_set="test", seed=seed, metrics=["bleu"])
+    score(
+        Texts(hypothesis, [folder / "ref.de"]),
+        path,
+        Scoring(metrics=["bleu"]),
+        Origin(system=system, test_set="test", seed=seed),
+    )
     return path
 
 
@@ -250,7 +255,9 @@ def test_a_tokenised_reference_is_detokenised_and_said_to_be(tmp_path: Path) -> 
     (tmp_path / "ref.de").write_text("".join(f"{line}\n" for line in words), encoding="utf-8")
     (tmp_path / "out.de").write_text('Der Hund läuft "schnell".\nJa, gut.\n', encoding="utf-8")
     config = configuration(tokenise={"target": "none"})
-    found = score(tmp_path / "out.de", tmp_path / "ref.de", tmp_path / "s.json", metrics=["bleu"], config=config)
+    found = score(
+        Texts(tmp_path / "out.de", [tmp_path / "ref.de"]), tmp_path / "s.json", Scoring(metrics=["bleu"]), config=config
+    )
     assert found.metrics["bleu"].score == pytest.approx(100)
     assert found.metrics["bleu"].signature.endswith("|reference:detokenised")
     assert kinds(found.warnings) == ["tokenised-reference"]

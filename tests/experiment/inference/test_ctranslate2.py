@@ -439,7 +439,10 @@ def test_the_command_exports_a_model_or_a_system(
 
 @pytest.mark.parametrize(
     "option",
-    ["--codes c", "--config c", "--vocabulary a b", "--vocabulary-threshold 5", "--glossaries x", "--separator #"],
+    [
+        *("--codes c", "--config c", "--vocabulary a b", "--vocabulary-threshold 5", "--glossaries x", "--separator #"),
+        "--inference greedy",
+    ],
 )
 def test_an_option_that_would_not_count_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     """An experiment knows how it was segmented; a model by name has no seeds to choose from."""

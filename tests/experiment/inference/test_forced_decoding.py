@@ -96,7 +96,7 @@ def test_bits_per_byte_of_a_model_that_knows_nothing(
 ) -> None:
     """The known answer: log2 of the symbols for each subword and end; <unk> inside a word is counted, not refused."""
     pytest.importorskip("sacrebleu")
-    from mt_scaffold.experiment.evaluation.score import score
+    from mt_scaffold.experiment.evaluation.score import Scoring, Texts, score
 
     symbols, target = read_symbols(tiny_data / "dict.de.txt"), tiny_words / "odd.1.de"
     decoded = forced_decode(tiny_model / "checkpoints" / "checkpoint_last.pt", tiny_data, "odd.1")
@@ -108,7 +108,9 @@ def test_bits_per_byte_of_a_model_that_knows_nothing(
     split = reference_losses(*files, system="x", seed=1)
     assert split.unknown is not None and number in split.unknown
     assert split.unknown == [place for place, each in enumerate(decoded.ids) if 3 in each]
-    found = score(target, target, tmp_path / "scores.json", metrics=["bleu"], losses=tmp_path / "losses.json")
+    found = score(
+        Texts(target, [target], losses=tmp_path / "losses.json"), tmp_path / "scores.json", Scoring(metrics=["bleu"])
+    )
     kept = [place for place in range(13) if place not in split.unknown]
     lines = target.read_text(encoding="utf-8").splitlines()
     tokens, size = sum(len(decoded.ids[place]) for place in kept), sum(len(lines[place].encode()) for place in kept)

@@ -65,7 +65,7 @@ def experiment(
     from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
     from mt_scaffold.experiment.configuration.layout import write_config
     from mt_scaffold.experiment.data.tokenise import tokenise
-    from mt_scaffold.experiment.evaluation.score import score
+    from mt_scaffold.experiment.evaluation.score import Scoring, Texts, score
     from mt_scaffold.experiment.inference.translate import translate
 
     layout = TranslationLayout(tmp_path_factory.mktemp("experiments") / "tiny", parse_config(CONFIGURATION))
@@ -95,11 +95,10 @@ def experiment(
         translate(binarised, "odd.1", layout.averaged(Run("scaffold", 7)), training / "translations", options)
     translation, reference = layout.translation(Run("scaffold", 7), "odd.1"), layout.raw("odd.1", "de")
     score(
-        translation,
-        reference,
+        Texts(translation, [reference]),
         layout.scores(Run("scaffold", 7), "odd.1"),
+        Scoring(metrics=["bleu", "chrf"]),
         config=layout.config,
-        metrics=["bleu", "chrf"],
     )
     return layout
 
@@ -128,7 +127,7 @@ def test_raw_text_gets_the_translations_and_scores_of_the_table(
     experiment: TranslationLayout, packed: Path, model: PackedModel, sources: list[str], tmp_path: Path
 ) -> None:
     """To the last bit: what is tokenised, segmented, batched, searched or joined differently would show."""
-    from mt_scaffold.experiment.evaluation.score import score
+    from mt_scaffold.experiment.evaluation.score import Scoring, Texts, score
 
     reference, translation = experiment.raw("odd.1", "de"), experiment.translation(Run("scaffold", 7), "odd.1")
     hypotheses = [best[0] for best in model.hypotheses(sources)]
@@ -141,7 +140,12 @@ def test_raw_text_gets_the_translations_and_scores_of_the_table(
     output = tmp_path / "odd.1.de"
     arguments = ["translate-text", "--model", str(packed), "--input", str(experiment.raw("odd.1", "en"))]
     assert main([*arguments, "--output", str(output), "--num-workers", "2", "--device", "cpu"]) == 0
-    found = score(output, reference, tmp_path / "scores.json", config=experiment.config, metrics=["bleu", "chrf"])
+    found = score(
+        Texts(output, [reference]),
+        tmp_path / "scores.json",
+        Scoring(metrics=["bleu", "chrf"]),
+        config=experiment.config,
+    )
     expected = json.loads(experiment.scores(Run("scaffold", 7), "odd.1").read_text())
     stated = read_manifest(packed).test_sets["odd.1"].scores
     for metric in ("bleu", "chrf"):

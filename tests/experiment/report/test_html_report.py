@@ -31,7 +31,7 @@ from mt_scaffold.experiment.data.report import DataReport  # noqa: E402
 from mt_scaffold.experiment.data.tokenise import TokeniseReport  # noqa: E402
 from mt_scaffold.experiment.evaluation.compare import compare  # noqa: E402
 from mt_scaffold.experiment.evaluation.comparison import Comparison  # noqa: E402
-from mt_scaffold.experiment.evaluation.score import score  # noqa: E402
+from mt_scaffold.experiment.evaluation.score import Origin, Texts, score  # noqa: E402
 from mt_scaffold.experiment.inference.model_files import system_files  # noqa: E402
 from mt_scaffold.experiment.report import html as pages  # noqa: E402
 from mt_scaffold.experiment.report import paper  # noqa: E402
@@ -126,7 +126,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             scores[-1].parent.mkdir()
             write_split(run / "scores" / "test.losses.json", system, seed, [20.0, 21.0], [9.0 - number, 8.0 - number])
             files = (run / "translations" / "test.de", folder / "raw" / "test.de", scores[-1])
-            score(*files, system=system, seed=seed, test_set="test")
+            score(Texts(files[0], [files[1]]), files[2], origin=Origin(system=system, test_set="test", seed=seed))
     compare(scores, "bpe", folder / "comparison", samples=20)
     return folder
 

@@ -16,7 +16,7 @@ from test_workflow import CONFIGURATION, settings
 
 from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
-from mt_scaffold.experiment.evaluation.score import score
+from mt_scaffold.experiment.evaluation.score import Origin, Scoring, Texts, score
 from mt_scaffold.experiment.workflow.interim import Interim
 
 TWO_SEEDS = CONFIGURATION.replace("seeds: [1]", "seeds: [1, 2]")
@@ -30,8 +30,8 @@ def scored(layout: TranslationLayout, system: str, seed: int) -> str:
         (layout.folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     path = layout.scores(Run(system, seed), "test")
     path.parent.mkdir(parents=True)
-    files = (layout.folder / f"{system}-{seed}", layout.folder / "ref", path)
-    score(*files, system=system, seed=seed, test_set="test", metrics=["bleu"])
+    texts = Texts(layout.folder / f"{system}-{seed}", [layout.folder / "ref"])
+    score(texts, path, Scoring(metrics=["bleu"]), Origin(system=system, test_set="test", seed=seed))
     return str(path)
 
 

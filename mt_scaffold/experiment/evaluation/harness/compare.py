@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from mt_scaffold.corpus.files import PathLike, write_text
+from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.evaluation.compare import baselines_of, few_seeds, step_warnings
+from mt_scaffold.experiment.evaluation.compare import RowKey, baselines_of, few_seeds, labelled_scores, step_warnings
 from mt_scaffold.experiment.evaluation.comparison import Spread
+from mt_scaffold.experiment.evaluation.comparison_tables import write_comparison
 from mt_scaffold.experiment.evaluation.document_tests import resample_documents
 from mt_scaffold.experiment.evaluation.harness.comparison import PaperFigures, TaskComparison, TaskRow
 from mt_scaffold.experiment.evaluation.harness.paper_tasks import main_metric, paper_name
@@ -26,21 +26,13 @@ from mt_scaffold.experiment.evaluation.significance import (
     corrected,
 )
 from mt_scaffold.experiment.runtime.provenance import versions
-from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.experiment.runtime.results import read_result
 
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
     Floats = NDArray[numpy.float64]
-
-
-class _Key(NamedTuple):
-    """A row of the table."""
-
-    group: str
-    task: str
-    system: str
 
 
 @dataclass(frozen=True)
@@ -89,12 +81,7 @@ def compare_tasks(
     Raises MTScaffoldError where files are not as they were written, where a task's questions differ between them, or
     where they have no task in common; UsageError where two are for the same run, or a baseline has no scores.
     """
-    if samples < 2:
-        raise UsageError(f"compare: the number of bootstrap samples must be 2 or more, not {samples}")
-    labelled = [each if isinstance(each, Labelled) else Labelled("", None, each) for each in scores]
-    runs = [_read(each) for each in labelled]
-    if not runs:
-        raise UsageError("compare: give at least one file of scores")
+    runs = [_read(each) for each in labelled_scores(scores, samples)]
     _check_runs(runs)
     tasks, not_compared = _tasks(runs)
     if not tasks:
@@ -102,33 +89,36 @@ def compare_tasks(
         raise MTScaffoldError(f"compare: the files have no task in common ({why or 'none has any'}); run lm-eval again")
     against = baselines_of([(run.group, run.system) for run in runs], baseline, baselines)
     groups, systems = list(dict.fromkeys(run.group for run in runs)), list(against)
-    answers: dict[_Key, dict[str, dict[int, Floats]]] = {}
+    answers: dict[RowKey, dict[str, dict[int, Floats]]] = {}
     for group in groups:
         for task in tasks:
             for system in systems:
                 own = {run.scores.seed: run for run in runs if (run.group, run.system) == (group, system)}
                 if own:
-                    answers[_Key(group, task, system)] = _answers(task, own)
+                    answers[RowKey(group, task, system)] = _answers(task, own)
     metrics = {task: _metrics(task, answers) for task in tasks}
     for task in [task for task in tasks if not metrics[task]]:
         not_compared[task] = "no metric that lies between 0 and 1 for every question"
-    answers = {key: found for key, found in answers.items() if metrics[key.task]}
+    answers = {key: found for key, found in answers.items() if metrics[key.test_set]}
     first = {task: main_metric(task, found) for task, found in metrics.items() if found}
     tests = _test(answers, metrics, first, against, samples)
     rows = [
         TaskRow(
             group=key.group or None,
-            task=key.task,
-            paper_name=paper_name(key.task),
+            task=key.test_set,
+            paper_name=paper_name(key.test_set),
             system=key.system,
             baseline=against[key.system],
             seeds=list(next(iter(found.values()))),
             questions=_questions(found),
-            num_fewshot=sorted(runs[0].asked(key.task)),
+            num_fewshot=sorted(runs[0].asked(key.test_set)),
             checkpoints=min(len(run.scores.checkpoints) for run in runs),
-            main=first[key.task][0],
-            why=first[key.task][1],
-            scores={metric: _spread(found[metric]) for metric in metrics[key.task]},
+            main=first[key.test_set][0],
+            why=first[key.test_set][1],
+            scores={
+                metric: Spread.of({seed: float(each.mean()) for seed, each in found[metric].items()})
+                for metric in metrics[key.test_set]
+            },
             tests={metric: several[key] for metric, several in tests.items() if key in several},
         )
         for key, found in answers.items()
@@ -154,11 +144,7 @@ def compare_tasks(
         warnings=[*few_seeds((row.system, len(row.seeds)) for row in rows), *step_warnings(trainings, reports)],
     )
     if output is not None:
-        write_text(f"{output}.txt", as_text(comparison))
-        write_text(f"{output}.md", as_text(comparison, markdown=True))
-        write_text(f"{output}.tex", as_latex(comparison))
-        write_text(f"{output}.csv", as_csv(comparison))
-        write_result(f"{output}.json", comparison)
+        write_comparison(output, comparison, as_text, as_latex, as_csv)
     return comparison
 
 
@@ -238,9 +224,9 @@ def _answers(task: str, runs: Mapping[int, _Run]) -> dict[str, dict[int, Floats]
     return found
 
 
-def _metrics(task: str, answers: Mapping[_Key, dict[str, dict[int, Floats]]]) -> list[str]:
+def _metrics(task: str, answers: Mapping[RowKey, dict[str, dict[int, Floats]]]) -> list[str]:
     """Return the metrics of a task that every training has, and that are percentages of its questions."""
-    several = [found for key, found in answers.items() if key.task == task]
+    several = [found for key, found in answers.items() if key.test_set == task]
     # A training without a metric leaves its seed out.
     seeds = [{seed for values in found.values() for seed in values} for found in several]
     return [
@@ -255,17 +241,17 @@ def _metrics(task: str, answers: Mapping[_Key, dict[str, dict[int, Floats]]]) ->
 
 
 def _test(
-    answers: Mapping[_Key, dict[str, dict[int, Floats]]],
+    answers: Mapping[RowKey, dict[str, dict[int, Floats]]],
     metrics: Mapping[str, Sequence[str]],
     first: Mapping[str, tuple[str, str]],
     against: Mapping[str, str | None],
     samples: int,
-) -> dict[str, dict[_Key, Difference]]:
+) -> dict[str, dict[RowKey, Difference]]:
     """Return the test of each row in each metric, corrected for those in the main metrics, and in each other one."""
-    main: dict[_Key, Difference] = {}
-    others: dict[str, dict[_Key, Difference]] = {}
-    for group, task in dict.fromkeys((key.group, key.task) for key in answers):
-        there = {key.system: found for key, found in answers.items() if (key.group, key.task) == (group, task)}
+    main: dict[RowKey, Difference] = {}
+    others: dict[str, dict[RowKey, Difference]] = {}
+    for group, task in dict.fromkeys((key.group, key.test_set) for key in answers):
+        there = {key.system: found for key, found in answers.items() if (key.group, key.test_set) == (group, task)}
         # Every resample of one question is that question.
         if _questions(next(iter(there.values()))) < 2:
             continue
@@ -276,10 +262,10 @@ def _test(
                     # This p is of sacreBLEU's resamples only.
                     difference = replace(compare_trainings(resampled[system], resampled[other]), sacrebleu_p=None)
                     into = main if metric == first[task][0] else others.setdefault(metric, {})
-                    into[_Key(group, task, system)] = difference
-    found: dict[str, dict[_Key, Difference]] = {}
+                    into[RowKey(group, task, system)] = difference
+    found: dict[str, dict[RowKey, Difference]] = {}
     for key, test in corrected(main).items():
-        found.setdefault(first[key.task][0], {})[key] = test
+        found.setdefault(first[key.test_set][0], {})[key] = test
     for metric, several in others.items():
         found.setdefault(metric, {}).update(corrected(several))
     return found
@@ -300,17 +286,11 @@ def _resampled(systems: Mapping[str, Mapping[int, Floats]], samples: int) -> dic
     return {system: [next(drawn) for _ in trained] for system, trained in systems.items()}
 
 
-def _spread(by_seed: Mapping[int, Floats]) -> Spread:
-    values = {str(seed): float(answers.mean()) for seed, answers in by_seed.items()}
-    several = list(values.values())
-    return Spread(statistics.fmean(several), statistics.stdev(several) if len(several) > 1 else None, values)
-
-
-def _counted(tests: Mapping[str, Iterable[_Key]], first: Mapping[str, tuple[str, str]]) -> dict[str, int]:
+def _counted(tests: Mapping[str, Iterable[RowKey]], first: Mapping[str, tuple[str, str]]) -> dict[str, int]:
     """Return how many tests were corrected together: those in the main metrics, and those in each other one."""
     counts: dict[str, int] = {}
     for metric, keys in tests.items():
         for key in keys:
-            name = "main" if metric == first[key.task][0] else metric
+            name = "main" if metric == first[key.test_set][0] else metric
             counts[name] = counts.get(name, 0) + 1
     return counts

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from mt_scaffold.experiment.evaluation.comparison import (
     SYNTHETIC_NOTE,
+    Compared,
     Contrast,
     Spread,
     Unit,
@@ -65,20 +66,13 @@ class PaperFigures:
 
 
 @dataclass(frozen=True)
-class TaskComparison:
+class TaskComparison(Compared):
     """All systems on all tasks, with what a reader needs to interpret the figures.
 
-    comparisons: how many tests there are in the main metric of each task, and in each other one. not_compared: the
-    tasks without a row, each with the reason. paper: the paper's figures that ours are shown beside. warnings: what
-    limits the result.
+    comparisons: in the main metric of each task, and in each other one. not_compared: the tasks without a row, each
+    with the reason. paper: the paper's figures that ours are shown beside. warnings: what limits the result.
     """
 
-    title: str
-    synthetic: bool
-    baseline: str
-    bootstrap_samples: int
-    random_seed: int
-    comparisons: dict[str, int]
     rows: list[TaskRow]
     paper: list[PaperFigures]
     not_compared: dict[str, str]

@@ -10,7 +10,7 @@ SHARDS = experiment.prepare.shards
 if layout.written_parts:
     rule get_documents:
         output: [layout.documents(part) for part in layout.written_parts], layout.documents_report
-        params: depends_on=layout.depends_on("get-documents")
+        params: depends_on=staleness.depends_on(layout, "get-documents")
         log: layout.log("get-documents")
         shell: "{STEP} get-documents {CONFIG} > {log:q} 2>&1"
 
@@ -21,7 +21,7 @@ scattergather: words=SHARDS
 rule count_words:
     input: lambda wildcards: language_modeling.shard(layout, wildcards.scatteritem)
     output: temp(layout.counted("{scatteritem}"))
-    params: depends_on=layout.depends_on("count-words")
+    params: depends_on=staleness.depends_on(layout, "count-words")
     log: layout.log("count-words-{scatteritem}")
     threads: CORES if SHARDS == 1 else 1
     shell: "{STEP} count-words {CONFIG} --shard {wildcards.scatteritem} --num-workers {threads} > {log:q} 2>&1"
@@ -40,7 +40,7 @@ rule evaluate:
         layout.averaged(RUN),
         layout.counts,
     output: layout.scores(RUN, "{test}"), layout.losses(RUN, "{test}")
-    params: run=run_flags, depends_on=layout.depends_on("evaluate")
+    params: run=run_flags, depends_on=staleness.depends_on(layout, "evaluate")
     log: layout.log(f"evaluate-{RUN.name}-{{test}}")
     priority: 1
     threads: SHARE
@@ -51,7 +51,7 @@ rule evaluate:
 
 rule prompts:
     output: layout.prompts
-    params: depends_on=layout.depends_on("prompts")
+    params: depends_on=staleness.depends_on(layout, "prompts")
     log: layout.log("prompts")
     shell: "{STEP} prompts {CONFIG} > {log:q} 2>&1"
 
@@ -59,7 +59,7 @@ rule prompts:
 rule sample:
     input: lambda wildcards: layout.binarised_of(wildcards.system), layout.averaged(RUN), layout.prompts
     output: layout.samples(RUN)
-    params: run=run_flags, depends_on=layout.depends_on("sample")
+    params: run=run_flags, depends_on=staleness.depends_on(layout, "sample")
     log: layout.log(f"sample-{RUN.name}")
     threads: SHARE
     resources: gpu=0
@@ -73,7 +73,7 @@ rule evaluate_tasks:
         layout.averaged(RUN),
         layout.task_files,
     output: layout.task_scores(RUN)
-    params: run=run_flags, depends_on=layout.depends_on("evaluate-tasks")
+    params: run=run_flags, depends_on=staleness.depends_on(layout, "evaluate-tasks")
     log: layout.log(f"evaluate-tasks-{RUN.name}")
     threads: SHARE
     resources: gpu=0
@@ -83,7 +83,7 @@ rule evaluate_tasks:
 rule compare_tasks:
     input: shown.every_run(shown.task_scores), shown.every_run(shown.training_report), codes.reports(shown)
     output: [layout.task_comparison(kind) for kind in TASK_KINDS]
-    params: depends_on=shown.depends_on("compare-tasks"), systems=SHOWN
+    params: depends_on=staleness.depends_on(shown, "compare-tasks"), systems=SHOWN
     log: layout.log("compare-tasks")
     shell: "{STEP} compare-tasks {CONFIG} {params.systems} > {log:q} 2>&1"
 

@@ -29,7 +29,7 @@ rule get_data:
         [text(layout.raw("train", lang)) for lang in LANGUAGES],
         [layout.raw("valid", lang) for lang in LANGUAGES if "valid" in translation.raw_parts(experiment)],
         layout.step_report("get-data"),
-    params: depends_on=layout.depends_on("get-data"), test=""
+    params: depends_on=staleness.depends_on(layout, "get-data"), test=""
     log: layout.log("get-data")
     shell: "{STEP} get-data {CONFIG} {params.test} {CACHE} > {log:q} 2>&1"
 
@@ -41,7 +41,7 @@ use rule get_data as get_test_set with:
     output:
         [layout.raw("{test}", lang) for lang in LANGUAGES],
         layout.step_report("get-data-{test}"),
-    params: depends_on=lambda wildcards: layout.depends_on("get-data", wildcards.test), test="--test-set {test}"
+    params: depends_on=lambda wildcards: staleness.depends_on(layout, "get-data", wildcards.test), test="--test-set {test}"
     log: layout.log("get-data-{test}")
 
 
@@ -49,7 +49,7 @@ use rule get_data as get_test_set with:
 rule tokenise_chunk:
     input: layout.raw("train", "{lang}")
     output: temp(layout.chunk("{lang}", "{scatteritem}")), temp(layout.chunk("{lang}", "{scatteritem}", "json"))
-    params: depends_on=layout.depends_on("tokenise", "train")
+    params: depends_on=staleness.depends_on(layout, "tokenise", "train")
     log: layout.log("tokenise-train.{lang}.{scatteritem}")
     threads: HALF if CHUNKS == 1 else 1
     shell:
@@ -70,7 +70,7 @@ rule gather_words:
 rule tokenise_test:
     input: layout.raw("{test}", "{lang}")
     output: layout.words("{test}", "{lang}"), layout.step_report("tokenise-{test}.{lang}")
-    params: depends_on=lambda wildcards: layout.depends_on("tokenise", wildcards.test), part="{test}"
+    params: depends_on=lambda wildcards: staleness.depends_on(layout, "tokenise", wildcards.test), part="{test}"
     log: layout.log("tokenise-{test}.{lang}")
     shell: "{STEP} tokenise {CONFIG} --part {params.part:q} --language {wildcards.lang} > {log:q} 2>&1"
 
@@ -78,7 +78,7 @@ rule tokenise_test:
 use rule tokenise_test as tokenise_valid with:
     input: layout.raw("valid", "{lang}")
     output: temp(layout.uncleaned("valid", "{lang}")), layout.step_report("tokenise-valid.{lang}")
-    params: depends_on=layout.depends_on("tokenise", "valid"), part="valid"
+    params: depends_on=staleness.depends_on(layout, "tokenise", "valid"), part="valid"
     log: layout.log("tokenise-valid.{lang}")
 
 
@@ -91,7 +91,7 @@ rule clean:
         [layout.words(CLEANED, lang) for lang in LANGUAGES],
         translation.held_out(layout),
         layout.step_report(f"clean-{CLEANED}"),
-    params: depends_on=layout.depends_on("clean"), part=CLEANED
+    params: depends_on=staleness.depends_on(layout, "clean"), part=CLEANED
     log: layout.log(f"clean-{CLEANED}")
     shell: "{STEP} clean {CONFIG} --part {params.part} > {log:q} 2>&1"
 
@@ -144,7 +144,7 @@ rule dictionary:
         [layout.words("train", lang) for lang in LANGUAGES],
         lambda wildcards: translation.segmented_with(layout, layout.segmentation_behind(wildcards.data), *LANGUAGES),
     output: [layout.dictionary("{data}", lang) for lang in LANGUAGES]
-    params: depends_on=layout.depends_on("dictionary")
+    params: depends_on=staleness.depends_on(layout, "dictionary")
     log: layout.log("dictionary-{data}")
     threads: HALF
     shell: "{STEP} dictionary {CONFIG} --data {wildcards.data:q} --num-workers {threads} > {log:q} 2>&1"
@@ -161,7 +161,7 @@ rule translate:
     output:
         [layout.translation(RUN, "{test}", form) for form in ("", "words", "subwords")],
         layout.translated_source(RUN, "{test}"),
-    params: run=run_flags, depends_on=layout.depends_on("translate"), checkpoint=""
+    params: run=run_flags, depends_on=staleness.depends_on(layout, "translate"), checkpoint=""
     log: layout.log(f"translate-{RUN.name}-{{test}}")
     priority: 1
     threads: SHARE
@@ -178,7 +178,7 @@ rule score:
         [layout.raw("{test}", lang) for lang in LANGUAGES],
         layout.losses(RUN, "{test}"),
     output: layout.scores(RUN, "{test}")
-    params: run=run_flags, depends_on=lambda wildcards: layout.depends_on("score", wildcards.test), checkpoint=""
+    params: run=run_flags, depends_on=lambda wildcards: staleness.depends_on(layout, "score", wildcards.test), checkpoint=""
     log: layout.log(f"score-{RUN.name}-{{test}}")
     priority: 1
     shell: "{STEP} score {CONFIG} {params.run} --test-set {wildcards.test:q} {params.checkpoint} > {log:q} 2>&1"
@@ -205,7 +205,7 @@ rule losses:
 # be newer than its translations of the others.
 use rule average as take_checkpoint with:
     output: layout.checkpoint(RUN, "{checkpoint}")
-    params: run=run_flags, depends_on=layout.depends_on("checkpoint"), checkpoint="--checkpoint {checkpoint}"
+    params: run=run_flags, depends_on=staleness.depends_on(layout, "checkpoint"), checkpoint="--checkpoint {checkpoint}"
     log: layout.log(f"take-checkpoint-{RUN.name}-{{checkpoint}}")
 
 
@@ -217,7 +217,7 @@ use rule translate as translate_checkpoint with:
     output:
         [layout.translation(RUN, "{test}", form, "{checkpoint}") for form in ("", "words", "subwords")],
         layout.translated_source(RUN, "{test}", "{checkpoint}"),
-    params: run=run_flags, depends_on=layout.depends_on("translate"), checkpoint="--checkpoint {checkpoint}"
+    params: run=run_flags, depends_on=staleness.depends_on(layout, "translate"), checkpoint="--checkpoint {checkpoint}"
     log: layout.log(f"translate-{RUN.name}-{{test}}-{{checkpoint}}")
 
 
@@ -229,7 +229,7 @@ use rule score as score_checkpoint with:
     output: layout.scores(RUN, "{test}", "{checkpoint}")
     params:
         run=run_flags,
-        depends_on=lambda wildcards: layout.depends_on("score", wildcards.test),
+        depends_on=lambda wildcards: staleness.depends_on(layout, "score", wildcards.test),
         checkpoint="--checkpoint {checkpoint}",
     log: layout.log(f"score-{RUN.name}-{{test}}-{{checkpoint}}")
 

@@ -1,0 +1,99 @@
+"""Which steps of an experiment a changed configuration repeats, and which trainings it may not.
+
+Snakemake repeats a step whose inputs are newer than its outputs, or whose parameters have changed; among these is what
+``depends_on`` returns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Layout, Run
+from mt_scaffold.experiment.tasks import task_of
+from mt_scaffold.experiment.training.resuming import check_resumable, ended_with, read_start
+
+AnyLayout = Layout[Any]
+
+
+def depends_on(layout: AnyLayout, step: str, *names: str | Run) -> str:
+    """Return what a step depends on in the configuration, as text: a change repeats the step.
+
+    names: of what the step makes: the run, the test set, the part, the segmentation.
+    """
+    settings = task_of(layout.config).depends.get(step)
+    return json.dumps(None if settings is None else settings(layout, *names), sort_keys=True)
+
+
+def shown_systems(layout: AnyLayout, chosen: Sequence[str]) -> list[str]:
+    """Return the systems that results are made of: those that are to run, and the others that are finished.
+
+    Raises UsageError where one of them would have no baseline to be tested against.
+    """
+    others = {name for name in layout.config.systems if name not in chosen and is_finished(layout, name)}
+    shown = [name for name in layout.config.systems if name in chosen or name in others]
+    for name in shown:
+        # Where the baseline of a finished system is not there, the table cannot hold that system.
+        for baseline in (layout.config.baseline, layout.config.baseline_of(name)):
+            if baseline is not None and baseline not in shown:
+                what = f"the baseline of {name}" if baseline != layout.config.baseline else "the baseline"
+                raise UsageError(f"--config only: {baseline} is {what}, and not finished; name it, too")
+    return shown
+
+
+def is_finished(layout: AnyLayout, system: str) -> bool:
+    """Return whether all trainings of a system have ended and been scored, with the settings that it has now."""
+    task, whole = task_of(layout.config), layout.of_systems([system])
+    wanted = [*whole.every_run(whole.training_report), *whole.every_run(whole.averaged), *whole.every_scores()]
+    if not all(path.exists() for path in wanted):
+        return False
+    for run in whole.runs:
+        try:
+            start = task.plan_start(layout, run, 0)
+            if start is not None and not ended_with(layout.training(run), start):
+                return False
+        except MTScaffoldError:  # which running it would show
+            return False
+    return True
+
+
+def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsewhere: bool = False) -> None:
+    """Raise MTScaffoldError where a training that is to run was started with settings that it cannot resume with.
+
+    planned: runs, each with its GPUs (of all nodes together; 0: all of the machine that trains). elsewhere: whether
+    that is another machine than this one. Snakemake deletes the report of a training before it runs it, and only then
+    would the training itself refuse. A training whose start is not known yet is not checked.
+    """
+    for run, gpus in planned:
+        folder = layout.training(run)
+        if read_start(folder) is None:
+            continue
+        if (start := task_of(layout.config).plan_start(layout, run, gpus)) is None:
+            continue
+        if elsewhere and not gpus:
+            start = dataclasses.replace(start, processes=None)
+        check_resumable(folder, start)
+
+
+def check_rebuilding(layout: AnyLayout, planned: Iterable[str]) -> None:
+    """Raise MTScaffoldError where a plan would rebuild what a training was made of, whether it is to run or not.
+
+    planned: the outputs of all jobs that are to run. The training could not resume on other data, and a model would no
+    longer be described by what lies next to it.
+    """
+    outputs, task = {*map(str, planned)}, task_of(layout.config)
+    for run in layout.runs:
+        if read_start(layout.training(run)) is None:
+            continue
+        made_of = task.binarised_from(layout, layout.data_of(run.system), *TRAINED_ON)
+        made_of = [layout.binarised_of(run.system), *made_of]
+        rebuilt = [path for path in made_of if str(path) in outputs]
+        if rebuilt:
+            raise MTScaffoldError(
+                f"{rebuilt[0]}: would be rebuilt, but {layout.training(run)} was trained on it: the configuration has "
+                f"changed, or another version of mt-scaffold made the folder (see {layout.config_file}); restore "
+                "them, or work in another folder (--output FOLDER)"
+            )

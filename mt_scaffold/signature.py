@@ -1,0 +1,176 @@
+"""Command lines from signatures: an argument of a function is an option, and its line in the docstring the help."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple, Union
+
+# A line of a docstring that says what one argument means, or several.
+_MEANING = re.compile(r"(\w+(?:, \w+)*): +(.*)")
+
+
+@dataclass(frozen=True)
+class Option:
+    """How the command line shows an argument, in ``Annotated[type, Option(...)]``, where it is not as the type implies.
+
+    metavar: the placeholder of its value. short: the short form, such as ``-o``. help: the meaning, of types that
+    several functions share; a line in the docstring comes before it. name: the option's name where it is not the
+    argument's. choices: the accepted values, where the type is no ``Literal`` of them. repeated: give the option once
+    for each value of a sequence, not once for all.
+    """
+
+    metavar: str | None = None
+    short: str | None = None
+    help: str = ""
+    name: str | None = None
+    choices: Collection[str] | None = None
+    repeated: bool = False
+
+
+class _Argument(NamedTuple):
+    """An argument of a function; shape: how many values of the type, of each level, outermost first."""
+
+    name: str
+    kind: Any
+    default: object
+    type: Any
+    shape: list[str | int]
+    option: Option
+
+    @property
+    def flags(self) -> list[str]:
+        name = self.option.name or self.name
+        return [f"--{name.replace('_', '-')}", *filter(None, [self.option.short])]
+
+    @property
+    def required(self) -> bool:
+        return self.default is inspect.Parameter.empty
+
+
+def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., object], leading: int = 0) -> None:
+    """Declare the arguments of a function, but for its first ``leading``, as those of a command.
+
+    Positional-only arguments, and those after ``*``, are positional on the command line too; all others are options: a
+    flag for ``bool``, one or more values for a sequence, N for a tuple of N, one of its values for a ``Literal``; of a
+    sequence of sequences, the option may be repeated. The fields of a dataclass are options as well. The docstring's
+    paragraphs after the first become the description, and its lines ``name: meaning`` the help, with the default added
+    where they do not mention it.
+    """
+    if prose := _docstring(function)[0]:
+        parser.description = prose
+    _declare(parser, function, leading)
+
+
+def _declare(parser: argparse.ArgumentParser, function: Callable[..., object], leading: int = 0) -> None:
+    meanings = _docstring(function)[1]
+    for each in _arguments(function, leading):
+        if dataclasses.is_dataclass(each.type):
+            _declare(parser, typing.cast(Callable[..., object], each.type))
+        else:
+            _add(parser, each, meanings.get(each.name, each.option.help))
+
+
+def bind(function: Callable[..., object], options: argparse.Namespace, *leading: object) -> inspect.BoundArguments:
+    """Return the arguments for a call of ``function``: ``leading``, then what ``add_arguments`` has declared."""
+    bound = inspect.signature(function).bind_partial(*leading)
+    for each in _arguments(function, len(leading)):
+        if dataclasses.is_dataclass(each.type):
+            settings = typing.cast(Callable[..., object], each.type)
+            fields = bind(settings, options)
+            bound.arguments[each.name] = settings(*fields.args, **fields.kwargs)
+        else:
+            bound.arguments[each.name] = getattr(options, each.name)
+    return bound
+
+
+def call(function: Callable[..., Any], options: argparse.Namespace) -> Any:
+    """Call a function with the options that ``add_arguments`` has declared."""
+    bound = bind(function, options)
+    return function(*bound.args, **bound.kwargs)
+
+
+def summary(function: Callable[..., object]) -> str:
+    """Return the line that a docstring opens with."""
+    return (inspect.getdoc(function) or "").partition("\n")[0]
+
+
+def _arguments(function: Callable[..., object], leading: int = 0) -> Iterator[_Argument]:
+    hints = typing.get_type_hints(function, include_extras=True)
+    for parameter in list(inspect.signature(function).parameters.values())[leading:]:
+        yield _Argument(parameter.name, parameter.kind, parameter.default, *_understood(hints[parameter.name]))
+
+
+def _understood(hint: Any) -> tuple[Any, list[str | int], Option]:
+    """Return the type of each value, how many there are, and how they are shown."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        kind, shape, option = _understood(inner[0])
+        return kind, shape, next((note for note in inner[1:] if isinstance(note, Option)), option)
+    if origin in (Union, types.UnionType):
+        rest = [each for each in inner if each is not type(None)]
+        # Any of several, such as those of a path, can be given as text.
+        return _understood(rest[0]) if len(rest) == 1 else (int if int in rest else str, [], Option())
+    if origin in (Sequence, tuple):
+        kind, shape, option = _understood(inner[0])
+        return kind, ["+" if origin is Sequence else len(inner), *shape], option
+    return hint, [], Option()
+
+
+def _docstring(function: Callable[..., object]) -> tuple[str, Mapping[str, str]]:
+    """Return a docstring's paragraphs after the first, and what it says of each argument."""
+    names = inspect.signature(function).parameters.keys()
+    meanings: dict[str, str] = {}
+    prose, current = [""], list[str]()
+    for line in (inspect.getdoc(function) or "").splitlines():
+        found = _MEANING.match(line)
+        if found and names >= {*found[1].split(", ")}:
+            current = found[1].split(", ")
+            meanings |= dict.fromkeys(current, found[2])
+        elif not line:
+            current = []
+            prose.append("")
+        elif current:
+            meanings |= {name: f"{meanings[name]} {line.strip()}" for name in current}
+        else:
+            prose[-1] += f"{line}\n"
+    return "\n\n".join(each.strip() for each in prose[1:] if each), meanings
+
+
+def _add(parser: argparse.ArgumentParser, argument: _Argument, meaning: str) -> None:
+    kind, option, default = argument.type, argument.option, argument.default
+    shape = list(argument.shape)
+    settings: dict[str, Any] = {"metavar": option.metavar, "choices": option.choices}
+    # Zero is worth saying, but not what stands for nothing given.
+    if not argument.required and default is not False and default not in (None, "", ()) and "default" not in meaning:
+        meaning = f"{meaning} (default: {default})"
+    settings["help"] = meaning.replace("%", "%%")
+    if typing.get_origin(kind) is Literal:
+        settings["choices"] = typing.get_args(kind)
+    elif kind in (int, float):
+        settings |= {"type": kind, "metavar": option.metavar or "N"}
+    if argument.kind is inspect.Parameter.VAR_POSITIONAL:
+        parser.add_argument(argument.name, nargs="*", default=(), **settings)
+    elif argument.kind is inspect.Parameter.POSITIONAL_ONLY:
+        if shape:
+            settings["nargs"] = shape[0] if argument.required or shape[0] != "+" else "*"
+        if not argument.required:
+            settings["default"] = default
+        parser.add_argument(argument.name, **settings)
+    elif kind is bool:
+        parser.add_argument(*argument.flags, dest=argument.name, action="store_true", help=settings["help"])
+    else:
+        if len(shape) > 1 or option.repeated:
+            settings["action"] = "append"
+            del shape[0]
+            default = [*default] if isinstance(default, tuple) else default
+        if shape:
+            settings["nargs"] = shape[0]
+        settings |= {"required": True} if argument.required else {"default": default}
+        parser.add_argument(*argument.flags, dest=argument.name, **settings)

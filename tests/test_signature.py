@@ -1,0 +1,142 @@
+"""A command line built from a function: what each kind of argument becomes, and that the call gets its values."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from mt_scaffold import cli, signature
+from mt_scaffold.signature import Option
+
+Shared = Annotated[int, Option("COUNT", help="of a shared type")]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits.
+
+    least, most: bounds of a
+        range
+    """
+
+    least: int
+    most: int = 9
+
+
+def command(
+    first: Annotated[str, Option("FILE")],
+    others: Sequence[str] = (),
+    /,
+    *,
+    output: Annotated[str | PathLike[str] | None, Option("FOLDER", "-o")] = None,
+    ratio: float = 0,
+    codes_name: Annotated[str, Option(name="codes")],
+    kind: Literal["a", "b"] = "a",
+    pair: tuple[str, str] | None = None,
+    sizes: Sequence[Shared] = (),
+    tests: Sequence[Sequence[str]] = (),
+    changes: Annotated[Sequence[str], Option("KEY=VALUE", name="set", repeated=True)] = (),
+    dry_run: Annotated[bool, Option(short="-n")] = False,
+    limits: Limits,
+) -> dict[str, Any]:
+    """Not shown.
+
+    The description, which may say
+    100 % of it.
+
+    first: the first: with a colon
+    output: where to write (default: nowhere)
+    ratio: 5 % of it
+    """
+    return dict(locals())
+
+
+def rest(*options: Annotated[str, Option("-- OPTIONS")], seed: int | str = 1) -> tuple[tuple[str, ...], int | str]:
+    """Return what was given."""
+    return options, seed
+
+
+def parsed(function: Callable[..., object], line: str) -> Any:
+    """What a call of ``function`` with a command line returns."""
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    signature.add_arguments(parser, function)
+    return signature.call(function, parser.parse_args(line.split()))
+
+
+def test_every_kind_of_argument_arrives_as_its_type() -> None:
+    """Numbers, pairs, sequences, repeated options, flags and the fields of a dataclass."""
+    line = (
+        "one two three -o out --ratio 0.5 --codes c --kind b --pair en de --sizes 1 2 --tests a b --tests c "
+        "--set k=1 --set l=2 -n --least 3"
+    )
+    assert parsed(command, line) == {
+        "first": "one", "others": ["two", "three"], "output": "out", "ratio": 0.5, "codes_name": "c", "kind": "b",
+        "pair": ["en", "de"], "sizes": [1, 2], "tests": [["a", "b"], ["c"]], "changes": ["k=1", "l=2"],
+        "dry_run": True, "limits": Limits(3, 9),
+    }  # fmt: skip
+
+
+def test_what_is_not_given_has_the_default_of_the_signature() -> None:
+    """A default is stated once."""
+    got = parsed(command, "one --codes c --least 3")
+    assert (got["others"], got["output"], got["ratio"], got["kind"], got["dry_run"]) == ((), None, 0, "a", False)
+    assert (got["tests"], got["changes"], got["limits"]) == ([], [], Limits(3, 9))
+
+
+def test_options_of_another_program_come_after_two_dashes() -> None:
+    """As for fairseq's; a number that may be a word, such as a wildcard, is read as a number."""
+    assert parsed(rest, "--seed 2 -- --beam 4") == (("--beam", "4"), 2)
+    assert parsed(rest, "") == ((), 1)
+
+
+@pytest.mark.parametrize("line", ["", "one --codes c", "one --least 3", "one --codes c --least x --most 2"])
+def test_what_has_no_default_is_required(line: str) -> None:
+    """Of the function, and of a dataclass among its arguments; numbers are checked."""
+    with pytest.raises((SystemExit, argparse.ArgumentError)):
+        parsed(command, line)
+
+
+def test_help_is_the_docstring() -> None:
+    """Its paragraphs after the first, a line for each argument, the meaning of a shared type, and the defaults."""
+    parser = argparse.ArgumentParser()
+    signature.add_arguments(parser, command)
+    text = " ".join(parser.format_help().split())
+    for shown in (
+        "The description, which may say 100 % of it.",
+        "FILE the first: with a colon",
+        "--output FOLDER, -o FOLDER where to write (default: nowhere)",
+        "--ratio N 5 % of it (default: 0)",
+        "--kind {a,b} (default: a)",
+        "--sizes COUNT [COUNT ...] of a shared type",
+        "--least N bounds of a range",
+        "--most N bounds of a range (default: 9)",
+        "--set KEY=VALUE",
+    ):
+        assert shown in text
+    assert "Not shown" not in text and "(default: nowhere) (default" not in text
+
+
+def test_arguments_that_are_given_are_not_declared() -> None:
+    """The first of a step is the layout of the experiment."""
+    parser = argparse.ArgumentParser()
+    signature.add_arguments(parser, command, leading=2)
+    bound = signature.bind(command, parser.parse_args(["--codes", "c", "--least", "1"]), "layout", ["more"])
+    assert bound.args == ("layout", ["more"]) and bound.kwargs["codes_name"] == "c"
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_argument_of_a_command_says_what_it_means(name: str) -> None:
+    """A line of the docstring that is missing, or misspelt, would leave an option without help."""
+    try:
+        parser = cli.make_parser([name])
+    except ModuleNotFoundError as error:
+        pytest.skip(f"{name} needs the package {error.name}")
+    own = cli._parser_of(parser, name)
+    steps = [each.choices for each in own._actions if isinstance(each, argparse._SubParsersAction)]
+    for each in steps[0].values() if steps else [own]:
+        assert [action.dest for action in each._actions if not action.help] == []
