@@ -6,13 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import regex
-
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 
 Pairs = Iterable[tuple[bytes, bytes]]
 Words = tuple[str, ...]
-_WORDS, _DIGITS = regex.compile(r"[\p{L}\p{M}\p{N}]+"), regex.compile(r"\p{N}+")
 # Two shorter sentences one word apart need not have anything to do with each other.
 _FEWEST_WORDS = 4
 
@@ -148,8 +145,11 @@ class _Side:
 
 def _words(line: bytes) -> Words:
     """Return the words of a sentence, in lower case and without punctuation, every number as the same."""
+    # A package of the extra.
+    import regex
+
     text = line.decode("utf-8", "replace")
-    words = tuple(_DIGITS.sub("0", word) for word in _WORDS.findall(text.casefold()))
+    words = tuple(regex.sub(r"\p{N}+", "0", word) for word in regex.findall(r"[\p{L}\p{M}\p{N}]+", text.casefold()))
     # Without words, such as "..." and "!", or in a script that has its own rules: the sentence itself.
     return words or (text,)
 
