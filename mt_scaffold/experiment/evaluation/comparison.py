@@ -273,12 +273,15 @@ class Comparison(Compared):
                 "decoding, by its raw bytes; an upper bound of what the model needs, and no measure of how good "
                 "translations are."
             )
-            if self.main_metric != REFERENCE_BITS and (tests := [*self._tests(REFERENCE_BITS)]):
-                kind = KINDS[REFERENCE_BITS]
-                several += power_lines(tests, kind.label, digits=kind.digits)
+            if self.main_metric != REFERENCE_BITS:
+                kind, tests = KINDS[REFERENCE_BITS], [*self._tests(REFERENCE_BITS)]
+                # What the tests are is said of the first table that has any.
+                said = any(self._tests(self.main_metric))
+                power = power_lines(tests, kind.label, digits=kind.digits)
+                several += power if said else self._notes_on_tests(REFERENCE_BITS)
         found[self.main_metric] += [
             *self._notes_on_low_scores(),
-            *self._notes_on_tests([*self._tests(self.main_metric)]),
+            *self._notes_on_tests(self.main_metric),
         ]
         return found | {OTHERS: _legend(self.other_metrics), TRAININGS: self._notes_on_dictionaries()}
 
@@ -322,8 +325,7 @@ class Comparison(Compared):
             if documents < _FEW_DOCUMENTS:
                 what = f"{name} has {documents} document{'s' if documents > 1 else ''}"
                 notes.append(f"{what}: {'tests are rough' if documents > 1 else 'no test over documents'}.")
-        tests = [*self._tests(self.main_metric)]
-        notes += self._notes_on_tests(tests)
+        notes += self._notes_on_tests(self.main_metric)
         more = [row.over_documents for row in self.rows if row.over_documents is not None]
         if more:
             notes.append(
@@ -337,8 +339,8 @@ class Comparison(Compared):
         ]
         return {self.main_metric: notes, OTHERS: others, TRAININGS: self._notes_on_dictionaries()}
 
-    def _notes_on_tests(self, tests: Sequence[Difference]) -> list[str]:
-        kind, fewest = KINDS[self.main_metric], min(len(row.seeds) for row in self.rows)
+    def _notes_on_tests(self, name: str) -> list[str]:
+        kind, tests, fewest = KINDS[name], [*self._tests(name)], min(len(row.seeds) for row in self.rows)
         units = "documents" if self.of_documents else "sentences"
         return notes_on_tests(tests, kind.label, self.bootstrap_samples, fewest, digits=kind.digits, units=units)
 

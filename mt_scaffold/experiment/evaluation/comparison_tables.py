@@ -156,7 +156,7 @@ def main_table(comparison: Comparison, name: str) -> list[list[str]]:
     kind, units = KINDS[name], "documents" if comparison.of_documents else "sentences"
     columns = p_columns((row.tests[name] for row in comparison.rows if name in row.tests), units)
     more = _document_columns(comparison)
-    if not any(row.tests for row in comparison.rows):
+    if not any(name in row.tests for row in comparison.rows):
         means = [[*_names_of(row, comparison), shown_mean(row.metric(name), kind.digits)] for row in comparison.rows]
         return [[*_names(comparison), kind.heading], *means]
     heading = [kind.heading, "against", "difference", "95 % interval", *columns, *more]

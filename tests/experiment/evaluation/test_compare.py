@@ -138,6 +138,7 @@ def test_below_one_bleu_there_is_no_test_of_translations(scores: list[Path], tmp
     low = compare(files, "bpe", samples=20)
     assert max(metric(row).mean for row in low.rows) < 1
     assert [row.tests for row in low.rows] == [{}, {}]
+    assert "95 % interval" not in as_text(low)
     assert low.answer == "Nothing may be concluded: every system is below 1 BLEU."
     assert "Not tested, because neither system reaches 1 BLEU: scaffold and bpe on made_up." in as_text(low)
     assert "Not tested" not in as_text(compare(scores, "bpe", samples=20))
