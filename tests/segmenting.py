@@ -16,7 +16,7 @@ import pytest
 from reference.parity import LearnedParity
 
 from mt_scaffold import BPE, learn_bpe
-from mt_scaffold.analysis.reference import Learned, ReferenceBPE, always, learn
+from mt_scaffold.analysis.reference import Learned, ReferenceBPE, always, learn_merges
 from mt_scaffold.analysis.reference_picky import (
     Event,
     LearnedPicky,
@@ -142,7 +142,7 @@ def learn_with_reference(
     algorithm: str = "scaffold",
     mode: Mode = CHARACTERS,
 ) -> tuple[Learned, bytes]:
-    learned = learn(counts, symbols, min_frequency, algorithm, mode.end_of_word)
+    learned = learn_merges(counts, symbols, min_frequency, algorithm, mode.end_of_word)
     return learned, reference_codes(learned, mode)
 
 

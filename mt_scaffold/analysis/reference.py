@@ -86,7 +86,7 @@ class Learned:
     exhausted: bool = False  # no pair reached the minimum frequency before N was reached
 
 
-def learn(
+def learn_merges(
     word_counts: Mapping[str, int],
     symbols: int,
     min_frequency: int = 2,

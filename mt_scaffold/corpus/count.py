@@ -184,6 +184,49 @@ def count_files(counts: Sequence[PathLike]) -> list[PathLike]:
 Text = list[TextFile] | Documents | Iterator[bytes]
 
 
+class Counting:
+    """How the words of each text of a call are counted, or loaded from count files.
+
+    header: what words and symbols are; of count files, once the first are loaded, what they say. The rest is as in
+    ``count_words``.
+    """
+
+    def __init__(
+        self,
+        header: CodesHeader,
+        *,
+        is_dict: bool = False,
+        num_workers: int | None = None,
+        max_memory: int | str | None = None,
+        prune: int = 1,
+        endings: _core.WordEndings | None = None,
+    ) -> None:
+        self.header, self.is_dict = header, is_dict
+        self._expected = None if header == CodesHeader() else header
+        self._num_workers, self._max_memory, self._prune, self._endings = num_workers, max_memory, prune, endings
+
+    def count(self, text: Text, development: bool = False) -> _core.WordCounts:
+        """Count a text; one of development is never a dictionary, and is not pruned."""
+        return count_words(
+            paths=text if isinstance(text, list) else None,
+            documents=None if isinstance(text, list) else text,
+            is_dict=self.is_dict and not development,
+            num_workers=self._num_workers,
+            pretokenise=self.header.pretokeniser,
+            split_digits=self.header.split_digits,
+            any_bytes=self.header.bytes,
+            max_memory=self._max_memory,
+            prune=1 if development else self._prune,
+            endings=self._endings,
+        )
+
+    def load(self, counts: Sequence[PathLike]) -> _core.WordCounts:
+        """Load count files; all must have been counted as the first."""
+        words, self.header = load_counts(counts, self._expected, self._max_memory, self._prune)
+        self._expected = self.header
+        return words
+
+
 def counted_text(
     infile: TextFile | None,
     paths: Iterable[TextFile] | None,

@@ -191,17 +191,18 @@ class ByteSide:
 
     def encode(self, texts: Sequence[str], draw: Draw, unknown: int, *, split_special: bool = False) -> Encoded:
         """Return the ids of texts; split_special: treat the spelling of special tokens as text."""
+        import numpy
+
         from mt_scaffold.integrations.rows import Encoded
 
         bpe = self._bpe
-        ids, offsets = bpe.encode_batch(
-            texts,
-            dropout=draw.amount,
-            seed=draw.seed,
-            indices=[_index_of(text, draw.epoch) for text in texts] if draw else None,
-            allowed_special=() if split_special else self._found,
-            disallowed_special=(),
-        )
+        special: dict[str, Any] = {"allowed_special": () if split_special else self._found, "disallowed_special": ()}
+        if len(texts) == 1 and not draw:
+            ids = bpe.encode_to_numpy(texts[0], **special)
+            offsets = numpy.array([0, len(ids)], numpy.int64)
+        else:
+            indices = [_index_of(text, draw.epoch) for text in texts] if draw else None
+            ids, offsets = bpe.encode_batch(texts, dropout=draw.amount, seed=draw.seed, indices=indices, **special)
 
         def spans(number: int) -> Any:
             return self._spans(bpe, texts[number], ids[offsets[number] : offsets[number + 1]])

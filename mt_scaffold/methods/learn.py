@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from mt_scaffold import _core
-from mt_scaffold.corpus.count import Text, count_files, count_words, load_counts, sources_of
+from mt_scaffold.corpus.count import Counting, Text, count_files, sources_of
 from mt_scaffold.corpus.documents import Documents, Texts
 from mt_scaffold.corpus.files import Output, PathLike, refuse_overwriting, writing_to
 from mt_scaffold.corpus.header import CodesHeader
@@ -81,43 +81,40 @@ def learn(
     [Merge(left='l', right='o', scaffold=False), Merge(left='lo', right='w</w>', scaffold=False)]
     """
     header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
-    expected = None if header == CodesHeader() else header
     method.check_header(header)
     if counts is not None and is_dict:
         raise UsageError("a count file is no dictionary; give it as counts, without is_dict")
-    count_paths = [] if counts is None else count_files(counts)
-    texts = method.texts(Inputs(infile, paths, lines, documents, counts, max_memory, prune))
+    inputs = Inputs(infile, paths, lines, documents, counts, max_memory, prune)
+    counting = Counting(
+        header, is_dict=is_dict, num_workers=num_workers, max_memory=max_memory, prune=prune, endings=endings
+    )
+    return _learn(method, inputs, counting, outfile, verbose, trace)
+
+
+def _learn(
+    method: Method[Model],
+    inputs: Inputs,
+    counting: Counting,
+    outfile: Output | None,
+    verbose: bool,
+    trace: Output | None,
+) -> Model:
+    """Learn from words, whatever they come from."""
+    count_paths = [] if inputs.counts is None else count_files(inputs.counts)
+    texts = method.texts(inputs)
     sources = [source for text in texts for source in sources_of(text)]
     refuse_overwriting([outfile, trace], [*sources, *method.more_sources, *count_paths])
     if trace is not None and trace is outfile:
         raise UsageError("codes and trace would be mixed in one output; give each its own file")
-
-    def count(text: Text, development: bool = False) -> _core.WordCounts:
-        return count_words(
-            paths=text if isinstance(text, list) else None,
-            documents=None if isinstance(text, list) else text,
-            is_dict=is_dict and not development,
-            num_workers=num_workers,
-            pretokenise=header.pretokeniser,
-            split_digits=header.split_digits,
-            any_bytes=header.bytes,
-            max_memory=max_memory,
-            prune=1 if development else prune,
-            endings=endings,
-        )
-
-    def load(paths: Sequence[PathLike]) -> _core.WordCounts:
-        nonlocal header, expected
-        words, header = load_counts(paths, expected, max_memory, prune)
-        expected = header
-        return words
-
     with contextlib.ExitStack() as stack:
         stream = stack.enter_context(writing_to(io.BytesIO() if outfile is None else outfile))
         steps = None if trace is None else stack.enter_context(writing_to(trace))
-        words = method.count(texts, count, is_dict) if counts is None else method.load(counts, load, count)
-        method.check_header(header)
-        learned = method.learn(words, header, verbose, steps)
+        if inputs.counts is None:
+            words = method.count(texts, counting.count, counting.is_dict)
+        else:
+            words = method.load(inputs.counts, counting.load, counting.count)
+        method.check_header(counting.header)
+        learned = method.learn(words, counting.header, verbose, steps)
         stream.write(learned.text)
     return learned
 
@@ -202,20 +199,10 @@ def learn_joint_bpe_and_vocab(
         texts = method.texts(Inputs(paths=sources))
     refuse_overwriting([codes, *vocabularies], [*sources, *method.more_sources])
 
-    def count(text: Text, development: bool = False) -> _core.WordCounts:
-        return count_words(
-            paths=sources_of(text),
-            num_workers=num_workers,
-            pretokenise=pretokenise,
-            split_digits=split_digits,
-            any_bytes=header.bytes,
-            endings=endings,
-        )
-
     with contextlib.ExitStack() as stack:
         codes_stream = stack.enter_context(writing_to(codes))
         streams = [stack.enter_context(writing_to(vocabulary)) for vocabulary in vocabularies]
-        words = method.count(texts, count)
+        words = method.count(texts, Counting(header, num_workers=num_workers, endings=endings).count)
         # What is learned from is used up; each text is counted out again below.
         learned = method.learn(words.copied(method.by_language), header, verbose)
         codes_stream.write(learned.text)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from learning import learn_with
@@ -104,3 +105,28 @@ def test_ctrl_c_ends_work_on_a_long_word(inference: str) -> None:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+
+
+DISTINCT = """
+import sys
+from mt_scaffold import PlainBPE, count_words
+
+def peak():
+    lines = open("/proc/self/status").read().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+
+counts = count_words(sys.argv[1], num_workers=1)
+counted = peak()
+PlainBPE(1).learn(counts)
+print(counted, peak())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak from /proc")
+def test_words_give_way_to_what_is_learned_from(tmp_path: Path) -> None:
+    """Counted words are freed part by part as their symbols are laid out: both at once were the peak of learning."""
+    words = (f"{number * 2654435761 % 2**40:x}" for number in range(1, 700_000))
+    (tmp_path / "text").write_text("\n".join(words))
+    done = subprocess.run([sys.executable, "-c", DISTINCT, tmp_path / "text"], capture_output=True, check=True)
+    counted, learned = map(int, done.stdout.split())
+    assert learned < 1.2 * counted

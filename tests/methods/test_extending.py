@@ -13,7 +13,7 @@ import pytest
 from learning import learn_with
 
 from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, learn_bpe
-from mt_scaffold.analysis.reference import learn
+from mt_scaffold.analysis.reference import learn_merges
 from mt_scaffold.analysis.reference_picky import Event, MergeEvent, SplitEvent, learn_picky
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.text import surface_form
@@ -128,7 +128,7 @@ def test_the_plain_python_is_algorithm_1() -> None:
     for _ in range(200):
         words = Counter(random_words(chance))
         for algorithm in ("bpe", "scaffold"):
-            learned = learn(words, 9, algorithm=algorithm)
+            learned = learn_merges(words, 9, algorithm=algorithm)
             wanted = [(left, right, left + right in learned.scaffold) for left, right in learned.merges]
             assert extended([], words, 9, algorithm) == wanted
             marked += bool(learned.scaffold)

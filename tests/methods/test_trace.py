@@ -12,7 +12,7 @@ from learning import learn_with
 from segmenting import hard_text
 
 from mt_scaffold import UsageError
-from mt_scaffold.analysis.reference import learn
+from mt_scaffold.analysis.reference import learn_merges
 from mt_scaffold.cli import main
 from mt_scaffold.methods.trace import COLUMNS, Step, format_step
 
@@ -107,7 +107,7 @@ def test_a_token_that_another_pair_makes_again_has_returned() -> None:
     *_, last = trace_of(text, 20, min_frequency=1)
     assert (last["left"], last["right"], last["frequency"]) == ("a", "a</w>", "2")
     assert (last["returned"], last["returned_frequency"]) == ("aa</w>", "2")
-    assert learn(counts, 20, 1).steps[-1] == Step("a", "a</w>", 2, 0, (), ("aa</w>", 2))
+    assert learn_merges(counts, 20, 1).steps[-1] == Step("a", "a</w>", 2, 0, (), ("aa</w>", 2))
 
 
 def test_learning_is_the_same_with_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 
-from mt_scaffold.analysis.reference import Learned, learn
+from mt_scaffold.analysis.reference import Learned, learn_merges
 from mt_scaffold.corpus.text import is_base_symbol
 
 
@@ -24,8 +24,8 @@ def control(
 
     written: how ``Merge`` has a token.
     """
-    scaffold_bpe = learn(word_counts, symbols, min_frequency, "scaffold", end_of_word)
-    bpe = learn(word_counts, len(scaffold_bpe.merges), min_frequency, "bpe", end_of_word)
+    scaffold_bpe = learn_merges(word_counts, symbols, min_frequency, "scaffold", end_of_word)
+    bpe = learn_merges(word_counts, len(scaffold_bpe.merges), min_frequency, "bpe", end_of_word)
     digests = {}
     for left, right in bpe.merges:
         if not is_base_symbol(left + right, end_of_word):

@@ -19,6 +19,13 @@ namespace mt_scaffold {
 
 namespace {
 
+// Where malloc keeps what is freed.
+void give_back_freed_memory() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
+
 // Zeroed lazily by the system, so that only the pages of the scripts in use take memory.
 class BaseTokens {
  public:
@@ -72,7 +79,7 @@ void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
     tokens[token].state = TokenState::kBase;
     return token;
   };
-  words.for_each([&](const WordCount& entry) {
+  const auto lay_out_word = [&](const WordCount& entry) {
     const auto word = static_cast<uint32_t>(word_count_.size());
     const auto count = static_cast<int64_t>(entry.count);
     word_count_.push_back(count);
@@ -85,12 +92,16 @@ void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
     };
     for_each_symbol(entry.word, alphabet, add_symbol);
     cells_.push_back({kBoundary, 1, word, kNoPair});
-  });
+  };
+  // The cells take the place of the words as they come: both at once were the peak of learning from distinct words.
+  for (size_t part = 0; part < WordCounts::kParts; ++part) {
+    words.part(part).for_each(lay_out_word);
+    words.part(part) = WordCounter();
+    if (part % 8 == 7) give_back_freed_memory();
+  }
   // Before `base`: once a block that large is freed, glibc keeps more of what is freed after it.
   words = WordCounts();
-#if defined(__GLIBC__)
-  malloc_trim(0);  // gives back what counting freed: a fifth of the peak with one thread (docs/benchmarks.md)
-#endif
+  give_back_freed_memory();  // that of counting: a fifth of the peak with one thread (docs/benchmarks.md)
 }
 
 void LearningText::count_initial_pairs() {
@@ -109,6 +120,9 @@ void LearningText::count_initial_pairs() {
     begin += slice.length;
     slice.length = 0;
   }
+  // A merge takes an occurrence away and adds two at most. What is not used stays untouched, and takes no memory; to
+  // grow would take the old and the new at once.
+  occurrences_.reserve(3 * begin);
   occurrences_.resize(begin);
   for (size_t i = 1; i < cells_.size(); ++i) {
     if (cells_[i].pair == kNoPair) continue;

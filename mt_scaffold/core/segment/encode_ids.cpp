@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "segment/imported_spaces.hpp"
 #include "text/lines.hpp"
 
 namespace mt_scaffold {
@@ -20,7 +21,7 @@ constexpr size_t kUnit = size_t{1} << 18;
 class Texts {
  public:
   Texts(Applier& applier, const TokenIds& ids, const SpecialFinders& finders, const Draw& draw)
-      : session_(applier, draw), ids_(ids), finders_(finders) {}
+      : session_(applier, draw), spaced_(ids.numbering()), ids_(ids), finders_(finders) {}
 
   void begin(uint64_t index) { session_.begin(index); }
 
@@ -52,45 +53,10 @@ class Texts {
  private:
   // Appends the ids of text without special tokens; `first`: nothing precedes it in its document.
   void append_text(std::string_view text, bool first, OutputBuffer& output) {
-    const Numbering& numbering = ids_.numbering();
+    const int32_t unknown = ids_.numbering().unknown;
     const size_t begin = output.size() / sizeof(int32_t);
-    if (numbering.metaspace) {
-      constexpr std::string_view kSpace = "\xE2\x96\x81";
-      const bool there = text.starts_with(' ') || text.starts_with(kSpace);
-      const bool wanted = numbering.prefix == Numbering::Prefix::kAlways ||
-                          (numbering.prefix == Numbering::Prefix::kUnlessThere && !there);
-      spaced_.assign(wanted && (first || numbering.prefix_each) ? 1 : 0, ' ');
-      if (numbering.words) {
-        append_words(text);
-      }
-      for (size_t from = numbering.words ? text.size() : 0; from < text.size();) {
-        const size_t found = std::min(text.find(kSpace, from), text.size());
-        spaced_.append(text.substr(from, found - from));
-        if (found < text.size()) spaced_ += ' ';
-        from = found + kSpace.size();
-      }
-      const size_t size = spaced_.size();
-      spaced_.append(kPadding, '\0');
-      text = std::string_view(spaced_).substr(0, size);
-    }
-    session_.append(text, output);
-    if (numbering.unknown >= 0) join_unknown(begin, numbering.unknown, output);
-  }
-
-  void append_words(std::string_view text) {
-    spaced_.clear();
-    bool within = false;
-    for (size_t i = 0; i < text.size(); ++i) {
-      const bool marker = text.substr(i).starts_with("\xE2\x96\x81");
-      if (marker || text[i] == ' ' || (text[i] >= '\t' && text[i] <= '\r')) {
-        within = false;
-        if (marker) i += 2;
-        continue;
-      }
-      if (!within) spaced_ += ' ';
-      within = true;
-      spaced_ += text[i];
-    }
+    session_.append(spaced_(text, first), output);
+    if (unknown >= 0) join_unknown(begin, unknown, output);
   }
 
   // Leaves one of several unknown ids in a row; `begin`: where to look.
@@ -104,7 +70,7 @@ class Texts {
   }
 
   Applier::Documents session_;
-  std::string spaced_;
+  ImportedSpaces spaced_;
   const TokenIds& ids_;
   const SpecialFinders& finders_;
 };

@@ -11,7 +11,7 @@ from mt_scaffold.analysis.words import read_morphemes, with_typos
 from mt_scaffold.codes import Codes
 from mt_scaffold.experiment.study.configuration import StudiedMethod
 from mt_scaffold.experiment.study.measures import Measures, Stability, measure, stability
-from mt_scaffold.experiment.study.methods import Learned, learn, of_imported
+from mt_scaffold.experiment.study.methods import Learned, learn_vocabulary, of_imported
 from mt_scaffold.experiment.study.texts import EVEN, ODD, TRAIN, UNSEEN, CountedText
 
 OTHER = "other"
@@ -59,12 +59,12 @@ def measure_cell(
     """
     text = texts[TRAIN]
     start = time.process_time()
-    learned = learn(method, text.counts(TRAIN), size, min_frequency)
+    learned = learn_vocabulary(method, text.counts(TRAIN), size, min_frequency)
     seconds_to_learn = time.process_time() - start
     on, seconds = _measured(learned, texts, morphemes)
     agreement = None
     if halves:
-        even, odd = (learn(method, text.counts(part), size, min_frequency) for part in (EVEN, ODD))
+        even, odd = (learn_vocabulary(method, text.counts(part), size, min_frequency) for part in (EVEN, ODD))
         agreement = stability(even, odd, text.words(UNSEEN)) if even.complete and odd.complete else None
     return Cell(
         text=name,

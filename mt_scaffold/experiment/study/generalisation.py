@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from mt_scaffold.codes import Codes
 from mt_scaffold.experiment.study.configuration import StudiedMethod
 from mt_scaffold.experiment.study.measures import token_frequencies
-from mt_scaffold.experiment.study.methods import Learned, learn, of_codes, surface
+from mt_scaffold.experiment.study.methods import Learned, learn_vocabulary, of_codes, surface
 from mt_scaffold.experiment.study.texts import TRAIN, UNSEEN, CountedText, Words, fraction_name
 from mt_scaffold.methods import PlainBPE, Scaffold
 
@@ -100,7 +100,7 @@ def measure_generalisation(
     """Learn both algorithms and compare them. texts: what is learned from as ``train``, then the others by name."""
     part = fraction_name(fraction)
     files = texts[TRAIN].counts(part)
-    bpe, scaffold = (learn(each, files, size, min_frequency) for each in (_BPE, _SCAFFOLD))
+    bpe, scaffold = (learn_vocabulary(each, files, size, min_frequency) for each in (_BPE, _SCAFFOLD))
     complete = bpe.complete and scaffold.complete
     assert scaffold.codes is not None
     cell = GeneralisationCell(name, size, fraction, min_frequency, complete, len(scaffold.codes.scaffold))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from mt_scaffold.codes import Codes
 from mt_scaffold.experiment.study.configuration import StudiedMethod
 from mt_scaffold.experiment.study.measures import token_frequencies
-from mt_scaffold.experiment.study.methods import Learned, learn, of_codes, surface
+from mt_scaffold.experiment.study.methods import Learned, learn_vocabulary, of_codes, surface
 from mt_scaffold.experiment.study.texts import EVEN, ODD, UNSEEN, CountedText, Words
 from mt_scaffold.methods import PlainBPE, Scaffold
 
@@ -55,7 +55,7 @@ def measure_held_out(
     A scaffold token is rare below the frequency of the last token that was merged, in proportion to the words of the
     text that the criterion looks at; the frequency is that before anything is demolished.
     """
-    bpe, scaffold = (learn(each, text.counts(EVEN), size, min_frequency) for each in (_BPE, _SCAFFOLD))
+    bpe, scaffold = (learn_vocabulary(each, text.counts(EVEN), size, min_frequency) for each in (_BPE, _SCAFFOLD))
     assert scaffold.codes is not None
     if not (bpe.complete and scaffold.complete):
         return HeldOutCell(name, size, False, len(scaffold.codes.scaffold), 0)

@@ -60,7 +60,7 @@ def applies(method: StudiedMethod, text: str, languages: Iterable[str]) -> bool:
     return wanted and (not method.method.by_language or len(set(languages)) > 1)
 
 
-def learn(method: StudiedMethod, counts: Mapping[str, Path], size: int, min_frequency: int) -> Learned:
+def learn_vocabulary(method: StudiedMethod, counts: Mapping[str, Path], size: int, min_frequency: int) -> Learned:
     """Learn a vocabulary of ``size`` merged tokens from the count files of each language; raises as ``learn_bpe``."""
     wanted = method.method.with_settings(symbols=size, min_frequency=min_frequency)
     try:

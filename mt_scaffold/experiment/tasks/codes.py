@@ -17,7 +17,7 @@ from mt_scaffold.experiment.configuration.translation_layout import TranslationL
 from mt_scaffold.experiment.runtime.bleu import bleu_with
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.methods import Trimmed
-from mt_scaffold.methods.learn import learn as learn_with
+from mt_scaffold.methods.learn import learn
 from mt_scaffold.methods.trimming import SAME, trim
 from mt_scaffold.segment.inference import inference_of
 
@@ -145,7 +145,9 @@ def _report(name: str, method: str, symbols: int, learned: Any, with_base_symbol
     return LearnReport(name, method, symbols, tokens, warnings)
 
 
-def learn(name: str, setting: CodesSetting, output: PathLike, num_workers: int, text: Mapping[str, Any]) -> LearnReport:
+def learn_model(
+    name: str, setting: CodesSetting, output: PathLike, num_workers: int, text: Mapping[str, Any]
+) -> LearnReport:
     """Learn codes, or another model; text: the arguments of ``learn`` that say what to learn from.
 
     With ``dev``, the texts that languages are compared on.
@@ -153,14 +155,14 @@ def learn(name: str, setting: CodesSetting, output: PathLike, num_workers: int, 
     assert setting.method is not None
     text = dict(text)
     method = setting.method.with_settings(dev=text.pop("dev")) if "dev" in text else setting.method
-    learned = learn_with(method=method, outfile=output, num_workers=num_workers, **text)
+    learned = learn(method=method, outfile=output, num_workers=num_workers, **text)
     return _report(name, method.name, method.amount, learned, getattr(method, "total_symbols", False))
 
 
 def trim_codes(
     name: str, setting: CodesSetting, untrimmed: PathLike, output: PathLike, num_workers: int, text: Mapping[str, Any]
 ) -> LearnReport:
-    """Trim the vocabulary of codes; text: as of ``learn``."""
+    """Trim the vocabulary of codes; text: as of ``learn_model``."""
     method = setting.method
     assert isinstance(method, Trimmed)
     refill: dict[str, Any] = {"refill": SAME, "min_frequency": method.min_frequency} if method.refill else {}

@@ -47,7 +47,7 @@ AnyLayout = Layout[Any]
 def learn(layout: AnyLayout, codes_name: CodesName, num_workers: Workers = 1) -> None:
     """Learn codes, or another model."""
     setting, text = codes.made_codes(layout.config)[codes_name], task_of(layout.config).learning(layout, codes_name)
-    report = codes.learn(codes_name, setting, layout.codes(codes_name), num_workers, text)
+    report = codes.learn_model(codes_name, setting, layout.codes(codes_name), num_workers, text)
     write_result(layout.step_report(f"learn-{codes_name}"), report)
 
 

@@ -29,7 +29,7 @@ from mt_scaffold.experiment.evaluation.score import Origin, Scores, Scoring, Tex
 from mt_scaffold.experiment.evaluation.translation_checks import check_translations, repetition
 from mt_scaffold.experiment.runtime.result_warnings import KINDS, ResultWarning, lines_of, read_warnings
 from mt_scaffold.experiment.runtime.results import read_result, write_result
-from mt_scaffold.experiment.tasks.codes import learn
+from mt_scaffold.experiment.tasks.codes import learn_model
 from mt_scaffold.experiment.tasks.language_modeling import LanguageModeling
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.methods import PlainBPE, Scaffold
@@ -184,9 +184,9 @@ def test_codes_with_fewer_tokens_than_asked_for_say_so(tmp_path: Path, method: A
     (setting,) = config.all_codes.values()
     assert isinstance(setting, CodesSetting)
     text = {"paths": [tmp_path / "text"]}
-    assert learn("few", setting, tmp_path / "codes", 1, text).warnings == []
+    assert learn_model("few", setting, tmp_path / "codes", 1, text).warnings == []
     many = dataclasses.replace(setting, method=method(symbols=2_000_000))
-    report = learn("many", many, tmp_path / "codes", 1, text)
+    report = learn_model("many", many, tmp_path / "codes", 1, text)
     assert report.warnings == [ResultWarning("few-tokens", "many", f"{report.tokens} of 2,000,000")]
     assert report.tokens
 

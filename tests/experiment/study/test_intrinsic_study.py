@@ -45,7 +45,7 @@ from mt_scaffold.experiment.study.held_out import (
     measure_held_out,
 )
 from mt_scaffold.experiment.study.measures import Stability, measure, stability
-from mt_scaffold.experiment.study.methods import INSIDE, applies, learn, of_codes
+from mt_scaffold.experiment.study.methods import INSIDE, applies, learn_vocabulary, of_codes
 from mt_scaffold.experiment.study.texts import (
     TRAIN,
     UNSEEN,
@@ -143,7 +143,7 @@ def test_a_text_that_changed_back_is_counted_again(tmp_path: Path, monkeypatch: 
 def test_measures_are_those_of_stats(folder: Path, tmp_path: Path, text: CountedText, name: str) -> None:
     """The same words have the same figures, whichever command measures them."""
     method = METHODS[name]
-    learned = learn(method, text.counts(TRAIN), 40, 2)
+    learned = learn_vocabulary(method, text.counts(TRAIN), 40, 2)
     lines = (folder / "a.en").read_text(encoding="utf-8").splitlines()
     parts = {
         TRAIN: [line for number, line in enumerate(lines) if number // 2 % 5 != 4],
@@ -171,7 +171,7 @@ def test_measures_are_those_of_stats(folder: Path, tmp_path: Path, text: Counted
 
 def test_trimmed_codes_are_filled_again(text: CountedText) -> None:
     """The threshold follows the last merge, so that trimming removes something and there are pairs to refill from."""
-    trimmed, refilled = (learn(METHODS[name], text.counts(TRAIN), 15, 2) for name in ("trimmed", "refilled"))
+    trimmed, refilled = (learn_vocabulary(METHODS[name], text.counts(TRAIN), 15, 2) for name in ("trimmed", "refilled"))
     assert trimmed.below is not None and trimmed.below > 1
     assert len(trimmed.merged) < 15 == len(refilled.merged)
     assert refilled.complete
@@ -180,7 +180,7 @@ def test_trimmed_codes_are_filled_again(text: CountedText) -> None:
 @pytest.mark.parametrize("name", [*METHODS])
 def test_a_text_without_frequent_pairs(text: CountedText, name: str) -> None:
     """Every method says that it is exhausted; none needs a last merge."""
-    learned = learn(METHODS[name], text.counts(TRAIN), 5, 100_000)
+    learned = learn_vocabulary(METHODS[name], text.counts(TRAIN), 5, 100_000)
     assert not learned.complete and not learned.merged
 
 
@@ -188,7 +188,7 @@ def test_parity_needs_languages(folder: Path, tmp_path: Path) -> None:
     """It learns from the counted words of each language; a text in one language has no such cell."""
     files = {"en": "a.en", "de": "a.de"}
     text = count_text(Text(files, HeldOut(5)), {each: folder / name for each, name in files.items()}, tmp_path, [])
-    learned = learn(of("parity"), text.counts(TRAIN), 20, 2)
+    learned = learn_vocabulary(of("parity"), text.counts(TRAIN), 20, 2)
     assert learned.complete and len(learned.merged) == 20
     assert applies(of("parity"), "small", files) and not applies(of("parity"), "small", ["en"])
     assert not applies(of("bpe", texts=["large"]), "small", files)
@@ -197,7 +197,7 @@ def test_parity_needs_languages(folder: Path, tmp_path: Path) -> None:
 def test_unigram_is_measured_by_its_pieces(text: CountedText) -> None:
     """Its N are pieces of more than one character; where the words have fewer, it takes what there are."""
     pytest.importorskip("sentencepiece", reason="comes with the extra 'unigram'")
-    learned = learn(of("unigram"), text.counts(TRAIN), 10, 2)
+    learned = learn_vocabulary(of("unigram"), text.counts(TRAIN), 10, 2)
     assert learned.complete and len(learned.merged) == 10
     words = text.words(TRAIN)
     segmented = learned.segment(list(words.counts))
@@ -205,7 +205,7 @@ def test_unigram_is_measured_by_its_pieces(text: CountedText) -> None:
     assert joined == list(words.counts)
     measures = measure(learned, words, segmented)
     assert measures.vocabulary_size == 10 + len(set("".join(words.counts)) | {"\u2581"})
-    too_many = learn(of("unigram"), text.counts(TRAIN), 5000, 2)
+    too_many = learn_vocabulary(of("unigram"), text.counts(TRAIN), 5000, 2)
     assert not too_many.complete and 10 < len(too_many.merged) < 5000
 
 
@@ -233,7 +233,7 @@ def test_scaffold_tokens_have_their_parts() -> None:
 
 def test_additional_subwords_add_up(text: CountedText) -> None:
     """The classes cover every word, gain and cost are the difference of the two, and tokens explain the whole cost."""
-    bpe, scaffold = (learn(METHODS[name], text.counts(TRAIN), 30, 2) for name in ("bpe", "scaffold"))
+    bpe, scaffold = (learn_vocabulary(METHODS[name], text.counts(TRAIN), 30, 2) for name in ("bpe", "scaffold"))
     assert scaffold.codes is not None and scaffold.codes.scaffold
     undemolished = of_codes(scaffold.codes.with_scaffold(()))
     train, unseen = text.words(TRAIN), text.words(UNSEEN)
@@ -278,7 +278,7 @@ def test_the_criterion_of_held_out_text(tmp_path: Path) -> None:
 
 def test_parts_of_the_entropy_add_up(text: CountedText) -> None:
     """To the entropy of all tokens, in both vocabularies, and shares to 1."""
-    bpe, scaffold = (learn(METHODS[name], text.counts(TRAIN), 30, 2) for name in ("bpe", "scaffold"))
+    bpe, scaffold = (learn_vocabulary(METHODS[name], text.counts(TRAIN), 30, 2) for name in ("bpe", "scaffold"))
     train = text.words(TRAIN)
     parts = entropy_by_class(bpe, scaffold, train)
     assert parts["removed"].share_scaffold == 0 == parts["new"].share_bpe
