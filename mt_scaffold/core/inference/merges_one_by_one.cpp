@@ -169,7 +169,7 @@ bool MergesOneByOne::merge_portably(std::string_view word, Symbols& symbols) con
 
 #if defined(__SSE2__)
 MT_SCAFFOLD_AVX2
-    __attribute__((flatten)) bool MergesOneByOne::merge_with_avx2(std::string_view word, Symbols& symbols) const {
+__attribute__((flatten)) bool MergesOneByOne::merge_with_avx2(std::string_view word, Symbols& symbols) const {
   switch ((symbols.token.size() - 1) / kBlock) {
     case 0:
       return merge<InRegisters<1>>(word, symbols);
