@@ -284,6 +284,8 @@ def planned_power(
     from scipy import special
 
     error, freedom = _error_and_freedom(system, baseline, planned)
+    if error == 0:
+        return 1.0
     critical = special.stdtrit(freedom, 1 - LEVEL / (2 * comparisons))
     return float(1 - special.nctdtr(freedom, abs(difference) / error, critical))
 
