@@ -39,9 +39,9 @@ def format_table(rows: Sequence[Sequence[str]], markdown: bool = False, figures:
 
 
 def decimal(value: float, digits: int = 2, *, signed: bool = False, grouped: bool = False) -> str:
-    """Return a number with so many digits after the point; what rounds to zero has no minus.
+    """Format a number with ``digits`` decimal places; one that rounds to zero has no minus sign.
 
-    signed: with a plus, too. grouped: with commas between thousands.
+    signed: with a plus sign, too. grouped: with commas between thousands.
 
     >>> decimal(-0.001), decimal(-0.001, signed=True), decimal(1.5, 3, signed=True)
     ('0.00', '+0.00', '+1.500')

@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_file_without_its_option_is_told_where_it_goes(
     folder: Path, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``unrecognised arguments: FILE`` was all; a word that is no file is not taken for one."""
+    """``unrecognised arguments: FILE`` was all; only the name of a file gets the hint."""
     monkeypatch.chdir(folder)
     for word, hint in (("text", "; give a file as --input text; see "), ("txet", "; see ")):
         with pytest.raises(SystemExit, match="2"):

@@ -140,7 +140,7 @@ class TokenFigures:
 
     @classmethod
     def of(cls, frequencies: Collection[int], words: int, size: int) -> TokenFigures:
-        """Return the figures of a text of so many words and bytes, from the frequency of every token, zeros too."""
+        """Return the figures of a text, given its words, its bytes and the frequency of every token, zeros included."""
         tokens, bits = sum(frequencies), entropy(frequencies)
         return TokenFigures(
             words=words,

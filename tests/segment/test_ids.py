@@ -501,6 +501,9 @@ def test_what_ids_cannot_be_made_of() -> None:
             bpe.encode("a", dropout=0.1, seed=1, index=index)
         with pytest.raises(UsageError, match=f"an index must be 0 or more and fit into 64 bits, not {index}"):
             bpe.encode_batch(["a"], dropout=0.1, seed=1, indices=[index])
+    for call in (bpe.encode, bpe.encode_to_numpy, bpe.segment):
+        with pytest.raises(UsageError, match="the seed must fit into 64 bits"):
+            call("a", dropout=0.1, seed=2**64)
     for name in ("allowed_special", "disallowed_special"):
         for wrong, message in (({"<x>"}, "'<x>' is not a special token"), (END, "are a set of them, or 'all'")):
             with pytest.raises(UsageError, match=message):

@@ -54,7 +54,7 @@ void Applier::sample_word(Worker& worker, std::string_view word, OutputBuffer& o
   output.append(worker.text.data(), worker.text.size());
 }
 
-// Writes the ids of pieces, or returns false where one has none of its own.
+// Writes the ids of pieces; returns false if a piece is not a token with an id.
 static bool write_ids(const std::vector<Piece>& pieces, const std::vector<int32_t>& id_of_token, int32_t none,
                       std::string& text) {
   text.resize(pieces.size() * sizeof(int32_t));

@@ -31,7 +31,7 @@ AnyComparison = TypeVar("AnyComparison", bound=Compared)
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a comparison. rows: the first is the heading. names: so many columns at the left hold names."""
+    """A table of a comparison. rows: the first is the heading. names: how many of its first columns hold names."""
 
     title: str
     rows: list[list[str]]

@@ -66,7 +66,7 @@ def resize_transformers(model: PathLike, map_file: PathLike, output: PathLike, m
     if after != more_rows and (more_rows is not None or after > max(ids.old // 20, _MORE_ROWS)):
         raise MTScaffoldError(
             f"{folder}: has {architecture.size:,} rows of embeddings, {after:,} more than {map_file} maps ids; give "
-            f"the map of this model's codes, or --more-rows {after} if they are tokens of its own"
+            f"the map of this model's codes, or --more-rows {after} to keep these rows"
         )
     rows = Rows.of_ids(ids, architecture.size)
     notes: list[str] = []
