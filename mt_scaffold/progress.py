@@ -51,10 +51,10 @@ def progress_line(what: str, unit: str = "bytes") -> Iterator[Callable[[int], No
             print(file=sys.stderr)
 
 
-def say_on_terminal(line: str) -> None:
-    """Print a line to stderr if it is a terminal: in a log it would be noise."""
+def say_on_terminal(line: Callable[[], str]) -> None:
+    """Print a line to stderr if it is a terminal: in a log it would be noise, and is not even made."""
     if sys.stderr is not None and sys.stderr.isatty():
-        print(line, file=sys.stderr)
+        print(line(), file=sys.stderr)
 
 
 class ShardsProgress:

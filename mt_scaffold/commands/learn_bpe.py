@@ -82,4 +82,4 @@ def run(options: argparse.Namespace) -> None:
         )
     assert isinstance(learned, LearnedCodes)
     where = f"; mt-scaffold apply-bpe --codes {options.output} applies them" if options.output else ""
-    say_on_terminal(f"{learned.merges:,} merges learned{where}")
+    say_on_terminal(lambda: f"{learned.merges:,} merges learned{where}")

@@ -94,10 +94,16 @@ void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
     cells_.push_back({kBoundary, 1, word, kNoPair});
   };
   // The cells take the place of the words as they come: both at once were the peak of learning from distinct words.
+  // To give back little is not worth the page faults of having it again.
+  constexpr uint64_t kWorthGivingBack = uint64_t{32} << 20;
+  uint64_t freed = 0;
   for (size_t part = 0; part < WordCounts::kParts; ++part) {
     words.part(part).for_each(lay_out_word);
+    freed += words.part(part).bytes();
     words.part(part) = WordCounter();
-    if (part % 8 == 7) give_back_freed_memory();
+    if (freed < kWorthGivingBack) continue;
+    give_back_freed_memory();
+    freed = 0;
   }
   // Before `base`: once a block that large is freed, glibc keeps more of what is freed after it.
   words = WordCounts();
