@@ -11,7 +11,7 @@
 # make docs          the site, into build/site, with every link checked
 # make lint          style and types, of the tests, scripts and benchmarks too
 # make bench         speed and memory beside other BPE implementations (CORPUS=text REPEAT=5 ONLY="learn apply"; with
-#                    OLD=REVISION beside that revision, too; ENGLISH=text for encoding; see docs/benchmarks.md)
+#                    OLD=REVISION beside that revision, too; ONLY=encode for encoding into ids; see docs/benchmarks.md)
 # make sanitize      the segmentation tests with a core that checks memory, undefined behaviour and data races
 # make soak          random trials of everything for an hour (SOAK=seconds; see CONTRIBUTING.md)
 # make compare-releases   compare an older release byte for byte (OLD=REVISION; DEMO=1 adds an experiment)
@@ -126,10 +126,9 @@ lint: .venv/built
 # The benchmarks install the peers in a separate environment; a separate program measures encoding.
 BENCH = benchmarks/out/venv/bin/python benchmarks/run.py $(if $(CORPUS),--corpus '$(CORPUS)') --repeat $(or $(REPEAT),5) $(if $(OLD),--old)
 bench:
-	$(if $(filter encode,$(ONLY)),$(if $(and $(CORPUS),$(ENGLISH)),,$(error ONLY=encode compares texts of yours; add CORPUS=german.txt ENGLISH=english.txt)))
 	$(PYTHON) benchmarks/install.py $(if $(OLD),--old $(OLD))
 	$(if $(ONLY),$(if $(filter-out encode,$(ONLY)),$(BENCH) --only $(filter-out encode,$(ONLY))),$(BENCH))
-	$(if $(ENGLISH),$(if $(filter encode,$(or $(ONLY),encode)),benchmarks/out/venv/bin/python benchmarks/encoding.py --german '$(CORPUS)' --english '$(ENGLISH)'))
+	$(if $(filter encode,$(ONLY)),benchmarks/out/venv/bin/python benchmarks/encoding.py)
 	$(if $(ONLY),,benchmarks/out/venv/bin/python benchmarks/report.py --write)
 
 # Preload the sanitizers with libstdc++, so that they see the exceptions it throws.

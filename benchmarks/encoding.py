@@ -1,11 +1,14 @@
 """Measure encoding texts into ids against other tokenisers with the same codes, and compare the ids.
 
-    python benchmarks/encoding.py --german mdn.de --english FILE [--megabytes 8] [--rounds 2] [--only SYSTEM ...]
+    python benchmarks/encoding.py [--megabytes 16] [--processes 5] [--symbols 32000 200000] [--cores 1 2]
+                                  [--only SYSTEM ...] [--text NAME ...]
 
-Each figure is of one call on texts in memory that the library has not seen as objects before, after one call that warms
-it up; the best of several, each round in a separate process, in which the systems take turns. Every text is a list of
-str. Two files are encoded into a file of ids, too, on all cores: by what the library has for files, or else by reading
-the documents with Python first. Writes benchmarks/out/encoding.json and prints the tables.
+Six texts (benchmarks/texts.py), codes learned from one half of each, all together, after GPT-2's pattern. Two figures
+for the other half, in MB of text per second: *unseen*, where it is encoded once, by a process that has encoded one
+sentence so far, and *seen*, the best of the calls after that. With one core it is processor time, which other work on
+the machine changes less than the clock. Then microseconds per call for one sentence, as a list of ids and as an array.
+Each figure is the median of several processes, in which the systems take turns. Every text is a list of str, of objects
+that the library has not seen before. Writes benchmarks/out/encoding.json and prints the tables.
 """
 
 from __future__ import annotations
@@ -17,40 +20,39 @@ import importlib.metadata
 import itertools
 import json
 import os
-import random
+import statistics
 import subprocess
 import sys
-import sysconfig
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import texts
+
 HERE = Path(__file__).resolve().parent
 WORK = HERE / "out" / "encoding"
-SYMBOLS = 32_000
 # GPT-2's pattern, as tiktoken takes it.
 GPT2 = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
-# The tokens of cl100k_base without the special ones.
-CL100K = 100_256
 OURS = ("mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE")
-TEXTS = {
-    "short": "short documents: the lines of the German text",
-    "long": "long documents of 1 MB of it",
-    "german": "German, 3,000 characters each",
-    "english": "English, 3,000 characters each",
-    "code": "source code: the modules of Python's standard library",
-    "bytes": "random bytes as Latin-1, 3,000 each",
-}
+SENTENCE = "one sentence"
+SENTENCES = 1_000
+CALLS_SEEN, SECONDS_SEEN = 4, 2
 
-FILES = {
-    "lines.txt": "each line of the German text is a document",
-    "documents.jsonl": "the German documents of 3,000 characters as JSON lines",
-}
 
-Encode = Callable[[list[str]], Any]
-Ids = Callable[[Any], Any]
-EncodeFile = Callable[[Path, Path], None]
+@dataclass(frozen=True)
+class Loaded:
+    """A tokeniser with its codes.
+
+    encode: a list of texts. ids: what that gives, as one array. to_list, to_array: one text; None where it has no such
+    call.
+    """
+
+    encode: Callable[[list[str]], Any]
+    ids: Callable[[Any], Any]
+    to_list: Callable[[str], Any]
+    to_array: Callable[[str], Any] | None = None
 
 
 def flat(parts: Iterable[Any]) -> Any:
@@ -59,311 +61,162 @@ def flat(parts: Iterable[Any]) -> Any:
     return numpy.concatenate([numpy.asarray(part, numpy.uint32) for part in parts])
 
 
-def from_buffer(result: Any) -> Any:
-    import numpy
-
-    return numpy.frombuffer(result[0], numpy.uint32)
-
-
-def ours(model: Path, cores: int) -> tuple[Encode, Ids]:
+def ours(model: Path, cores: int) -> Loaded:
     from mt_scaffold import BPE
 
     bpe = BPE(model)
-    return lambda texts: bpe.encode_batch(texts, num_workers=cores), lambda result: result[0]
+    return Loaded(
+        lambda batch: bpe.encode_batch(batch, num_workers=cores),
+        lambda result: result[0],
+        bpe.encode,
+        bpe.encode_to_numpy,
+    )
 
 
-def gigatoken(model: Path, cores: int) -> tuple[Encode, Ids]:
+def gigatoken(model: Path, cores: int) -> Loaded:
     import awkward
     from gigatoken import Tokenizer
 
     tokenizer = Tokenizer(str(model))
-    return lambda texts: tokenizer.encode_batch(texts, parallel=cores > 1), awkward.flatten
+    return Loaded(
+        lambda batch: tokenizer.encode_batch(batch, parallel=cores > 1),
+        awkward.flatten,
+        lambda text: tokenizer.encode(text).tolist(),
+        tokenizer.encode,
+    )
 
 
-def tokie(model: Path, cores: int) -> tuple[Encode, Ids]:
+def tokie(model: Path, cores: int) -> Loaded:
     from tokie import Tokenizer
 
     tokenizer: Any = Tokenizer.from_json(str(model))
-    return lambda texts: tokenizer.encode_batch_flat(texts, add_special_tokens=False), lambda result: result[0]
+    return Loaded(
+        lambda batch: tokenizer.encode_batch_flat(batch, add_special_tokens=False),
+        lambda result: result[0],
+        lambda text: tokenizer.encode(text, add_special_tokens=False).ids,
+    )
 
 
-def fastokens(model: Path, cores: int) -> tuple[Encode, Ids]:
-    from fastokens import _native
+def snaptokens(model: Path, cores: int) -> Loaded:
+    import numpy
+    from snaptokens import Tokenizer
 
-    return _native.Tokenizer.from_file(str(model)).encode_batch_flat, from_buffer
-
-
-def splintr(model: Path, cores: int) -> tuple[Encode, Ids]:
-    from splintr import GPT2_PATTERN, Tokenizer
-
-    return Tokenizer.from_bytes(model.read_bytes(), GPT2_PATTERN).encode_batch_flat, from_buffer
-
-
-def kitoken(model: Path, cores: int) -> tuple[Encode, Ids]:
-    from kitoken import Kitoken
-
-    return Kitoken.from_tokenizers_file(str(model)).encode_all, flat
+    tokenizer: Any = Tokenizer.from_file(str(model))
+    return Loaded(
+        tokenizer.encode_batch_flat,
+        lambda result: numpy.frombuffer(result[0], numpy.uint32),
+        lambda text: tokenizer.encode(text).ids,
+    )
 
 
-def tiktoken(model: Path, cores: int) -> tuple[Encode, Ids]:
+def tiktoken(model: Path, cores: int) -> Loaded:
     from tiktoken import Encoding
 
     ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, model.read_bytes().splitlines())}
     encoding = Encoding("", pat_str=GPT2, mergeable_ranks=ranks, special_tokens={})
-    return lambda texts: encoding.encode_ordinary_batch(texts, num_threads=cores), flat
+    return Loaded(
+        lambda batch: encoding.encode_ordinary_batch(batch, num_threads=cores),
+        flat,
+        encoding.encode_ordinary,
+        encoding.encode_to_numpy,
+    )
 
 
-def tokenizers(model: Path, cores: int) -> tuple[Encode, Ids]:
+def tokenizers(model: Path, cores: int) -> Loaded:
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(model))
-
-    def encode(texts: list[str]) -> Any:
-        return tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-
-    return encode, lambda result: flat(encoding.ids for encoding in result)
-
-
-def bpe_openai(model: Path, cores: int) -> tuple[Encode, Ids]:
-    from bpe_openai import get_encoding
-
-    return get_encoding("cl100k_base").encode_ordinary_batch, flat
+    return Loaded(
+        lambda batch: tokenizer.encode_batch_fast(batch, add_special_tokens=False),
+        lambda result: flat(encoding.ids for encoding in result),
+        lambda text: tokenizer.encode(text, add_special_tokens=False).ids,
+    )
 
 
-def rs_bpe(model: Path, cores: int) -> tuple[Encode, Ids]:
-    from rs_bpe.bpe import openai
-
-    options = openai.ParallelOptions(min_batch_size=1, chunk_size=100, max_threads=cores)
-    encoding = openai.cl100k_base()
-    return lambda texts: encoding.encode_batch_parallel(texts, options), lambda result: flat(result[0])
-
-
-def quicktok(model: Path, cores: int) -> tuple[Encode, Ids]:
-    from quicktok import get_encoding
-
-    return get_encoding("cl100k_base").encode_batch, lambda result: result[0]
-
-
-# Vocabulary → system → how it is loaded, and from which file.
-SYSTEMS: dict[str, dict[str, tuple[Callable[[Path, int], tuple[Encode, Ids]], str]]] = {
-    "gpt2, 32,000": {
-        OURS[0]: (ours, "bpe.codes"),
-        OURS[1]: (ours, "scaffold.codes"),
-        "gigatoken": (gigatoken, "tokenizer.json"),
-        "tokie": (tokie, "tokenizer.json"),
-        "fastokens": (fastokens, "tokenizer.json"),
-        "splintr-rs": (splintr, "bpe.ranks"),
-        "kitoken": (kitoken, "tokenizer.json"),
-        "tiktoken": (tiktoken, "bpe.ranks"),
-        "tokenizers": (tokenizers, "tokenizer.json"),
-    },
-    "cl100k_base": {
-        OURS[0]: (ours, "cl100k.codes"),
-        "quicktok-v1": (quicktok, ""),
-        "rs-bpe": (rs_bpe, ""),
-        "bpe-openai": (bpe_openai, ""),
-    },
-}
-# Its ids fit into two bytes.
-WITH_FILES = ("gpt2, 32,000",)
-# Why another tokeniser has no row.
-LEFT_OUT = {"wordchipper": "it loads published vocabularies only, and downloads them when it is first used"}
-
-
-def file_of_ours(model: Path, cores: int) -> EncodeFile:
-    from mt_scaffold.corpus.documents import Documents
-    from mt_scaffold.segment.encode import DocumentEncoder
-
-    encoder = DocumentEncoder(model, num_workers=cores)
-
-    def encode(path: Path, output: Path) -> None:
-        documents = Documents([path], field=FIELD if path.suffix == ".jsonl" else None)
-        encoder.encode(documents, documents.inputs, output)
-
-    return encode
-
-
-def file_of_gigatoken(model: Path, cores: int) -> EncodeFile:
-    import awkward
-    import numpy
-    from gigatoken import JsonlFileSource, TextFileSource, Tokenizer
-
-    tokenizer = Tokenizer(str(model))
-
-    def encode(path: Path, output: Path) -> None:
-        lines = path.suffix == ".txt"
-        source = TextFileSource([path], separator="\n") if lines else JsonlFileSource([path], field=FIELD)
-        ids = awkward.flatten(tokenizer.encode_files(source, parallel=cores > 1))
-        numpy.asarray(ids).astype(numpy.uint16).tofile(output)
-
-    return encode
-
-
-def file_by_reading(load: Callable[[Path, int], tuple[Encode, Ids]]) -> Callable[[Path, int], EncodeFile]:
-    """Encode a file with a library that takes texts only."""
-
-    def loaded(model: Path, cores: int) -> EncodeFile:
-        import numpy
-
-        encode_texts, ids = load(model, cores)
-
-        def encode(path: Path, output: Path) -> None:
-            lines = path.read_bytes().split(b"\n")[:-1]
-            texts = [line.decode() if path.suffix == ".txt" else json.loads(line)[FIELD] for line in lines]
-            numpy.asarray(ids(encode_texts(texts))).astype(numpy.uint16).tofile(output)
-
-        return encode
-
-    return loaded
-
-
-FIELD = "text"
-OF_FILES: dict[str, Callable[[Path, int], EncodeFile]] = {
-    OURS[0]: file_of_ours,
-    OURS[1]: file_of_ours,
-    "gigatoken": file_of_gigatoken,
+# System → how it is loaded, and from which file.
+SYSTEMS: dict[str, tuple[Callable[[Path, int], Loaded], str]] = {
+    OURS[0]: (ours, "bpe.codes"),
+    OURS[1]: (ours, "scaffold.codes"),
+    "gigatoken": (gigatoken, "tokenizer.json"),
+    "snaptokens": (snaptokens, "tokenizer.json"),
+    "tokie": (tokie, "tokenizer.json"),
+    "tiktoken": (tiktoken, "bpe.ranks"),
+    "tokenizers": (tokenizers, "tokenizer.json"),
 }
 
 
-def documents(lines: Iterable[str], size: int) -> Iterator[str]:
-    """Join lines to documents of at least that many characters."""
-    held: list[str] = []
-    length = 0
-    for line in lines:
-        held.append(line)
-        length += len(line)
-        if length >= size:
-            yield "".join(held)
-            held, length = [], 0
-    if held:
-        yield "".join(held)
-
-
-def lines_of(path: Path, size: int) -> list[str]:
-    with path.open("rb") as stream:
-        return [line.decode("utf-8", "replace") for line in stream.readlines(size)]
-
-
-def write_texts(german: Path, english: Path, size: int) -> None:
-    """Write the six texts, each as a JSON list, and what the codes are learned from: a fifth of each but the bytes."""
-    modules = sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py"))
-    code, length = [], 0
-    for path in modules:
-        if length < size and "site-packages" not in path.parts:
-            code.append(path.read_text("utf-8", "replace"))
-            length += len(code[-1])
-    of_german = lines_of(german, size)
-    noise = random.Random(1).randbytes(size).decode("latin-1")
-    texts = {
-        "short": of_german,
-        "long": list(documents(of_german, 1_000_000)),
-        "german": list(documents(of_german, 3_000)),
-        "english": list(documents(lines_of(english, size), 3_000)),
-        "code": code,
-        "bytes": [noise[at : at + 3_000] for at in range(0, size, 3_000)],
-    }
-    for name, text in texts.items():
-        (WORK / f"{name}.json").write_text(json.dumps(text), encoding="ascii")
-    (WORK / "lines.txt").write_text("".join(of_german), encoding="utf-8")
-    objects = "".join(json.dumps({FIELD: text}, ensure_ascii=False) + "\n" for text in texts["german"])
-    (WORK / "documents.jsonl").write_text(objects, encoding="utf-8")
-    learned = "".join("".join(texts[name])[: size // 5] for name in ("german", "english", "code"))
-    (WORK / "mixture").write_text(learned, encoding="utf-8")
-
-
-def write_models() -> None:
-    """Learn codes of both kinds and import cl100k's; the plain ones in the formats of the others, too."""
+def write_models(symbols: int) -> None:
+    """Learn codes of both kinds; the plain ones in the formats of the others, too."""
+    folder = WORK / str(symbols)
+    folder.mkdir(exist_ok=True)
+    with (folder / "learned.txt").open("w", encoding="utf-8") as mixture:
+        for name in texts.TEXTS:
+            mixture.writelines(texts.read(texts.halves(WORK, name)[0]))
     tool = [sys.executable, "-m", "mt_scaffold"]
-    learn = [*tool, "learn-bpe", "--pretokenise", "gpt2", "--total-symbols", "--symbols", str(SYMBOLS)]
+    learn = [*tool, "learn-bpe", "--pretokenise", "gpt2", "--total-symbols", "--symbols", str(symbols)]
+    learn += ["--input", "learned.txt"]
     export = [*tool, "export-tokenizers", "--codes", "bpe.codes"]
-    commands = [
-        *(
-            [*learn, "--algorithm", kind, "--input", "mixture", "--output", f"{kind}.codes"]
-            for kind in ("bpe", "scaffold")
-        ),
+    for command in (
+        [*learn, "--algorithm", "bpe", "--output", "bpe.codes"],
+        [*learn, "--algorithm", "scaffold", "--output", "scaffold.codes"],
         [*export, "--to", "tiktoken", "--output", "bpe.ranks"],
         # gigatoken knows the pattern by its text.
         [*export, "--pattern", "published", "--output", "tokenizer.json"],
-        [*tool, "import", "cl100k.ranks", "--pretokenise", "cl100k", "--output", "cl100k.codes"],
-    ]
-    # rs-bpe carries the published tokens.
-    from rs_bpe.bpe import openai
-
-    table = openai.cl100k_base().bpe()
-    tokens = [bytes(table.decode_tokens([number])) for number in range(CL100K)]
-    ranks = b"".join(base64.b64encode(token) + b" %d\n" % rank for rank, token in enumerate(tokens))
-    (WORK / "cl100k.ranks").write_bytes(ranks)
-    for command in commands:
-        subprocess.run(command, check=True, cwd=WORK, stdout=subprocess.DEVNULL)
+    ):
+        subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL)
 
 
-def memory(reset: bool = False) -> float:
-    """Return the peak memory of this process in MiB since the last reset (Linux)."""
-    if reset:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
-
-
-def measure(vocabulary: str, system: str, text: str, cores: int, seconds: float) -> dict[str, Any]:
-    """Time a system on a text in this process; its ids' digest comes with the figures."""
+def measure(system: str, symbols: int, text: str, cores: int) -> dict[str, Any]:
+    """Time a system on an unseen half in this process; its ids' digest comes with the figures."""
     import numpy
 
-    load, model = SYSTEMS[vocabulary][system]
-    stored = [document.encode() for document in json.loads((WORK / f"{text}.json").read_text(encoding="ascii"))]
-    encode, ids = load(WORK / model, cores)
-    clock: list[float] = []
-    used: list[float] = []
-    digest, peak = "", 0.0
-    while len(clock) < 3 or (sum(clock) < seconds and len(clock) < 20):
+    load, model = SYSTEMS[system]
+    loaded = load(WORK / str(symbols) / model, cores)
+    stored = [document.encode() for document in texts.read(texts.halves(WORK, text)[1])]
+    # Tables that are made for the first call are no part of encoding.
+    loaded.encode(["One sentence."])
+    clock = time.process_time if cores == 1 else time.perf_counter
+    speeds, digest, began = list[float](), "", clock()
+    for _ in range(1 + CALLS_SEEN):
         # New objects, because CPython keeps the UTF-8 of a str that was asked for it once.
         fresh = [document.decode() for document in stored]
-        before = memory(reset=True)
-        cpu, start = time.process_time(), time.perf_counter()
-        result = encode(fresh)
-        clock.append(time.perf_counter() - start)
-        used.append(time.process_time() - cpu)
-        if len(clock) == 1:
-            peak = memory() - before
-            digest = hashlib.sha256(numpy.asarray(ids(result), numpy.uint32).tobytes()).hexdigest()
+        start = clock()
+        result = loaded.encode(fresh)
+        speeds.append(sum(map(len, stored)) / (clock() - start) / 1e6)
+        digest = digest or hashlib.sha256(numpy.asarray(loaded.ids(result), numpy.uint32).tobytes()).hexdigest()
         del result, fresh
-        if sum(clock) > 4 * seconds:
+        if len(speeds) > 1 and clock() - began > SECONDS_SEEN:
             break
-    megabytes = sum(map(len, stored)) / 1e6
-    return {"MB/s": megabytes / min(clock), "CPU MB/s": megabytes / min(used), "peak_mib": peak, "ids": digest}
+    return {"unseen": speeds[0], "seen": max(speeds[1:]), "ids": digest}
 
 
-def measure_file(vocabulary: str, system: str, name: str, cores: int, seconds: float) -> dict[str, Any]:
-    """Time a system on a file in this process; its ids' digest comes with the figures."""
-    import numpy
-
-    load, model = SYSTEMS[vocabulary][system]
-    load_for_files: Callable[[Path, int], EncodeFile] = OF_FILES.get(system) or file_by_reading(load)
-    encode = load_for_files(WORK / model, cores)
-    output, clock, used, peak = WORK / f"{os.getpid()}.bin", list[float](), list[float](), 0.0
-    while len(clock) < 3 or (sum(clock) < seconds and len(clock) < 20):
-        before = memory(reset=True)
-        cpu, start = time.process_time(), time.perf_counter()
-        encode(WORK / name, output)
-        clock.append(time.perf_counter() - start)
-        used.append(time.process_time() - cpu)
-        peak = peak or memory() - before
-        if sum(clock) > 4 * seconds:
-            break
-    digest = hashlib.sha256(numpy.fromfile(output, numpy.uint16).tobytes()).hexdigest()
-    for path in WORK.glob(f"{os.getpid()}.*"):
-        path.unlink()
-    megabytes = (WORK / name).stat().st_size / 1e6
-    return {"MB/s": megabytes / min(clock), "CPU MB/s": megabytes / min(used), "peak_mib": peak, "ids": digest}
+def measure_sentences(system: str, symbols: int) -> dict[str, Any]:
+    """Time calls with one sentence each, whose words are known by then."""
+    load, model = SYSTEMS[system]
+    loaded = load(WORK / str(symbols) / model, 1)
+    sentences = texts.read(texts.halves(WORK, "lines")[1])[:SENTENCES]
+    found: dict[str, Any] = {}
+    for name, encode in (("list", loaded.to_list), ("array", loaded.to_array)):
+        if encode is None:
+            continue
+        times = []
+        for _ in range(20):
+            start = time.process_time()
+            for sentence in sentences:
+                encode(sentence)
+            times.append(time.process_time() - start)
+        found[name] = min(times) / len(sentences) * 1e6
+    ids = [list(map(int, loaded.to_list(sentence))) for sentence in sentences]
+    return found | {"ids": hashlib.sha256(json.dumps(ids).encode()).hexdigest()}
 
 
-def run_alone(vocabulary: str, system: str, text: str, cores: int, seconds: float) -> dict[str, Any]:
+def run_alone(system: str, symbols: int, text: str, cores: int) -> dict[str, Any]:
     """Measure in a new process that may use only that many cores."""
     allowed = sorted(os.sched_getaffinity(0))[:cores]
     threads = {name: str(cores) for name in ("RAYON_NUM_THREADS", "OMP_NUM_THREADS")}
-    command = [sys.executable, __file__, "--one", vocabulary, system, text, str(cores), str(seconds)]
+    one = [sys.executable, __file__, "--one", system, str(symbols), text, str(cores)]
     done = subprocess.run(
-        ["taskset", "--cpu-list", ",".join(map(str, allowed)), *command],
+        ["taskset", "--cpu-list", ",".join(map(str, allowed)), *one],
         capture_output=True,
         text=True,
         env={**os.environ, **threads, "TOKENIZERS_PARALLELISM": str(cores > 1).lower()},
@@ -375,106 +228,116 @@ def run_alone(vocabulary: str, system: str, text: str, cores: int, seconds: floa
     return result
 
 
-def measure_all(rounds: int, seconds: float, only: Collection[str], most: int) -> list[dict[str, Any]]:
-    """Measure every system on every text, in turns; the best of the rounds, and whether the ids are ours."""
-    rows: dict[tuple[str, str, int, str], dict[str, Any]] = {}
-    cores = min(most, len(os.sched_getaffinity(0)))
-    for _ in range(rounds):
-        for vocabulary, systems in SYSTEMS.items():
-            texts = [*itertools.product(TEXTS, sorted({1, cores}))]
-            for text, count in texts + [(name, cores) for name in FILES if vocabulary in WITH_FILES]:
-                for system in systems:
-                    key = vocabulary, text, count, system
-                    if (only and system not in only) or "failed" in rows.get(key, {}):
-                        continue
-                    found = run_alone(vocabulary, system, text, count, seconds)
-                    best = rows.setdefault(key, found)
-                    if "failed" not in found:
-                        best.update({name: max(found[name], best[name]) for name in ("MB/s", "CPU MB/s", "peak_mib")})
-                    print(*key, {name: value for name, value in found.items() if name != "ids"}, flush=True)
-    names = "vocabulary", "text", "cores", "system"
-    measured = [{**dict(zip(names, key, strict=True)), **row} for key, row in rows.items()]
-    for row in measured:
-        own = rows.get((row["vocabulary"], row["text"], row["cores"], OURS[0]), {})
-        row["equal"] = row["system"] == OURS[1] or row.get("ids") == own.get("ids")
+def measure_all(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Measure every system on every text, in turns; the medians, and whether the ids are those of our BPE."""
+    rows: dict[tuple[int, int, str, str], list[dict[str, Any]]] = {}
+    cases = [
+        (symbols, cores, text)
+        for symbols, cores, text in itertools.product(options.symbols, options.cores, (*options.text, SENTENCE))
+        if text != SENTENCE or cores == 1
+    ]
+    for number, case in itertools.product(range(options.processes), cases):
+        for system in options.only:
+            of_system = rows.setdefault((*case, system), [])
+            if number and "failed" in of_system[0]:
+                continue
+            symbols, cores, text = case
+            of_system.append(run_alone(system, symbols, text, cores))
+            print(*case, system, {name: value for name, value in of_system[-1].items() if name != "ids"}, flush=True)
+    measured = []
+    for (symbols, cores, text, system), found in rows.items():
+        own = rows.get((symbols, cores, text, OURS[0]), found)[0]
+        medians = {
+            name: statistics.median(one[name] for one in found)
+            for name, value in found[0].items()
+            if isinstance(value, float)
+        }
+        equal = system == OURS[1] or found[0].get("ids") == own.get("ids")
+        names = {"symbols": symbols, "cores": cores, "text": text, "system": system}
+        measured.append({**names, **medians, "equal": equal, "failed": found[0].get("failed", "")})
     return measured
 
 
+def table(title: str, columns: dict[str, tuple[str, str]], rows: list[dict[str, Any]], digits: int) -> list[str]:
+    """Markdown of one figure of every system; columns: by name, the text and the figure. Figures of other ids are none.
+
+    digits: after the point, of microseconds, of which the least is best; 0 for speeds.
+    """
+    found = {(row["system"], row["text"], name): value for row in rows if row["equal"] for name, value in row.items()}
+    cells = {
+        system: [found.get((system, *column)) for column in columns.values()]
+        for system in dict.fromkeys(row["system"] for row in rows)
+    }
+
+    def line(name: str, figures: Iterable[float | None], digits: int) -> str:
+        return f"| {name} | {' | '.join('–' if one is None else f'{one:.{digits}f}' for one in figures)} |"
+
+    lines = [f"| {title} | {' | '.join(columns)} |", "|---" + "|---:" * len(columns) + "|"]
+    lines += [line(system, figures, digits) for system, figures in cells.items()]
+    for system in OURS:
+        ratios = list[float | None]()
+        for column, own in enumerate(cells.get(system, [])):
+            others = [figures[column] for name, figures in cells.items() if name not in OURS]
+            known = [figure for figure in others if figure is not None]
+            ratios.append(own / (min if digits else max)(known) if own is not None and known else None)
+        if ratios:
+            lines.append(line(f"{system} / best other", ratios, 2))
+    return [*lines, ""]
+
+
 def tables(measured: list[dict[str, Any]]) -> str:
-    """MB/s of every system on every text, by vocabulary and cores, as Markdown."""
+    """All figures as Markdown, then what failed."""
     printed = []
-
-    def place(row: dict[str, Any]) -> tuple[int, bool, int]:
-        return list(SYSTEMS).index(row["vocabulary"]), row["text"] in FILES, row["cores"]
-
-    for (number, of_files, cores), group in itertools.groupby(sorted(measured, key=place), key=place):
-        vocabulary, texts = list(SYSTEMS)[number], FILES if of_files else TEXTS
-        cells = {(row["system"], row["text"]): row for row in group}
-        kept = [name for name in SYSTEMS[vocabulary] if any(name == system for system, _ in cells)]
-        # A figure with other ids is no figure.
-        # One core's time is measured as its own, which other work on the machine changes less than the clock.
-        figure = "CPU MB/s" if cores == 1 and not of_files else "MB/s"
-        speed = {key: row[figure] for key, row in cells.items() if "failed" not in row and row["equal"]}
-        what = f"{vocabulary}, {cores} core{'s' * (cores > 1)}{', files to ids' * of_files}"
-        printed += [
-            f"| {what} | {' | '.join(texts)} | peak MiB |",
-            "|---" + "|---:" * (len(texts) + 1) + "|",
-        ]
-        for name in kept:
-            peak = max((cells[name, text].get("peak_mib", 0) for text in texts if (name, text) in cells), default=0)
-            figures = [f"{speed[name, text]:.0f}" if (name, text) in speed else "–" for text in texts]
-            printed.append(f"| {name} | {' | '.join(figures)} | {peak:.0f} |")
-        for name in OURS:
-            peers = {
-                text: max((speed.get((peer, text), 0) for peer in kept if peer not in OURS), default=0)
-                for text in texts
-            }
-            ratios = [
-                f"{speed[name, text] / peers[text]:.2f}" if (name, text) in speed and peers[text] else "–"
-                for text in texts
-            ]
-            if name in kept:
-                printed.append(f"| {name} / fastest other | {' | '.join(ratios)} | |")
-        printed.append("")
-    for system in dict.fromkeys(row["system"] for row in measured):
-        rows = [row for row in measured if row["system"] == system]
-        if failed := [row for row in rows if "failed" in row]:
-            failing = ", ".join(dict.fromkeys(row["text"] for row in failed))
-            printed.append(f"- {system} fails on {failing}: {failed[0]['failed']}")
-        if other := list(dict.fromkeys(row["text"] for row in rows if "failed" not in row and not row["equal"])):
-            printed.append(f"- {system} gives other ids on {', '.join(other)}")
-    printed += [f"- {system}: {reason}" for system, reason in LEFT_OUT.items()]
+    for symbols, cores in dict.fromkeys((row["symbols"], row["cores"]) for row in measured):
+        rows = [row for row in measured if (row["symbols"], row["cores"]) == (symbols, cores)]
+        of_texts = [row for row in rows if row["text"] != SENTENCE]
+        for figure in ("unseen", "seen"):
+            columns = {row["text"]: (row["text"], figure) for row in of_texts}
+            title = f"{symbols:,} tokens, {cores} core{'s' * (cores > 1)}, {figure}, MB/s"
+            printed += table(title, columns, of_texts, 0)
+        if sentences := [row for row in rows if row["text"] == SENTENCE]:
+            columns = {name: (SENTENCE, name) for name in ("list", "array")}
+            printed += table(f"{symbols:,} tokens, one sentence per call, µs", columns, sentences, 2)
+    for row in measured:
+        if row["failed"] or not row["equal"]:
+            what = f"fails: {row['failed']}" if row["failed"] else "gives other ids"
+            printed.append(f"- {row['symbols']:,} tokens, {row['text']}: {row['system']} {what}")
     return "\n".join(printed) + "\n"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--german", type=Path, help="a text in German")
-    parser.add_argument("--english", type=Path, help="a text in English")
-    parser.add_argument("--megabytes", type=int, default=8, help="of each text (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=2, help="processes per figure (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=0.5, help="of calls per process (default: %(default)s)")
-    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="at most (default: all)")
-    parser.add_argument("--only", nargs="+", default=(), help="measure these systems")
-    parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--megabytes", type=int, default=16, help="of each text, at most (default: %(default)s)")
+    parser.add_argument("--processes", type=int, default=5, help="per figure (default: %(default)s)")
+    parser.add_argument("--symbols", type=int, nargs="+", default=[32_000, 200_000], help="tokens of the codes")
+    cores = sorted({1, os.cpu_count() or 1})
+    parser.add_argument("--cores", type=int, nargs="+", default=cores, help="of each process (default: one, and all)")
+    parser.add_argument("--only", nargs="+", default=list(SYSTEMS), metavar="SYSTEM", choices=SYSTEMS)
+    parser.add_argument("--text", nargs="*", default=list(texts.TEXTS), metavar="NAME", choices=texts.TEXTS)
+    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        vocabulary, system, text, cores, seconds = options.one
-        of_text = measure_file if text in FILES else measure
-        print(json.dumps(of_text(vocabulary, system, text, int(cores), float(seconds))))
+        system, symbols, text, count = options.one
+        alone = (
+            measure_sentences(system, int(symbols))
+            if text == SENTENCE
+            else measure(system, int(symbols), text, int(count))
+        )
+        print(json.dumps(alone))
         return 0
-    for path in (options.german, options.english):
-        if path is None or not path.is_file():
-            print("benchmarks: --german and --english: give the paths of two texts", file=sys.stderr)
-            return 2
-    WORK.mkdir(parents=True, exist_ok=True)
-    write_texts(options.german, options.english, options.megabytes * 1_000_000)
-    write_models()
-    measured = measure_all(options.rounds, options.seconds, options.only, options.cores)
-    versions = {
-        name: importlib.metadata.version(name) for systems in SYSTEMS.values() for name in systems if name not in OURS
+    if not all(path.exists() for name in texts.TEXTS for path in texts.halves(WORK, name)):
+        texts.write(WORK, options.megabytes * 1_000_000)
+    for symbols in options.symbols:
+        write_models(symbols)
+    load_before = os.getloadavg()[0]
+    measured = measure_all(options)
+    result = {
+        "versions": {name: importlib.metadata.version(name) for name in options.only if name not in OURS},
+        "load": load_before,
+        "simd": os.environ.get("MT_SCAFFOLD_SIMD", "best"),
+        "texts": texts.TEXTS,
+        "measured": measured,
     }
-    result = {"versions": versions, "texts": TEXTS | FILES, "measured": measured}
     (HERE / "out" / "encoding.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(tables(measured))
     return 0

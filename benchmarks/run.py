@@ -375,7 +375,7 @@ def machine() -> dict[str, object]:
 def versions() -> dict[str, str]:
     """The versions of everything measured, and of what built it."""
     found = {"python": platform.python_version()}
-    for name in (*("mt-scaffold", "subword-nmt", "youtokentome", "tokenizers", "sentencepiece", "rustbpe", "bpeasy"),):
+    for name in (*("mt-scaffold", "subword-nmt", "youtokentome", "tokenizers", "sentencepiece", "rustbpe", "gigabpe"),):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

@@ -29,7 +29,7 @@ SUBWORD_NMT, FASTBPE, YOUTOKENTOME, SENTENCEPIECE = "subword-nmt", "fastBPE", "Y
 WC = "wc"
 # These can segment, in the order of the tables; the others only learn.
 SEGMENTING = (SUBWORD_NMT, FASTBPE, YOUTOKENTOME, "tokenizers", SENTENCEPIECE)
-PEERS = (*SEGMENTING, "rustbpe", "bpeasy")
+PEERS = (*SEGMENTING, "rustbpe", "gigabpe")
 WITH_DROPOUT = (SUBWORD_NMT, YOUTOKENTOME)
 
 
