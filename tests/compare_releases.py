@@ -2,13 +2,15 @@
 
 The old release is checked out beside this one and its core is built. Both then run the same commands, each in a folder
 of its own and through ``python -m mt_scaffold`` only, so that internal changes do not matter. They compare the
-codes, subwords, vocabularies, words and fairseq data folders of
+codes, subwords, vocabularies, words, fairseq data folders, ids and vocabularies of other programs of
 
 - ``tests/vectors``;
 - Multi30k, where it is there;
-- the generated corpus of ``configs/demo.yaml``, up to the trainings; with ``--demo`` the whole experiment too.
+- the generated corpus of ``configs/demo.yaml``, up to the trainings; with ``--demo`` the whole experiment too, and a
+  short one of language models on the same text.
 
-Logs, versions and times are not compared. The exit status is 1 if anything differs.
+What is generated and configured is this release's in both: either may change from release to release. Logs, versions
+and times are not compared. The exit status is 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -47,8 +50,9 @@ RESULTS = (
     "data-report.json",
     "statistics.json",
 )
+EXPERIMENTS = ("translation", "language-models")
 # Descriptions that a release may change; what they describe is compared.
-NOT_RESULTS = (".log", ".generate.txt", "binarised.json", "segmentation.json")
+NOT_RESULTS = (".log", ".generate.txt", "binarised.json", "segmentation.json", ".manifest.json")
 # Of JSON.
 _NOT_COMPARED = {"versions", "figures"}
 
@@ -92,7 +96,7 @@ class Release:
             parts = name.parts
             if path.name.startswith(".") or path.name.endswith(NOT_RESULTS) or ".snakemake" in parts:
                 continue
-            if parts[0] == "experiment" and not any(Path(*parts[1:]).match(pattern) for pattern in RESULTS):
+            if parts[0] in EXPERIMENTS and not any(Path(*parts[1:]).match(pattern) for pattern in RESULTS):
                 continue
             found[str(name)] = path
         return found
@@ -203,16 +207,13 @@ def binarise(both: Both, folder: str, parts: tuple[str, ...], codes: dict[str, s
 
 def run_generated(both: Both) -> None:
     """The steps of the demonstration before its trainings."""
-    for release in (both.old, both.new):
-        # The same text in both, whatever each demonstrates with.
-        config = yaml.safe_load((release.checkout / "configs" / "demo.yaml").read_text(encoding="utf-8"))
-        config["data"] = {"synthetic": {"pairs": 12000, "valid": 500, "test": 1000, "seed": 1}}
-        folder = release.folder / "generated"
-        folder.mkdir()
-        (folder / ".demo.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-        release.run(
-            ["-m", "mt_scaffold", "get-data", "--config", "generated/.demo.yaml", "--output-dir", "generated/raw"]
-        )
+    config = read_config("demo.yaml")
+    config["data"] = {"synthetic": {"pairs": 12000, "valid": 500, "test": 1000, "seed": 1}}
+    both.make_folder("generated")
+    path = both.new.folder / "generated" / ".demo.yaml"
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    both.new.run(["-m", "mt_scaffold", "get-data", "--config", str(path), "--output-dir", "generated/raw"])
+    shutil.copytree(both.new.folder / "generated/raw", both.old.folder / "generated/raw")
     both.make_folder("generated/words")
     source, target = "en", "de"
     for part in ("train", "valid", "test"):
@@ -232,12 +233,65 @@ def run_generated(both: Both) -> None:
     binarise(both, "generated", ("train", "valid", "test"), codes, source, target)
 
 
-def run_experiment(both: Both, config: Path, cores: int) -> None:
-    """A whole experiment in both; ``config`` is taken from each checkout where it is relative."""
+def run_ids(both: Both) -> None:
+    """Learn from the generated text after GPT-2's pattern, make ids of it, and go to other programs and back."""
+    both.make_folder("ids")
+    text = both.new.folder / "generated" / "raw" / "train.de"
+    for algorithm in ALGORITHMS:
+        codes = f"ids/{algorithm}.codes"
+        both.run(f"learn-bpe --algorithm {algorithm} --pretokenise gpt2 --symbols 2000 --output {codes} --input", text)
+        both.run(f"encode --codes {codes} --format lines --output ids/{algorithm}.bin --input", text)
+        dropped = f"--dropout 0.1 --seed 1 --output ids/{algorithm}.dropout.bin"
+        both.run(f"encode --codes {codes} --format lines {dropped} --input", text)
+    formats = {"tokenizer.json": "json", "tiktoken": "ranks"}
+    for name, suffix in formats.items():
+        exported = f"ids/exported.{suffix}"
+        both.run(f"export-tokenizers --codes ids/bpe.codes --to {name} --output {exported}")
+        pretokenise = "" if suffix == "json" else "--pretokenise gpt2"
+        both.run(f"import {exported} {pretokenise} --output ids/imported.{suffix}.codes")
+        imported = f"ids/imported.{suffix}"
+        both.run(f"encode --codes {imported}.codes --format lines --output {imported}.bin --input", text)
+
+
+def read_config(name: str) -> dict[str, Any]:
+    """A configuration of this release."""
+    config: dict[str, Any] = yaml.safe_load((ROOT / "configs" / name).read_text(encoding="utf-8"))
+    return config
+
+
+def translation_config(both: Both) -> dict[str, Any]:
+    """The demonstration, on the generated text as files."""
+    raw = both.new.folder / "generated" / "raw"
+
+    def pair(part: str) -> list[dict[str, str]]:
+        return [{"source": str(raw / f"{part}.en"), "target": str(raw / f"{part}.de")}]
+
+    files = {"train": pair("train"), "valid": pair("valid"), "tests": {"test": pair("test")}}
+    return read_config("demo.yaml") | {"data": {"files": files}}
+
+
+def language_model_config(both: Both) -> dict[str, Any]:
+    """The demonstration of language models, on the generated text as documents, with a tenth of its tokens."""
+    documents = {}
+    for part in ("train", "valid", "test"):
+        lines = (both.new.folder / "generated" / "raw" / f"{part}.en").read_text(encoding="utf-8").splitlines(True)
+        texts = ["".join(lines[first : first + 10]) for first in range(0, len(lines), 10)]
+        documents[part] = both.new.folder / f".{part}.jsonl"
+        documents[part].write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
+    data: dict[str, Any] = {"train": [str(documents["train"])], "valid": [str(documents["valid"])]}
+    data |= {"tests": {"test": [str(documents["test"])]}, "format": "jsonl", "field": "text"}
+    equal = {"equal_tokens": {"tokens": 100_000}, "equal_text": {"text_of": "equal_tokens"}}
+    config = {key: value for key, value in read_config("lm_demo.yaml").items() if key != "tasks"}
+    return config | {"data": {"documents": data}, "comparisons": equal}
+
+
+def run_experiment(both: Both, name: str, config: dict[str, Any], cores: int) -> None:
+    """A whole experiment in both, in the folder ``name``."""
     for release in (both.old, both.new):
-        command = ["-m", "snakemake", "-s", str(release.snakefile)]
-        command += ["--configfile", str(release.checkout / config), "--cores", str(cores)]
-        release.run([*command, "--config", "output=experiment"])
+        path = release.folder / f".{name}.yaml"
+        path.write_text(yaml.safe_dump(config), encoding="utf-8")
+        command = ["-m", "snakemake", "-s", str(release.snakefile), "--configfile", str(path), "--cores", str(cores)]
+        release.run([*command, "--config", f"output={name}"])
 
 
 def digest(path: Path | None) -> str:
@@ -293,13 +347,10 @@ def main() -> int:
     )
     parser.add_argument(
         "--demo",
-        type=Path,
-        nargs="?",
-        const=Path("configs/demo.yaml"),
-        metavar="CONFIG",
-        help="run a whole experiment in each release as well (default: configs/demo.yaml, with four trainings)",
+        action="store_true",
+        help="run experiments in each release as well: configs/demo.yaml, and a tenth of configs/lm_demo.yaml",
     )
-    parser.add_argument("--cores", type=int, default=2, help="cores of that experiment (default: %(default)s)")
+    parser.add_argument("--cores", type=int, default=2, help="cores of these experiments (default: %(default)s)")
     parser.add_argument(
         "--multi30k",
         type=Path,
@@ -327,9 +378,13 @@ def main() -> int:
                 say(f"Multi30k is left out: {options.multi30k} is missing")
             say("the generated corpus")
             run_generated(both)
+            say("ids")
+            run_ids(both)
             if options.demo:
-                say(f"the experiment {options.demo}")
-                run_experiment(both, options.demo, options.cores)
+                say("the experiment of translation")
+                run_experiment(both, "translation", translation_config(both), options.cores)
+                say("the experiment of language models")
+                run_experiment(both, "language-models", language_model_config(both), options.cores)
             differences = compare(both)
     finally:
         # After an error, too: what it left helps to find the cause.
