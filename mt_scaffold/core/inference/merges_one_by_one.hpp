@@ -8,6 +8,7 @@
 
 #include "inference/inference.hpp"
 #include "inference/merge_table.hpp"
+#include "memory/huge_pages.hpp"
 
 namespace mt_scaffold {
 
@@ -29,10 +30,13 @@ class MergesOneByOne {
   bool merge(std::string_view word, Symbols& symbols) const;
   bool merge_portably(std::string_view word, Symbols& symbols) const;
   bool merge_with_avx2(std::string_view word, Symbols& symbols) const;
+  bool merge_with_avx512(std::string_view word, Symbols& symbols) const;
 
-  const MergeTable& table_;
-  const bool fits_;                     // whether a rank and a place fit into a key
-  std::vector<int32_t> rank_of_bytes_;  // by the bytes left and right; empty where symbols are others
+  // Numbers are ranks plus one, and 0 for none.
+  const PairTable& ranks_;
+  const bool fits_;  // whether a rank and a place fit into a key
+  HugeVector<int32_t> merged_of_number_;
+  std::vector<uint32_t> number_of_bytes_;  // by the bytes left and right; empty where symbols are others
 };
 
 }  // namespace mt_scaffold

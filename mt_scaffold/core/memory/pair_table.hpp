@@ -1,100 +1,135 @@
 // Pairs of tokens, each with a number.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "memory/huge_pages.hpp"
 #include "text/hashing.hpp"
+#include "text/instructions.hpp"
 
 namespace mt_scaffold {
 
-// A hash table whose slots hold left, right and number, of kBits each: so small that a pair which is not there costs
-// one cache line.
-template <typename Slot, int kBits>
-class PackedPairs {
- public:
-  static constexpr int32_t kNone = INT32_MAX;
-  static constexpr uint64_t kMost = (uint64_t{1} << kBits) - 2;  // a token or a number
-
-  void reserve(size_t pairs) {
-    size_t size = 16;
-    while (size < pairs * 2) size *= 2;
-    slots_.assign(size, 0);
-  }
-
-  void set(int32_t left, int32_t right, int32_t number) {
-    const Slot pair = pair_of(left, right);
-    size_t i = hash_pair(left, right) & mask();
-    while (slots_[i] != 0 && slots_[i] >> kBits != pair) i = (i + 1) & mask();
-    slots_[i] = pair << kBits | static_cast<Slot>(number + 1);
-  }
-
-  int32_t find(int32_t left, int32_t right) const {
-    const Slot pair = pair_of(left, right);
-    for (size_t i = hash_pair(left, right) & mask();; i = (i + 1) & mask()) {
-      if (slots_[i] >> kBits == pair && slots_[i] != 0) return number_of(slots_[i]);
-      if (slots_[i] == 0) return kNone;
-    }
-  }
-
-  template <typename OnPair>
-  void for_each(OnPair&& on_pair) const {
-    for (const Slot slot : slots_) {
-      if (slot == 0) continue;
-      constexpr uint64_t kMask = (uint64_t{1} << kBits) - 1;
-      on_pair(static_cast<int32_t>(slot >> 2 * kBits & kMask), static_cast<int32_t>(slot >> kBits & kMask),
-              number_of(slot));
-    }
-  }
-
- private:
-  static Slot pair_of(int32_t left, int32_t right) {
-    return static_cast<Slot>(static_cast<uint32_t>(left)) << kBits | static_cast<uint32_t>(right);
-  }
-  static int32_t number_of(Slot slot) {
-    constexpr uint64_t kMask = (uint64_t{1} << kBits) - 1;
-    return static_cast<int32_t>(static_cast<uint64_t>(slot) & kMask) - 1;
-  }
-  size_t mask() const { return slots_.size() - 1; }
-
-  std::vector<Slot> slots_;  // 0: empty
-};
-
+// A hash table that is small enough for a processor's own cache: a slot of four bytes holds a number and some bits of
+// the pair's hash, and the pair itself lies where its number says, which is near where other frequent ones lie. A pair
+// is looked for in the line of its hash, and in the lines after it if that is full.
 class PairTable {
  public:
   static constexpr int32_t kNone = INT32_MAX;
 
-  // Has room for this many pairs, of as many numbers and three times as many tokens.
-  explicit PairTable(size_t pairs) : wide_(pairs * 3 > Narrow::kMost) {
-    wide_ ? many_.reserve(pairs) : few_.reserve(pairs);
-  }
+  // Has room for this many pairs, whose numbers are below `pairs`.
+  explicit PairTable(size_t pairs)
+      : lines_(pairs / kUsed + 1),
+        number_bits_(std::bit_width(pairs)),
+        slots_((lines_ + 1) * kLine),
+        pairs_(pairs + 1, ~Pair{0}) {}
 
-  // Gives a pair of tokens a number, in place of that which it has.
+  // Gives a pair of tokens a number that no other pair has, in place of its own.
   void set(int32_t left, int32_t right, int32_t number) {
-    wide_ ? many_.set(left, right, number) : few_.set(left, right, number);
+    const Pair pair = pair_of(left, right);
+    const Wanted wanted = look_for(pair);
+    uint32_t* const slot = const_cast<uint32_t*>(slot_of(wanted, pair));
+    *slot = wanted.mark | static_cast<uint32_t>(number + 1);
+    pairs_[static_cast<size_t>(number) + 1] = pair;
   }
 
   // The number of a pair of tokens, negative ones of which are in none; kNone if it has none.
   int32_t find(int32_t left, int32_t right) const {
     if ((left | right) < 0) return kNone;
-    if (wide_) [[unlikely]]
-      return many_.find(left, right);
-    return few_.find(left, right);
+    const Pair pair = pair_of(left, right);
+    const uint32_t number = number_in(*slot_of(look_for(pair), pair));
+    return number == 0 ? kNone : static_cast<int32_t>(number) - 1;
   }
+
+  // What find() returns plus one, or 0 for none.
+  uint32_t number(int32_t left, int32_t right) const {
+    const int32_t found = find(left, right);
+    return found == kNone ? 0 : static_cast<uint32_t>(found) + 1;
+  }
+
+#if defined(__SSE2__)
+  // The same, where no branch depends on whether the pair has a number.
+  MT_SCAFFOLD_AVX2 __attribute__((always_inline)) uint32_t number_with_avx2(int32_t left, int32_t right) const {
+    const Pair pair = pair_of(left, right);
+    const Wanted wanted = look_for(pair);
+    const auto same = [&](const uint32_t* eight) __attribute__((always_inline)) MT_SCAFFOLD_AVX2 {
+      const __m256i slots = _mm256_load_si256(reinterpret_cast<const __m256i*>(eight));
+      const __m256i marks = _mm256_andnot_si256(_mm256_set1_epi32(static_cast<int>(number_mask())), slots);
+      const __m256i equal = _mm256_cmpeq_epi32(marks, _mm256_set1_epi32(static_cast<int>(wanted.mark)));
+      return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(equal)));
+    };
+    const uint32_t found = same(wanted.line) | same(wanted.line + 8) << 8;
+    const uint32_t slot = wanted.line[_tzcnt_u32(found | uint32_t{1} << kLine)];
+    return checked(found == 0 ? 0 : number_in(slot), wanted, pair);
+  }
+  MT_SCAFFOLD_AVX512 __attribute__((always_inline)) uint32_t number_with_avx512(int32_t left, int32_t right) const {
+    const Pair pair = pair_of(left, right);
+    const Wanted wanted = look_for(pair);
+    const __m512i slots = _mm512_load_si512(wanted.line);
+    const __m512i marks = _mm512_andnot_si512(_mm512_set1_epi32(static_cast<int>(number_mask())), slots);
+    const __mmask16 found = _mm512_cmpeq_epi32_mask(marks, _mm512_set1_epi32(static_cast<int>(wanted.mark)));
+    const __m512i first = _mm512_maskz_compress_epi32(found, slots);
+    return checked(number_in(static_cast<uint32_t>(_mm_cvtsi128_si32(_mm512_castsi512_si128(first)))), wanted, pair);
+  }
+#endif
 
   // Calls `on_pair(int32_t left, int32_t right, int32_t number)` for each pair.
   template <typename OnPair>
   void for_each(OnPair&& on_pair) const {
-    wide_ ? many_.for_each(on_pair) : few_.for_each(on_pair);
+    for (const uint32_t slot : slots_) {
+      if (slot == 0) continue;
+      const uint32_t number = number_in(slot);
+      on_pair(left_of(pairs_[number]), right_of(pairs_[number]), static_cast<int32_t>(number) - 1);
+    }
   }
 
  private:
-  using Narrow = PackedPairs<uint64_t, 21>;
+  static constexpr size_t kLine = 16;  // slots
+  static constexpr size_t kUsed = 10;  // of them, on average: few lines are full
 
-  bool wide_;
-  Narrow few_;
-  PackedPairs<unsigned __int128, 32> many_;
+  // In one number, so that two are compared without a branch.
+  using Pair = uint64_t;
+  static Pair pair_of(int32_t left, int32_t right) {
+    return static_cast<Pair>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+  }
+  static int32_t left_of(Pair pair) { return static_cast<int32_t>(pair >> 32); }
+  static int32_t right_of(Pair pair) { return static_cast<int32_t>(pair); }
+  struct Wanted {
+    const uint32_t* line;
+    uint32_t mark;  // above the number, and never 0, which empty slots hold
+  };
+
+  uint32_t number_mask() const { return (uint32_t{1} << number_bits_) - 1; }
+  uint32_t number_in(uint32_t slot) const { return slot & number_mask(); }
+
+  Wanted look_for(Pair pair) const {
+    const uint64_t hash = hash_number(pair);
+    return {&slots_[((hash >> 32) * lines_ >> 32) * kLine], (static_cast<uint32_t>(hash) | 1) << number_bits_};
+  }
+
+  // The slot of a pair, or the empty one where it would be.
+  const uint32_t* slot_of(const Wanted& wanted, Pair pair) const {
+    for (const uint32_t* slot = wanted.line;; ++slot) {
+      if (slot == slots_.data() + lines_ * kLine) slot = slots_.data();
+      const uint32_t number = number_in(*slot);
+      if (*slot == 0 || (*slot == (wanted.mark | number) && pairs_[number] == pair)) return slot;
+    }
+  }
+
+  // The number of a pair, of which `number` is the first in its line that may be: another where the line is full or
+  // another pair has the same mark.
+  uint32_t checked(uint32_t number, const Wanted& wanted, Pair pair) const {
+    const bool none = number == 0, differs = pairs_[number] != pair, full = wanted.line[kLine - 1] != 0;
+    if ((none & full) | (!none & differs)) [[unlikely]]
+      return this->number(left_of(pair), right_of(pair));
+    return number;
+  }
+
+  size_t lines_;
+  int number_bits_;
+  HugeVector<uint32_t> slots_;  // a mark and a number plus one; a line more, which stays empty
+  HugeVector<Pair> pairs_;      // by number plus one
 };
 
 }  // namespace mt_scaffold
