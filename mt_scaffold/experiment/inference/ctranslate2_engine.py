@@ -20,36 +20,18 @@ from mt_scaffold.experiment.binarise.pairs_as_ids import Binarised
 from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile
 from mt_scaffold.experiment.binarise.segmentation import stored_segmentation
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
+from mt_scaffold.experiment.inference.beam_search import (
+    BATCH_TOKENS,
+    FLAGS_WITHOUT_EFFECT,
+    VALUES_WITHOUT_EFFECT,
+    BeamSearch,
+)
 from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed, write_model
 from mt_scaffold.experiment.inference.model_files import TranslationModel
 
 _BEGIN, _PADDING, _END = "<s>", "<pad>", SPECIAL_SYMBOLS[END_ID]
-# fairseq-generate's batch where no option gives its size.
-_MAX_TOKENS = 12000
 # A length penalty of 0 would have CTranslate2 stop at other times than fairseq.
 _NONE = 1e-9
-# Options of fairseq-generate that change no translation.
-_WITHOUT_EFFECT = ("num-workers", "data-buffer-size", "log-format", "log-interval")
-_FLAGS_WITHOUT_EFFECT = ("no-progress-bar", "skip-invalid-size-inputs-valid-test")
-
-
-@dataclass(frozen=True)
-class Search:
-    """How to search: options of fairseq-generate, with its defaults.
-
-    A translation has at most max_len_a × (subwords of the source, with ``</s>``) + max_len_b subwords, and at least
-    min_len. lenpen: the exponent of the length that a score is divided by; not with unnormalized. max_tokens,
-    batch_size: source subwords and sentences in a batch.
-    """
-
-    beam: int = 5
-    lenpen: float = 1.0
-    unnormalized: bool = False
-    max_len_a: float = 0.0
-    max_len_b: int = 200
-    min_len: int = 1
-    max_tokens: int | None = None
-    batch_size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -83,7 +65,7 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"engine ctranslate2: {message}; remove it, or translate with the engine fairseq")
 
 
-def parse_search(options: Sequence[str]) -> Search:
+def parse_search(options: Sequence[str]) -> BeamSearch:
     """Return the search that options of fairseq-generate describe (``["--beam", "4"]``).
 
     Raises UsageError for one that CTranslate2 cannot follow.
@@ -94,13 +76,13 @@ def parse_search(options: Sequence[str]) -> Search:
     _add(parser, ["max-tokens"], int)
     _add(parser, ["batch-size", "max-sentences"], int)
     parser.add_argument("--unnormalized", action="store_true", default=argparse.SUPPRESS)
-    for name in _WITHOUT_EFFECT:
+    for name in VALUES_WITHOUT_EFFECT:
         parser.add_argument(f"--{name}", dest="ignored", default=argparse.SUPPRESS)
-    for name in _FLAGS_WITHOUT_EFFECT:
+    for name in FLAGS_WITHOUT_EFFECT:
         parser.add_argument(f"--{name}", action="store_true", dest="ignored", default=argparse.SUPPRESS)
     given = vars(parser.parse_args([_with_dashes(option) for option in options]))
     given.pop("ignored", None)
-    search = Search(**given)
+    search = BeamSearch(**given)
     for name, least in (("beam", 1), ("max_len_b", 0), ("min_len", 0), ("max_tokens", 1), ("batch_size", 1)):
         if (value := getattr(search, name)) is not None and value < least:
             raise UsageError(f"engine ctranslate2: --{name.replace('_', '-')} must be {least} or more, not {value}")
@@ -135,7 +117,7 @@ def read_source(data: Path, binarised: Binarised, subset: str) -> list[list[int]
 def translate_sentences(
     model: TranslationModel,
     sentences: Sequence[Sequence[int]],
-    search: Search,
+    search: BeamSearch,
     folder: Path,
     quantization: str | None = None,
     gpus: int = 0,
@@ -185,7 +167,7 @@ def translate_sentences(
     return [found[number] for number in range(len(sentences))], report
 
 
-def _limits(model: TranslationModel, sentences: Sequence[Sequence[int]], search: Search) -> list[int]:
+def _limits(model: TranslationModel, sentences: Sequence[Sequence[int]], search: BeamSearch) -> list[int]:
     """Return the greatest number of subwords that the translation of each sentence may have."""
     positions = {side: model.positions(side) for side in ("source", "target")}
     limits = []
@@ -205,13 +187,13 @@ def _limits(model: TranslationModel, sentences: Sequence[Sequence[int]], search:
 
 
 def _translate(
-    translator: Any, sources: Sequence[list[str]], search: Search, limit: int, symbols: int
+    translator: Any, sources: Sequence[list[str]], search: BeamSearch, limit: int, symbols: int
 ) -> list[Hypothesis]:
     """Return the best translation of each sentence, of at most ``limit`` subwords. symbols: of the target."""
     # fairseq never selects padding.
     beam = min(search.beam, symbols - 1)
     arguments: dict[str, Any] = {
-        "max_batch_size": search.batch_size or search.max_tokens or _MAX_TOKENS,
+        "max_batch_size": search.batch_size or search.max_tokens or BATCH_TOKENS,
         "batch_type": "examples" if search.batch_size else "tokens",
         "beam_size": beam,
         "suppress_sequences": [[_PADDING]],

@@ -17,6 +17,7 @@ from mt_scaffold.experiment.configuration.systems import CodesSetting
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.evaluation.metrics import METRICS
 from mt_scaffold.experiment.evaluation.score import Scores
+from mt_scaffold.experiment.inference.beam_search import beam_search
 from mt_scaffold.experiment.inference.model_files import TranslationModel, read_model, system_files
 from mt_scaffold.experiment.packing.packed_model import (
     CARD,
@@ -30,7 +31,6 @@ from mt_scaffold.experiment.packing.packed_model import (
     PackedModel,
     PackedScore,
     PackedTestSet,
-    beam_search,
     dictionary_name,
     is_plain,
     load_plugin,

@@ -29,10 +29,11 @@ from mt_scaffold.experiment.binarise.segmentation import STORED, stored_segmenta
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.moses import tokeniser_of
 from mt_scaffold.experiment.data.tokenise import detokenise
+from mt_scaffold.experiment.inference.beam_search import BATCH_TOKENS, BeamSearch
 from mt_scaffold.experiment.runtime.child_processes import begin_child
 from mt_scaffold.experiment.runtime.fairseq import no_gpu_message, sees_gpu, user_dir
 from mt_scaffold.experiment.runtime.results import to_plain
-from mt_scaffold.experiment.runtime.schema import OptionValue, WrongValue, bounds, build
+from mt_scaffold.experiment.runtime.schema import WrongValue, build
 from mt_scaffold.manifest import MANIFEST
 from mt_scaffold.options import worker_count
 from mt_scaffold.tables import decimal
@@ -43,54 +44,12 @@ NEW_CARD = "README.new.md"
 # The kind of its manifest.
 KIND = "packed model"
 _REMEDY = "copy or pack the model again"
-# Options of fairseq-generate that change no translation.
-_WITHOUT_EFFECT = {"num-workers", "data-buffer-size", "log-format", "log-interval", "no-progress-bar", "no-early-stop"}
-_WITHOUT_EFFECT |= {"max-target-positions", "skip-invalid-size-inputs-valid-test"}
 # Paths of the machine that trained; weights that were read from one are the model's own now.
 PATH_OPTIONS = ("_path", "_dir", "_file", "_checkpoint")
 _PLAIN = (bool, int, float, str, type(None))
-# What fairseq-generate takes where neither --max-tokens nor --batch-size is given.
-_BATCH_TOKENS = 12000
 # Test sets are smaller, so that their batches are those of fairseq-generate.
 BLOCK_LINES = 10_000
 _BLOCK_BYTES = 1 << 24
-
-
-@dataclass(frozen=True)
-class BeamSearch:
-    """How a packed model translates: options of fairseq-generate by their names and with their defaults.
-
-    max_tokens, batch_size: of a batch; ``max-tokens`` counts the subwords of its source, padded. fp16: on a GPU only.
-    """
-
-    beam: int = field(default=5, metadata=bounds(least=1))
-    lenpen: float = 1.0
-    unkpen: float = 0.0
-    max_len_a: float = field(default=0.0, metadata={**bounds(least=0), "key": "max-len-a"})
-    max_len_b: int = field(default=200, metadata={**bounds(least=0), "key": "max-len-b"})
-    min_len: int = field(default=1, metadata={**bounds(least=0), "key": "min-len"})
-    unnormalized: bool = False
-    temperature: float = 1.0
-    no_repeat_ngram_size: int = field(default=0, metadata={**bounds(least=0), "key": "no-repeat-ngram-size"})
-    max_source_positions: int = field(default=1024, metadata={**bounds(least=2), "key": "max-source-positions"})
-    max_tokens: int | None = field(default=None, metadata={**bounds(least=1), "key": "max-tokens"})
-    batch_size: int | None = field(default=None, metadata={**bounds(least=1), "key": "batch-size"})
-    fp16: bool = False
-
-
-def beam_search(options: Mapping[str, OptionValue]) -> BeamSearch:
-    """Return the beam search that options of fairseq-generate describe.
-
-    Raises UsageError for an option that a packed model does not have, such as sampling, and for a wrong value.
-    """
-    chosen = {name: value for name, value in options.items() if name not in _WITHOUT_EFFECT and value is not False}
-    if "max-sentences" in chosen:
-        chosen["batch-size"] = chosen.pop("max-sentences")
-    try:
-        search: BeamSearch = build(BeamSearch, chosen, "translate.options")
-    except WrongValue as error:
-        raise UsageError(f"{error}; a packed model translates by beam search with these options only") from None
-    return search
 
 
 @dataclass(frozen=True)
@@ -280,7 +239,7 @@ class PackedModel:
         self._batch_sentences = search.batch_size if batch_tokens is None else None
         self._batch_tokens = batch_tokens or search.max_tokens
         if self._batch_tokens is None and self._batch_sentences is None:
-            self._batch_tokens = _BATCH_TOKENS
+            self._batch_tokens = BATCH_TOKENS
         self._workers = _Workers(self._search, workers if self.device.type == "cpu" else 1)
         self._lines_before = 0
 

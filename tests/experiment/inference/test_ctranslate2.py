@@ -21,7 +21,8 @@ from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.configuration.limits import Limits
-from mt_scaffold.experiment.inference.ctranslate2_engine import Search, parse_search, translate_sentences
+from mt_scaffold.experiment.inference.beam_search import BeamSearch
+from mt_scaffold.experiment.inference.ctranslate2_engine import parse_search, translate_sentences
 from mt_scaffold.experiment.inference.export_ctranslate2 import export_ctranslate2, sinusoidal_positions
 from mt_scaffold.experiment.inference.model_files import data_folder_files, read_model
 from mt_scaffold.experiment.inference.translate import translate
@@ -127,7 +128,7 @@ class Translated(NamedTuple):
     clear: bool
 
 
-def fairseq_translations(built: Built, sentences: Sequence[Sequence[int]], search: Search) -> list[Translated]:
+def fairseq_translations(built: Built, sentences: Sequence[Sequence[int]], search: BeamSearch) -> list[Translated]:
     """What fairseq's own generator translates, sentence by sentence."""
     import torch
     from fairseq.sequence_generator import SequenceGenerator
@@ -188,7 +189,7 @@ def test_translations_and_scores_are_those_of_fairseq(
 def test_the_model_prefers_other_translations_with_other_searches(built: Built, tiny_data: Path) -> None:
     """Otherwise the comparisons above would not see a beam or a length penalty that has no effect."""
     sentences = [each for subset in ("odd.1", "test1") for each in sources(tiny_data, subset)]
-    searches = [Search(beam=1), Search(beam=5, lenpen=2), Search(beam=5, unnormalized=True)]
+    searches = [BeamSearch(beam=1), BeamSearch(beam=5, lenpen=2), BeamSearch(beam=5, unnormalized=True)]
     greedy, long, likely = ([each.text for each in fairseq_translations(built, sentences, one)] for one in searches)
     for one, other in ((greedy, long), (greedy, likely), (long, likely)):
         assert sum(text != other_text for text, other_text in zip(one, other, strict=True)) >= 4
@@ -198,8 +199,8 @@ def test_an_empty_sentence_stays_empty(built: Built, tiny_data: Path, tmp_path: 
     """CTranslate2 does not translate it, and no other sentence may take its place."""
     model = read_model(built.files)
     first, second, *_ = sources(tiny_data, "odd.1")
-    found, _ = translate_sentences(model, [first, [], second], Search(), tmp_path)
-    alone, _ = translate_sentences(model, [first, second], Search(), tmp_path)
+    found, _ = translate_sentences(model, [first, [], second], BeamSearch(), tmp_path)
+    alone, _ = translate_sentences(model, [first, second], BeamSearch(), tmp_path)
     assert [each.subwords for each in found] == [alone[0].subwords, [], alone[1].subwords]
 
 
@@ -239,7 +240,7 @@ def test_int8_is_close_and_recorded(built: Built, tiny_data: Path, tmp_path: Pat
     Which translations change depends on the library that multiplies bytes.
     """
     sentences = sources(tiny_data, "odd.1")
-    model, search = read_model(built.files), Search(beam=1)
+    model, search = read_model(built.files), BeamSearch(beam=1)
     exact, _ = translate_sentences(model, sentences, search, tmp_path)
     rounded, report = translate_sentences(model, sentences, search, tmp_path, "int8")
     assert report.quantization == "int8"
@@ -289,7 +290,7 @@ def test_an_exported_folder_translates_words(built: Built, tiny_words: Path, tin
     translator = ctranslate2.Translator(str(tmp_path / "out"))
     results = translator.translate_batch([bpe.segment(line).split() for line in lines], beam_size=2)
     expected, _ = translate_sentences(
-        read_model(built.files), sources(tiny_data, "odd.1"), Search(beam=2), tmp_path, threads=1
+        read_model(built.files), sources(tiny_data, "odd.1"), BeamSearch(beam=2), tmp_path, threads=1
     )
     assert [result.hypotheses[0] for result in results] == [each.subwords for each in expected]
 
@@ -403,7 +404,9 @@ def test_options_that_cannot_be_followed_are_refused(tiny_data: Path, tmp_path: 
     ):
         with pytest.raises(UsageError, match=f"engine ctranslate2: .*{says}"):
             parse_search(options.split())
-    assert parse_search("--max_len_b 7 --num-workers 2 --max-sentences=3".split()) == Search(max_len_b=7, batch_size=3)
+    assert parse_search("--max_len_b 7 --num-workers 2 --max-sentences=3".split()) == BeamSearch(
+        max_len_b=7, batch_size=3
+    )
     model = tmp_path / "model.pt"
     with pytest.raises(UsageError, match="--engine marian: choose one of fairseq, ctranslate2"):
         translate(tiny_data, "odd.1", model, tmp_path / "out", engine="marian")
@@ -415,9 +418,9 @@ def test_limits_that_leave_no_room_are_named(built: Built, tmp_path: Path) -> No
     """A sentence longer than the positions, or a greatest length below the least, is found before anything runs."""
     model = read_model(built.files)
     with pytest.raises(MTScaffoldError, match="sentence 2 has 1025 subwords, the model takes 1024; split the sentence"):
-        translate_sentences(model, [[5], [5] * 1024], Search(), tmp_path)
+        translate_sentences(model, [[5], [5] * 1024], BeamSearch(), tmp_path)
     with pytest.raises(UsageError, match=r"sentence 1 may have at most 3 subwords .* at least 4"):
-        translate_sentences(model, [[5]], Search(max_len_b=3, min_len=4), tmp_path)
+        translate_sentences(model, [[5]], BeamSearch(max_len_b=3, min_len=4), tmp_path)
 
 
 def test_the_command_exports_a_model_or_a_system(

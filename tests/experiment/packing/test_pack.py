@@ -28,8 +28,9 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, parse_config
 from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from mt_scaffold.experiment.inference.beam_search import beam_search
 from mt_scaffold.experiment.packing.pack import OTHER_ENGINE, _described, model_card, pack
-from mt_scaffold.experiment.packing.packed_model import PackedModel, beam_search, read_manifest
+from mt_scaffold.experiment.packing.packed_model import PackedModel, read_manifest
 
 # The lines of the test set have 10 to 57 subwords, so that batches of 100 have several sentences, most of them padded.
 CONFIGURATION: dict[str, Any] = {
