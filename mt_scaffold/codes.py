@@ -1,4 +1,4 @@
-"""The codes file as a Python object; the native core reads and writes the format itself."""
+"""The codes file as a Python object; the core reads and writes the format itself (``core/codes/codes.cpp``)."""
 
 from __future__ import annotations
 

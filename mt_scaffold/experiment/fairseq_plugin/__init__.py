@@ -5,8 +5,8 @@
 - SIGUSR1, which has fairseq-train save and end (stopping.py)
 - ``--bpe scaffold_bpe`` (bpe.py)
 - ``--eval-bleu-detok moses_bleu`` (translation.py)
-- ``--task translation_resumable`` (translation.py, resumable.py)
-- ``--task translation_bpe_dropout`` (translation_dropout.py, dataset.py)
+- ``--task translation_resumable`` (translation.py, experiment_task.py)
+- ``--task translation_bpe_dropout`` (translation_dropout.py, segmented_pairs.py)
 - ``--task language_modeling_resumable`` (language_modeling.py)
 - ``--arch llama`` and ``--arch gpt_neox`` (architectures.py)
 """

@@ -17,7 +17,7 @@ from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import codes_of, read_documents_folder, text_offsets
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 
-from .resumable import Counts, ExperimentConfig, ResumableTask
+from .experiment_task import Counts, ExperimentConfig, ResumableTask
 
 # In the state that fairseq saves of a task: the vocabulary that a model was trained with.
 VOCABULARY = "vocabulary"

@@ -16,7 +16,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 from mt_scaffold.corpus.symbols import read_symbol
 from mt_scaffold.corpus.text import SEPARATOR
 
-from .dataset import SegmentedText
+from .segmented_pairs import SegmentedText
 
 _IDS_AT_ONCE = 1 << 24
 # In a batch, and in what a criterion logs of it.

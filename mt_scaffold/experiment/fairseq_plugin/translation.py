@@ -15,7 +15,7 @@ from mt_scaffold.corpus.symbols import join_symbols
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, read_binarised
 from mt_scaffold.experiment.runtime.bleu import bleu_with
 
-from .resumable import Counts, ExperimentConfig, ExperimentTask, ResumableTask
+from .experiment_task import Counts, ExperimentConfig, ExperimentTask, ResumableTask
 from .text_bytes import sentence_bytes
 
 

@@ -24,7 +24,7 @@ from mt_scaffold.segment.draw import NO_DRAW, RESAMPLINGS, Draw, Kind
 from mt_scaffold.segment.inference import MERGES, inference_of
 from mt_scaffold.segment.segmenter import SentenceEncoder
 
-from .dataset import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
+from .segmented_pairs import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
 from .translation import ExperimentTranslationConfig, ExperimentTranslationTask
 
 logger = logging.getLogger(__name__)

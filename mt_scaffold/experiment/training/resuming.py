@@ -1,4 +1,7 @@
-"""command.txt, what a training was started with, and what of it may change when the training resumes."""
+"""command.txt, what a training was started with, and what of it may change when the training resumes.
+
+What it resumes from is ``checkpoint_last.pt``, which ``train.py`` gives to fairseq; the plug-in's counts are in it.
+"""
 
 from __future__ import annotations
 
