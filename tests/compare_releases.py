@@ -210,9 +210,9 @@ def run_generated(both: Both) -> None:
     config = read_config("demo.yaml")
     config["data"] = {"synthetic": {"pairs": 12000, "valid": 500, "test": 1000, "seed": 1}}
     both.make_folder("generated")
-    path = both.new.folder / "generated" / ".demo.yaml"
-    path.write_text(yaml.safe_dump(config), encoding="utf-8")
-    both.new.run(["-m", "mt_scaffold", "get-data", "--config", str(path), "--output-dir", "generated/raw"])
+    demo = both.new.folder / "generated" / ".demo.yaml"
+    demo.write_text(yaml.safe_dump(config), encoding="utf-8")
+    both.new.run(["-m", "mt_scaffold", "get-data", "--config", str(demo), "--output-dir", "generated/raw"])
     shutil.copytree(both.new.folder / "generated/raw", both.old.folder / "generated/raw")
     both.make_folder("generated/words")
     source, target = "en", "de"
