@@ -324,16 +324,5 @@ class Ids(metaclass=_Class):
         self, ids: Any, sizes: Sequence[int], end: bytes = ..., strip: int = -1, number: int = 1
     ) -> bytes: ...
 
-# Makes an array of rows of one width (int64) for each layer (values, before, after, fill): `before`,
-# values[offsets[i]:offsets[i + 1]] (uint32 or int64, or one integer for all), `after`, and then `fill`, or first
-# (`left`).
-def fill_rows(
-    width: int,
-    offsets: Any,
-    layers: Sequence[tuple[Any, Sequence[int], Sequence[int], int]],
-    left: bool,
-    workers: int,
-) -> list[Any]: ...
-
-# The same rows as lists, without filling; equal integers are one object.
+# Lists of `before`, values[offsets[i]:offsets[i + 1]] (uint32 or int64), and `after`; equal integers are one object.
 def list_rows(values: Any, offsets: Any, before: Sequence[int], after: Sequence[int]) -> list[list[int]]: ...

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from mt_scaffold._core import fill_rows, list_rows
-from mt_scaffold.options import worker_count
+from mt_scaffold._core import list_rows
 
 
 class Encoded(NamedTuple):
@@ -56,22 +55,26 @@ def matrices(
     The keys are those of transformers: input_ids; attention_mask and special_tokens_mask, if asked for; and
     offset_mapping (texts × width × 2; 0, 0 for what is no text), if there are spans.
     """
-    inside = numpy.diff(texts.offsets) + len(before) + len(after)
+    inside = numpy.diff(texts.offsets)[:, None] + len(before) + len(after)
     width = max(int(inside.max(initial=0)), 0 if padding is None else padding.width)
-    left = padding is not None and padding.left
+    # Of each place, counted from where its row begins.
+    place = numpy.arange(width) - (width - inside if padding is not None and padding.left else 0)
+    is_text = (place >= len(before)) & (place < inside - len(after))
 
-    ones = [1] * len(before), [1] * len(after)
-    layers = {"input_ids": (texts.ids, before, after, 0 if padding is None else padding.id)}
+    ids = numpy.full(is_text.shape, 0 if padding is None else padding.id, numpy.int64)
+    ids[is_text] = texts.ids
+    for number, special in enumerate(before):
+        ids[numpy.broadcast_to(place == number, ids.shape)] = special
+    for number, special in enumerate(after, -len(after)):
+        ids[numpy.broadcast_to(place == inside + number, ids.shape)] = special
+    found = {"input_ids": ids}
     if attention:
-        layers["attention_mask"] = (1, *ones, 0)
+        found["attention_mask"] = ((place >= 0) & (place < inside)).astype(numpy.int64)
     if special_mask:
-        layers["special_tokens_mask"] = (0, *ones, 1)
-    workers = worker_count()
-    found = dict(zip(layers, fill_rows(width, texts.offsets, list(layers.values()), left, workers), strict=True))
+        found["special_tokens_mask"] = (~is_text).astype(numpy.int64)
     if texts.spans is not None:
-        numbers = numpy.ascontiguousarray(texts.spans).reshape(-1), [0] * (2 * len(before)), [0] * (2 * len(after)), 0
-        (rows,) = fill_rows(2 * width, 2 * texts.offsets, [numbers], left, workers)
-        found["offset_mapping"] = rows.reshape(len(inside), width, 2)
+        found["offset_mapping"] = numpy.zeros((*is_text.shape, 2), numpy.int64)
+        found["offset_mapping"][is_text] = texts.spans
     return found
 
 

@@ -402,7 +402,9 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     def _encode_plus(self, text: Any, text_pair: Any = None, **options: Any) -> Any:
         """Encode texts, pairs and words in one call of the core; ids and overflowing tokens as transformers does."""
         wanted = Wanted.of(options)
-        given = None if wanted.other else _sequences(text, text_pair, wanted.words)
+        # Lists of lists of many texts would take longer than their ids.
+        plain = None if wanted.other or wanted.words or wanted.windows else _plain_texts(text, text_pair)
+        given = [] if plain else None if wanted.other else _sequences(text, text_pair, wanted.words)
         if given is None:
             if wanted.spans:
                 raise UsageError(
@@ -413,11 +415,11 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         if wanted.spans and self._current.no_spans is not None:
             name = self._current.codes.name
             raise UsageError(f"{name}: return_offsets_mapping is not supported for {self._current.no_spans}")
-        split = options.get("split_special_tokens", self.split_special_tokens)
-        encoded = self._ids_of([text for row in given for sequence in row for text in sequence], bool(split))
+        split = bool(options.get("split_special_tokens", self.split_special_tokens))
+        if plain:
+            return self._texts(self._ids_of(plain, split), wanted, isinstance(text, str))
+        encoded = self._ids_of([text for row in given for sequence in row for text in sequence], split)
         single = isinstance(text, str) or (wanted.words and not isinstance(text[0], list | tuple))
-        if not wanted.words and not wanted.windows and all(len(row) == 1 for row in given):
-            return self._texts(encoded, wanted, single)
         return self._rows(given, encoded, wanted, single)
 
     def _around(self, count: int, special: bool) -> list[list[int]]:
@@ -726,6 +728,14 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         """Do nothing: every saved folder names this class already, and a copy of this module would not run there."""
 
 
+def _plain_texts(text: Any, pair: Any) -> list[str] | None:
+    """Return the texts of a text or a batch without pairs, or None for anything else."""
+    texts = [text] if isinstance(text, str) else text
+    if pair is not None or not isinstance(texts, list | tuple) or not texts:
+        return None
+    return list(texts) if all(isinstance(each, str) for each in texts) else None
+
+
 def _sequences(text: Any, pair: Any, words: bool) -> list[list[list[str]]] | None:
     """Return the one or two sequences of each row, each as texts: one, or its words.
 
@@ -741,11 +751,9 @@ def _sequences(text: Any, pair: Any, words: bool) -> list[list[list[str]]] | Non
             row = list(first)
         if words and not all(isinstance(each, list | tuple) for each in row):
             return None
-        sequences = [list(each) if words else [each] for each in row]
-        if not all(isinstance(each, str) for each in itertools.chain(*sequences)):
-            return None
-        found.append(sequences)
-    return found or None
+        found.append([list(each) if words else [each] for each in row])
+    texts = itertools.chain.from_iterable(itertools.chain.from_iterable(found))
+    return found if found and all(isinstance(each, str) for each in texts) else None
 
 
 def _located(encoded: Encoded, part: Part, words: bool) -> tuple[list[tuple[int, int]], list[int]]:

@@ -149,17 +149,12 @@ def arrays_that_change_while_they_are_read(case: Case) -> None:
             starts[:] = wrong
             starts[:] = offsets
 
-    def fill() -> None:
-        for _ in range(20):
-            with suppress(ValueError):
-                _core.fill_rows(64, starts, [(values, [], [], 0)], False, 2)
-
     def listed() -> None:
         for _ in range(5):
             with suppress(ValueError):
                 _core.list_rows(values, starts, [], [])
 
-    at_once(change, fill, listed)
+    at_once(change, listed)
 
 
 class Shrinking:

@@ -1,15 +1,16 @@
-"""The core's part in batches: rows of ids as matrices and lists, against plain Python."""
+"""Rows of ids as matrices and lists, against plain Python."""
 
 from __future__ import annotations
 
-import re
+from typing import Any
 
 import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt_scaffold._core import fill_rows, list_rows
+from mt_scaffold._core import list_rows
+from mt_scaffold.integrations.rows import Padding, Texts, lists, matrices
 
 NUMBERS = st.integers(0, 1 << 21)
 
@@ -25,32 +26,26 @@ NUMBERS = st.integers(0, 1 << 21)
 def test_rows_are_those_of_plain_python(
     rows: list[list[int]], before: list[int], after: list[int], wider: int, left: bool, dtype: type[numpy.generic]
 ) -> None:
-    """On either side filled, with one value in place of the ids as well, by several threads as by one."""
+    """Filled on either side, with both masks and where each id is in its text."""
     values, offsets = numpy.array([number for row in rows for number in row], dtype), numpy.cumsum([0, *map(len, rows)])
     whole = [[*before, *row, *after] for row in rows]
-    assert list_rows(values, offsets, before, after) == whole
     width = max(map(len, whole)) + wider
-    layers = [(values, before, after, -1), (7, before, after, -2)]
-    found = fill_rows(width, offsets, layers, left, 2)
-    sevens = [[*before, *[7] * len(row), *after] for row in rows]
-    for matrix, filled, fill in zip(found, (whole, sevens), (-1, -2), strict=True):
-        padding = [[fill] * (width - len(row)) for row in filled]
-        assert matrix.tolist() == [
-            some + row if left else row + some for row, some in zip(filled, padding, strict=True)
-        ]
+    spans = numpy.arange(2 * len(values)).reshape(-1, 2)
+    found = matrices(Texts(values, offsets, spans), before, after, Padding(9, width, left))
 
+    def filled(rows: list[list[Any]], fill: Any) -> list[list[Any]]:
+        return [[fill] * (width - len(row)) + row if left else row + [fill] * (width - len(row)) for row in rows]
 
-@pytest.mark.parametrize("left", [False, True])
-def test_several_threads_write_the_same_rows(left: bool) -> None:
-    """Their parts meet inside rows, of which some are empty; one row may be everything."""
-    generator = numpy.random.default_rng(1)
-    for sizes in (generator.integers(0, 400, 3000), numpy.array([1_300_000]), numpy.array([0, 900_000, 0])):
-        offsets = numpy.concatenate([[0], numpy.cumsum(sizes)])
-        values = numpy.arange(offsets[-1], dtype=numpy.uint32)
-        width = int(sizes.max()) + 2
-        layers = [(values, [3], [4], -1), (1, [0], [], 2)]
-        found = [fill_rows(width, offsets, layers, left, workers) for workers in (1, 5)]
-        assert numpy.array_equal(found[0], found[1])
+    assert found["input_ids"].tolist() == filled(whole, 9)
+    assert found["attention_mask"].tolist() == filled([[1] * len(row) for row in whole], 0)
+    marks = [[1] * len(before) + [0] * len(row) + [1] * len(after) for row in rows]
+    assert found["special_tokens_mask"].tolist() == filled(marks, 1)
+    listed = lists(Texts(values, offsets, spans), before, after)
+    assert listed["input_ids"] == whole
+    assert listed["attention_mask"] == [[1] * len(row) for row in whole]
+    assert listed["special_tokens_mask"] == marks
+    in_text = [[list(span) for span in row] for row in listed["offset_mapping"]]
+    assert found["offset_mapping"].tolist() == filled(in_text, [0, 0])
 
 
 def test_equal_ids_are_one_object() -> None:
@@ -59,19 +54,10 @@ def test_equal_ids_are_one_object() -> None:
     assert row[0] is row[2]
 
 
-@pytest.mark.parametrize(
-    ("offsets", "width", "says"),
-    [
-        ([0, 4], 9, "do not fit the values"),
-        ([-1, 2], 9, "do not fit the values"),
-        ([2, 1], 9, "do not fit the values"),
-        ([0, 3], 2, "a row is too long"),
-        ([], 9, "one more offset"),
-    ],
-)
-def test_rows_that_do_not_fit_are_refused(offsets: list[int], width: int, says: str) -> None:
-    """Nothing is read or written beyond an array."""
-    with pytest.raises(ValueError, match=re.escape(says)):
-        fill_rows(width, numpy.array(offsets, numpy.int64), [(numpy.arange(3), [], [], 0)], False, 1)
+@pytest.mark.parametrize("offsets", [[0, 4], [-1, 2], [2, 1]])
+def test_rows_that_do_not_fit_are_refused(offsets: list[int]) -> None:
+    """Nothing is read beyond an array."""
+    with pytest.raises(ValueError, match="do not fit the values"):
+        list_rows(numpy.arange(3), numpy.array(offsets, numpy.int64), [], [])
     with pytest.raises(TypeError):
-        fill_rows(width, numpy.array([0, 2]), [(numpy.zeros(3), [], [], 0)], False, 1)
+        list_rows(numpy.zeros(3), numpy.array([0, 2]), [], [])
