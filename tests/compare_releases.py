@@ -194,7 +194,7 @@ def binarise(both: Both, folder: str, parts: tuple[str, ...], codes: dict[str, s
                 )
         for release in (both.old, both.new):
             # Earlier releases had fairseq-preprocess make the ids from the text of the subwords.
-            from_words = any(release.checkout.glob("mt_scaffold/experiment/**/mmap_dataset.py"))
+            from_words = (release.checkout / "mt_scaffold/experiment/binarise").is_dir()
             made = [("binarise", "words" if from_words else f"{algorithm}.subwords", "binarised", from_words)]
             made.append(("binarise-words", "words", "on-the-fly", True))
             for command, text, output, takes_codes in made:
