@@ -1,5 +1,6 @@
 """What several tests need: a tiny parallel text, and a model trained on it."""
 
+import gc
 import importlib
 import os
 import signal
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import forked_program
 import pytest
 from fork_server import ForkServer, Snakemake
 
@@ -35,28 +37,30 @@ UNUSED_BY_TRANSLATION = {
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick_start_of_fairseq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The programs that tests start find empty modules in place of large ones; this process has the real ones."""
+def fairseq_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+    """Starts programs that use fairseq, which takes seconds to import, on one thread each.
+
+    The commands of fairseq and of steps are forked, too, except with ``environment_without_forks()``. All programs find
+    empty modules in place of large ones; this process has the real ones.
+    """
     folder = tmp_path_factory.mktemp("left-out-by-conftest")
     for name, text in UNUSED_BY_TRANSLATION.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
+    (folder / "sitecustomize.py").symlink_to(forked_program.__file__)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
-        yield
+        # run_command sets the seed.
+        environment = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+        with ForkServer("fairseq_started", address=folder / "server", **environment) as server:
+            patch.setenv("FORK_SERVER", str(folder / "server"))
+            yield server
 
 
 @pytest.fixture(scope="session")
-def snakemake(quick_start_of_fairseq: None) -> Iterator[Snakemake]:
+def snakemake(fairseq_programs: ForkServer) -> Iterator[Snakemake]:
     """Snakemake with mt_scaffold/experiment/workflow/Snakefile, started once for many short runs."""
     with Snakemake() as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def fairseq_programs(quick_start_of_fairseq: None) -> Iterator[ForkServer]:
-    """Starts programs that use fairseq, which takes seconds to import, on one thread each."""
-    with ForkServer("fairseq.options", "fairseq.trainer", OMP_NUM_THREADS="1") as server:
         yield server
 
 
@@ -125,8 +129,10 @@ def tiny_model(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def clear_model(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> "Built":
     """A model whose translations of odd.1 and test1 do not depend on how a processor rounds."""
     from clear_model import build_clear
+    from language_models import one_thread
 
-    return build_clear(tiny_data, tmp_path_factory.mktemp("clear") / "averaged.pt")
+    with one_thread():
+        return build_clear(tiny_data, tmp_path_factory.mktemp("clear") / "averaged.pt")
 
 
 def replace_checkpoint(state: dict[str, Any], path: Path) -> None:
@@ -163,3 +169,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent.name == "workflow" and "experiment" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.long)
+
+
+def pytest_collection_finish() -> None:
+    """Spare each collection of garbage the modules that the tests import, which take it half a second."""
+    gc.collect()
+    gc.freeze()

@@ -1,10 +1,15 @@
 """Programs without their start: a process that has imported what takes them seconds forks for each of them."""
 
+import contextlib
+import gc
 import importlib
 import json
+import logging
 import os
 import runpy
+import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,16 +25,23 @@ SNAKEFILE = snakefile()
 
 
 class ForkServer:
-    """Starts Python programs, each in a separate process, which has imported ``modules``."""
+    """Starts Python programs, each in a separate process, which has imported ``modules``.
 
-    def __init__(self, *modules: str, **environment: str) -> None:
+    Commands that run ``forked_program.py`` as sitecustomize, with FORK_SERVER=``address``, are forked, too.
+    """
+
+    def __init__(self, *modules: str, address: Path | None = None, **environment: str) -> None:
         self._server = subprocess.Popen(
-            [sys.executable, __file__, *modules],
+            [sys.executable, __file__, str(address or ""), *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, **environment},
         )
+        if address is not None:
+            while not address.exists():
+                assert self._server.poll() is None
+                time.sleep(0.005)
 
     def __enter__(self) -> Self:
         return self
@@ -59,6 +71,11 @@ class ForkServer:
         return json.loads(self._server.stdout.readline())
 
 
+def environment_without_forks() -> dict[str, str]:
+    """Return that of programs whose trainings are the processes that users have, of one thread as the forked ones."""
+    return {name: value for name, value in os.environ.items() if name != "FORK_SERVER"} | {"OMP_NUM_THREADS": "1"}
+
+
 class Snakemake(ForkServer):
     """Runs ``python -m snakemake`` on ``SNAKEFILE``; importing it takes longer than a dry run."""
 
@@ -75,44 +92,129 @@ class Snakemake(ForkServer):
             return subprocess.CompletedProcess(command, status, Path(output.name).read_text(encoding="utf-8"))
 
 
-def serve(modules: list[str]) -> None:
-    """Answer the requests on standard input; returns in a forked process, after its program."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # where modules print something
-    for module in modules:
-        importlib.import_module(module)
-    for line in sys.stdin:
-        request, *rest = json.loads(line)
-        if request == "wait":
-            answer = wait(*rest)
-        elif (answer := os.fork()) == 0:
-            become(*rest)
+class Server:
+    """The other side: forks, and tells those who wait how the programs ended."""
+
+    def __init__(self, address: str, modules: list[str]) -> None:
+        self._modules = modules
+        self._answers = os.fdopen(os.dup(1), "w")
+        os.dup2(2, 1)  # where modules print something
+        self._listener = socket.socket(socket.AF_UNIX)
+        if address:
+            self._listener.bind(address)
+            self._listener.listen()
+        # Those who wait for the programs that they have had forked.
+        self._callers: dict[int, socket.socket] = {}
+        self._ended: dict[int, int] = {}
+        # The program that the starter of this one waits for, and until when.
+        self._awaited: tuple[int, float] | None = None
+
+    def serve(self) -> None:
+        """Answer requests until there is no input; returns in a forked process, too, after its program."""
+        heard = [sys.stdin, self._listener] if self._listener.getsockname() else [sys.stdin]
+        running = 0
+        while True:
+            for each in select.select([*heard, *self._callers.values()], [], [], 0.01 if running else None)[0]:
+                if each is self._listener:
+                    caller = self._listener.accept()[0]
+                    request, opened = received(caller)
+                    if (process := self._fork()) == 0:
+                        for each in (caller, self._listener, *self._callers.values()):
+                            each.close()
+                        become_called(opened, *request)
+                        return
+                    for file in opened:
+                        os.close(file)
+                    self._callers[process] = caller
+                    running += 1
+                elif each is sys.stdin:
+                    if not (line := sys.stdin.readline()):
+                        return
+                    asked, *rest = json.loads(line)
+                    if asked == "wait":
+                        self._awaited = (rest[0], time.monotonic() + rest[1])
+                    elif (process := self._fork()) == 0:
+                        become_started(*rest)
+                        return
+                    else:
+                        running += 1
+                        print(process, file=self._answers, flush=True)
+                else:
+                    # Who waits says nothing: it has ended, and its program ends with it.
+                    for process in [process for process, caller in self._callers.items() if caller is each]:
+                        self._callers.pop(process).close()
+                        os.kill(process, signal.SIGKILL)
+            while running and (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                running -= 1
+                self._tell(ended[0], os.waitstatus_to_exitcode(ended[1]))
+            self._answer()
+
+    def _fork(self) -> int:
+        if self._modules:
+            for module in self._modules:
+                importlib.import_module(module)
+            self._modules = []
+            # Going through all that was imported takes a fork a second at its end, and copies it.
+            gc.collect()
+            gc.freeze()
+        return os.fork()
+
+    def _tell(self, process: int, status: int) -> None:
+        if (caller := self._callers.pop(process, None)) is None:
+            self._ended[process] = status
             return
-        print(json.dumps(answer), file=answers, flush=True)
+        with caller, contextlib.suppress(BrokenPipeError):
+            caller.sendall(f"{status}\n".encode())
+
+    def _answer(self) -> None:
+        if self._awaited is None:
+            return
+        process, deadline = self._awaited
+        if process in self._ended or time.monotonic() > deadline:
+            if (status := self._ended.pop(process, None)) is None:
+                os.kill(process, signal.SIGKILL)
+            print(json.dumps(status), file=self._answers, flush=True)
+            self._awaited = None
 
 
-def wait(process: int, timeout: float) -> int | None:
-    """Return the exit status of a forked process, None where it had to be killed."""
-    deadline = time.monotonic() + timeout
-    while (ended := os.waitpid(process, os.WNOHANG))[0] == 0:
-        if time.monotonic() > deadline:
-            os.kill(process, signal.SIGKILL)
-            os.waitpid(process, 0)
-            return None
-        time.sleep(0.01)
-    return os.waitstatus_to_exitcode(ended[1])
+def received(caller: socket.socket) -> tuple[list[Any], list[int]]:
+    """Return the request of a ``forked_program.py``, and its files."""
+    length, opened, _, _ = socket.recv_fds(caller, 4, 3)
+    with caller.makefile("rb") as stream:
+        return json.loads(stream.read(int.from_bytes(length, "big"))), opened
 
 
-def become(command: list[str], folder: str, output: str, environment: dict[str, str]) -> None:
+def become_called(
+    opened: list[int], command: list[str], folder: str, environment: dict[str, str], ignored: list[int]
+) -> None:
+    """Become the program of a ``forked_program.py``."""
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
+    os.environ.clear()
+    become(command, folder, opened, environment)
+
+
+def become_started(command: list[str], folder: str, output: str, environment: dict[str, str]) -> None:
+    """Become a program of ``ForkServer.start``."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    written = os.open(output, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    become(command, folder, [nothing, written, written], environment)
+
+
+def become(command: list[str], folder: str, opened: Sequence[int], environment: dict[str, str]) -> None:
     """Do what a Python started for this command would do, to its exit."""
     os.chdir(folder)
     os.environ.update(environment)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    written = os.open(output, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    for number, opened in enumerate((nothing, written, written)):
-        os.dup2(opened, number)
+    for number, file in enumerate(opened):
+        os.dup2(file, number)
+    # An import may have configured it, which a program does before its imports.
+    logging.root.handlers.clear()
+    if command[0] == "-P":
+        del sys.path[0], command[0]
+    elif command[0] == "-m":
+        sys.path[0] = folder
     if command[0] == "-m":
-        sys.path[0], sys.argv[1:] = folder, command[2:]
+        sys.argv[1:] = command[2:]
         runpy.run_module(command[1], run_name="__main__", alter_sys=True)
     else:
         sys.path[0], sys.argv[:] = str(Path(command[0]).parent), command
@@ -120,4 +222,4 @@ def become(command: list[str], folder: str, output: str, environment: dict[str, 
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1:])
+    Server(sys.argv[1], sys.argv[2:]).serve()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from fork_server import environment_without_forks
 from tiny_experiments import TRANSFORMER
 
 from mt_scaffold.cli import main
@@ -245,6 +246,7 @@ def started() -> subprocess.Popen[str]:
     """Start the experiment of the working folder."""
     command = [sys.executable, "-m", "mt_scaffold", "run", "tiny.yaml", "--cores", "2", "--only", "bpe"]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    pipes["env"] = environment_without_forks()
     return subprocess.Popen(command, **pipes, start_new_session=True)
 
 

@@ -125,19 +125,18 @@ def test_codes_vocabulary_and_glossaries_of_each_side_are_used(
 
 def test_large_dictionaries_have_larger_ids(fairseq_programs: ForkServer, tmp_path: Path) -> None:
     """From 65,500 symbols on fairseq stores four bytes for each id."""
+    words = [*map(chr, range(0x4E00, 0x4E00 + 20000)), *map(chr, range(0x20000, 0x20000 + 45500))]
     for language in ("en", "de"):
-        (tmp_path / f"train.{language}").write_text("".join(f"{chr(0x4E00 + n)}\n" for n in range(20000)))
-        (tmp_path / f"valid.{language}").write_text("".join(f"{chr(0x20000 + n)}\n" for n in range(42000)))
+        for name, of_all in (("train", words), ("valid", words[20000:62000])):
+            lines = (" ".join(of_all[begin : begin + 100]) for begin in range(0, len(of_all), 100))
+            (tmp_path / f"{name}.{language}").write_text("".join(f"{line}\n" for line in lines))
     (tmp_path / "codes").write_text("#version: 0.2\n")
-    for language in ("en", "de"):
-        with open(tmp_path / f"train.{language}", "a") as stream:
-            stream.write(" ".join(chr(0x20000 + n) for n in range(45500)) + "\n")
     segmentation = joint_segmentation(tmp_path / "codes")
     binarise(tmp_path / "ours", "en", "de", segmentation, tmp_path / "train", tmp_path / "valid")
     (tmp_path / "text").mkdir()
     theirs = preprocess(fairseq_programs, tmp_path / "text", tmp_path, segmentation, "--joined-dictionary")
     assert_same_files(tmp_path / "ours", theirs)
-    assert (tmp_path / "ours" / "valid.en-de.en.bin").stat().st_size == 4 * 2 * 42000
+    assert (tmp_path / "ours" / "valid.en-de.en.bin").stat().st_size == 4 * (42000 + 420)
 
 
 def forms_of(folder: Path, language: str) -> list[str]:

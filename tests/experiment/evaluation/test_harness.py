@@ -191,7 +191,7 @@ def test_two_local_tasks_through_hf_are_the_checkpoints(folder: Path, checkpoint
     found = simple_evaluate(
         model=HFLM(str(folder / "hf"), dtype="float32", batch_size=2, device="cpu"),
         tasks=names,
-        task_manager=lm_eval.tasks.TaskManager(include_path=str(folder / "two")),
+        task_manager=lm_eval.tasks.TaskManager(include_path=str(folder / "two"), include_defaults=False),
         bootstrap_iters=0,
     )
     assert found is not None

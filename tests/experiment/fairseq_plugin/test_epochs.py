@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from conftest import TINY_MODEL
 from fairseq_training import fairseq_train, load_plugin
+from fork_server import ForkServer
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
@@ -231,21 +232,25 @@ import atexit, sys, threading
 def alive():
     print("ALIVE", [thread.name for thread in threading.enumerate()])
 atexit.register(alive)
-sys.path[:0] = {path!r}
+sys.path.insert(0, {path!r})
 from fairseq_training import fairseq_train
 fairseq_train(sys.argv[1:])
 """
 
 
 @pytest.mark.parametrize("task", ["translation_resumable", "translation_bpe_dropout"])
-def test_no_thread_is_at_work_when_the_process_ends(tiny_data: Path, data: Path, task: str) -> None:
+def test_no_thread_is_at_work_when_the_process_ends(
+    fairseq_programs: ForkServer, tiny_data: Path, data: Path, tmp_path: Path, task: str
+) -> None:
     """Torn out of the code of PyTorch or the core by the end of Python, it aborts a training that is complete."""
     folder = data if task == "translation_bpe_dropout" else tiny_data
     arguments = [str(folder), *TINY_MODEL, "--task", task, "--max-update", "2", "--no-save"]
     arguments += ["--max-tokens", "100", "--disable-validation"]
-    command = [sys.executable, "-c", ENDING.format(path=[str(Path(__file__).parents[2])]), *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    (alive,) = re.findall("ALIVE (.*)", ended.stdout)
+    program, log = tmp_path / "ending.py", tmp_path / "log"
+    program.write_text(ENDING.format(path=str(Path(__file__).parents[2])))
+    started = fairseq_programs.start([str(program), *arguments], tmp_path, log)
+    assert fairseq_programs.wait(started, timeout=120) == 0, log.read_text()
+    (alive,) = re.findall("ALIVE (.*)", log.read_text())
     assert "MainThread" in alive and "BackgroundConsumer" not in alive and "lengths" not in alive
 
 

@@ -312,7 +312,7 @@ def test_validation_and_generation_use_no_dropout(words: Path) -> None:
 
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
 def test_a_sentence_is_drawn_from_the_exact_distribution(words: Path, tmp_path: Path, algorithm: str) -> None:
-    """The segmentations of one sentence over 1,000 epochs against their probabilities by enumeration (chi-square)."""
+    """The segmentations of ten copies over 100 epochs against their probabilities by enumeration (chi-square)."""
     from scipy.stats import chisquare
 
     codes = words / f"{algorithm}.codes"
@@ -329,14 +329,14 @@ def test_a_sentence_is_drawn_from_the_exact_distribution(words: Path, tmp_path: 
         }
     sentence = " ".join(word for word, _ in chosen)
     for name in ("train.en", "train.de", "valid.en", "valid.de"):
-        (tmp_path / name).write_text(f"{sentence}\n" * 3)
+        (tmp_path / name).write_text(f"{sentence}\n" * 10)
     store(tmp_path / "data", tmp_path / "train", tmp_path / "valid", codes)
     dataset = training_set(tmp_path / "data", "--bpe-dropout", "0.4")
     for side in ("source", "target"):
         found: Counter[str] = Counter()
-        for epoch in range(1, 1001):
+        for epoch in range(1, 101):
             dataset.set_epoch(epoch)
-            found[dataset.src_dict.string(dataset[1][side])] += 1
+            found.update(dataset.src_dict.string(dataset[number][side]) for number in range(10))
         assert found.keys() <= exact.keys()
         rare = [form for form, probability in exact.items() if 1000 * probability < 5]
         common = [form for form in exact if form not in rare]
@@ -406,6 +406,7 @@ def train_in_two_processes(server: ForkServer, arguments: list[str], folder: Pat
     return [json.loads((folder / str(rank)).read_text()) for rank in (0, 1)]
 
 
+@pytest.mark.long
 def test_it_trains_in_processes_that_fairseq_spawns(words: Path) -> None:
     """As on a node with two GPUs: the data-loading workers of a spawned process read the words too."""
     with socket.socket() as free:

@@ -19,7 +19,7 @@ import fairseq_training
 import pytest
 from conftest import TINY_MODEL, replace_checkpoint
 from fairseq_training import Step, fairseq_train, load_plugin
-from fork_server import ForkServer
+from fork_server import ForkServer, environment_without_forks
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
@@ -215,7 +215,8 @@ def test_a_stop_within_an_update_of_other_processes_is_refused(command: list[str
 def scaffold_train(data: Path, output: Path, *options: str) -> subprocess.Popen[str]:
     arguments = ["train", "--data", str(data), "--output", str(output), "--seed", "7", "--", *TINY_MODEL, *options]
     command = [sys.executable, "-m", "mt_scaffold", *arguments]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0)
+    environment = environment_without_forks()
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0, env=environment)
 
 
 def test_a_training_on_request_ends_with_status_75_and_resumes(tiny_data: Path, tmp_path: Path) -> None:

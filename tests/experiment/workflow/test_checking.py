@@ -15,11 +15,11 @@ from mt_scaffold.experiment.workflow.checking import checkpoint_size
 pytest.importorskip("fairseq", reason="comes with the extra 'fairseq'")
 
 
-@pytest.mark.usefixtures("fairseq_programs")
 def test_a_checkpoint_has_the_size_that_is_predicted(tiny_data: Path, tmp_path: Path) -> None:
     """In half precision it has an fp32 copy, too, and shared embeddings under each of their three names."""
     options = " ".join(TINY_MODEL).replace("coder-embed-dim 16", "coder-embed-dim 256").split()
-    options.append("--bf16")
+    # One update is an epoch.
+    options += ["--bf16", "--max-tokens", "20000"]
     train(tiny_data, tmp_path, [*options, "--max-epoch", "1"], seed=7)
     entries = len(read_ids(tiny_data / "dict.en.txt")) + 4
     checked = check_options([Call("train", ["--task", "translation_resumable", *options], [entries])])

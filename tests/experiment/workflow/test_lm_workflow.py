@@ -16,6 +16,13 @@ pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 pytest.importorskip("lm_eval", reason="needs the extra 'harness'")
 
+import yaml
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
+from mt_scaffold.experiment.configuration.language_modelling import parse_config
+from mt_scaffold.experiment.workflow.steps import check_start
+
 CONFIGURATION = """
 task: language_modeling
 name: tiny
@@ -282,7 +289,8 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
         (("lr: 0.01", "lrr: 0.01"), "fairseq-train: unrecognized arguments: --lrr"),
         (("synthetic: {documents: 60, valid: 3, test: 8, stems: 60, clauses: 1, sentences: 5}",
           "documents: {train: [none], valid: [none], tests: {a: [none]}}"), "none: no such file"),
-        (("[long, short]", "[long, sort]"), "lm_eval has no task 'sort'"),
+        # For this one the harness reads all of its own tasks, which takes it 20 s.
+        pytest.param(("[long, short]", "[long, sort]"), "lm_eval has no task 'sort'", marks=pytest.mark.long),
         (("[invented]", "[missing]"), "tasks\\.include_path: missing: no such folder"),
         (("[invented]}", "[invented], paper_setting: {equal_text: 5B}}"), "tasks\\.paper_setting\\.equal_text: 5B: n"),
     ],
@@ -295,6 +303,20 @@ def test_an_error_is_one_line_before_anything_is_done(
     assert result.returncode != 0 and "Traceback" not in result.stdout
     assert re.search(rf"^mt-scaffold: {says}", result.stdout, re.MULTILINE), result.stdout
     assert not (tmp_path / "experiments").exists()
+
+
+def test_a_task_that_the_harness_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what the workflow calls before its first step; here the harness reads none of its own tasks."""
+    from lm_eval.tasks._index import TaskIndex
+
+    write_tasks(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(TaskIndex, "_iter_yaml_files", staticmethod(lambda root: sorted(root.glob("*.yaml"))))
+    layout = LanguageModelLayout(tmp_path / "tiny", parse_config(yaml.safe_load(CONFIGURATION)))
+    check_start(layout)
+    layout.config.tasks.names.append("sort")
+    with pytest.raises(UsageError, match="lm_eval has no task 'sort'"):
+        check_start(layout)
 
 
 def test_every_step_of_a_scattered_experiment_is_planned(run: Run, tmp_path: Path) -> None:

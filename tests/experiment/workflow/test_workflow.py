@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fork_server import SNAKEFILE, Snakemake
+from fork_server import SNAKEFILE, Snakemake, environment_without_forks
 from paths import ROOT
 
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
@@ -91,7 +91,10 @@ def run(snakemake: Snakemake) -> Run:
 def kill_in_training(folder: Path) -> None:
     """Start the workflow and kill it, with every process it started, once a training has finished its second epoch."""
     with open(folder / "killed.log", "wb") as log:
-        process = subprocess.Popen(command(folder), cwd=folder, stdout=log, stderr=log, start_new_session=True)
+        environment = environment_without_forks()
+        process = subprocess.Popen(
+            command(folder), cwd=folder, stdout=log, stderr=log, start_new_session=True, env=environment
+        )
     try:
         deadline = time.monotonic() + 900
         while not list(folder.glob("experiments/tiny/*/seed-1/checkpoints/checkpoint2.pt")):
