@@ -66,7 +66,7 @@ demo demo-full: .venv/built
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/demo.py --cores $(CORES) $(if $(filter demo-full,$@),--full)
 
 test: .venv/built
-	.venv/bin/python -m pytest -n $(CORES) --dist loadfile -m "not long"
+	.venv/bin/python -m pytest -n $(CORES) --dist loadfile --no-loadscope-reorder -m "not long"
 
 test-long: .venv/built
 	.venv/bin/python -m pytest -n $(CORES) --dist loadfile -m long

@@ -165,7 +165,11 @@ def models_of_transformers(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as long what needs a whole experiment of the workflow, which a module's fixture trains."""
+    """Mark as long what needs a whole experiment of the workflow, which a module's fixture trains; trainings first.
+
+    So no file of minutes is left to one worker when the others have finished.
+    """
+    items.sort(key=lambda item: "experiment" not in item.path.parts)
     for item in items:
         if item.path.parent.name == "workflow" and "experiment" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.long)

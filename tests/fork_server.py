@@ -1,5 +1,6 @@
 """Programs without their start: a process that has imported what takes them seconds forks for each of them."""
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -13,11 +14,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from mt_scaffold.experiment.workflow import snakefile
 
@@ -110,7 +113,7 @@ class Server:
         self._awaited: tuple[int, float] | None = None
 
     def serve(self) -> None:
-        """Answer requests until there is no input; returns in a forked process, too, after its program."""
+        """Answer requests until there is no input."""
         heard = [sys.stdin, self._listener] if self._listener.getsockname() else [sys.stdin]
         running = 0
         while True:
@@ -122,7 +125,6 @@ class Server:
                         for each in (caller, self._listener, *self._callers.values()):
                             each.close()
                         become_called(opened, *request)
-                        return
                     for file in opened:
                         os.close(file)
                     self._callers[process] = caller
@@ -135,7 +137,6 @@ class Server:
                         self._awaited = (rest[0], time.monotonic() + rest[1])
                     elif (process := self._fork()) == 0:
                         become_started(*rest)
-                        return
                     else:
                         running += 1
                         print(process, file=self._answers, flush=True)
@@ -186,7 +187,7 @@ def received(caller: socket.socket) -> tuple[list[Any], list[int]]:
 
 def become_called(
     opened: list[int], command: list[str], folder: str, environment: dict[str, str], ignored: list[int]
-) -> None:
+) -> NoReturn:
     """Become the program of a ``forked_program.py``."""
     for number in ignored:
         signal.signal(number, signal.SIG_IGN)
@@ -194,14 +195,14 @@ def become_called(
     become(command, folder, opened, environment)
 
 
-def become_started(command: list[str], folder: str, output: str, environment: dict[str, str]) -> None:
+def become_started(command: list[str], folder: str, output: str, environment: dict[str, str]) -> NoReturn:
     """Become a program of ``ForkServer.start``."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     written = os.open(output, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     become(command, folder, [nothing, written, written], environment)
 
 
-def become(command: list[str], folder: str, opened: Sequence[int], environment: dict[str, str]) -> None:
+def become(command: list[str], folder: str, opened: Sequence[int], environment: dict[str, str]) -> NoReturn:
     """Do what a Python started for this command would do, to its exit."""
     os.chdir(folder)
     os.environ.update(environment)
@@ -213,12 +214,32 @@ def become(command: list[str], folder: str, opened: Sequence[int], environment: 
         del sys.path[0], command[0]
     elif command[0] == "-m":
         sys.path[0] = folder
-    if command[0] == "-m":
-        sys.argv[1:] = command[2:]
-        runpy.run_module(command[1], run_name="__main__", alter_sys=True)
-    else:
-        sys.path[0], sys.argv[:] = str(Path(command[0]).parent), command
-        runpy.run_path(command[0], run_name="__main__")
+    status = status_of(command)
+    # All of Python's end but taking apart what the server has imported, half a second of work.
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+    os._exit(status)
+
+
+def status_of(command: list[str]) -> int:
+    """Run the program; returns its exit status."""
+    try:
+        if command[0] == "-m":
+            sys.argv[1:] = command[2:]
+            runpy.run_module(command[1], run_name="__main__", alter_sys=True)
+        else:
+            sys.path[0], sys.argv[:] = str(Path(command[0]).parent), command
+            runpy.run_path(command[0], run_name="__main__")
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

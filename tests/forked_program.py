@@ -1,8 +1,8 @@
 """What Python runs at its start as sitecustomize: with FORK_SERVER set, some programs run in forks of that server.
 
-They are those of fairseq and the steps of an experiment, which import PyTorch; the server has imported it. This process
-waits: it ends with the program's status, and the program with it. But the program is in no process group, session or
-list of children of who starts it: tests of those give ``environment_without_forks()``.
+They are those of fairseq and the commands that import it; the server has imported it. This process waits: it ends with
+the program's status, and the program with it. But the program is in no process group, session or list of children of
+who starts it: tests of those give ``environment_without_forks()``.
 """
 
 import json
@@ -11,13 +11,14 @@ import signal
 import socket
 import sys
 
-
-def is_forked(arguments: list[str]) -> bool:
-    """Whether ``arguments`` of Python run a program of fairseq's, as ``-m fairseq_cli.train`` does, or a step."""
-    module = arguments[1:] if arguments[:1] == ["-P"] else arguments
-    return module[:1] == ["-m"] and (
-        "".join(module[1:2]).startswith("fairseq_cli.") or module[1:3] == ["mt_scaffold", "experiment"]
-    )
+# What they and their arguments begin with, after Python's own options.
+PROGRAMS = (
+    "-m fairseq_cli.",
+    "-m mt_scaffold experiment ",
+    "-m mt_scaffold run ",
+    "-m mt_scaffold check ",
+    "-m mt_scaffold.experiment.runtime.fairseq_options",
+)
 
 
 def run_forked(path: str, command: list[str]) -> int:
@@ -31,7 +32,7 @@ def run_forked(path: str, command: list[str]) -> int:
         return int(server.makefile().readline())
 
 
-if os.environ.get("FORK_SERVER") and is_forked(sys.orig_argv[1:]):
+if os.environ.get("FORK_SERVER") and " ".join(sys.orig_argv[1:]).removeprefix("-P ").startswith(PROGRAMS):
     status = 1
     try:
         status = run_forked(os.environ["FORK_SERVER"], sys.orig_argv[1:])

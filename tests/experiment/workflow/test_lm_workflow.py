@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import subprocess
@@ -19,8 +20,8 @@ pytest.importorskip("lm_eval", reason="needs the extra 'harness'")
 import yaml
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
-from mt_scaffold.experiment.configuration.language_modelling import parse_config
+from mt_scaffold.experiment.configuration import parse_experiment
+from mt_scaffold.experiment.tasks import task_of
 from mt_scaffold.experiment.workflow.steps import check_start
 
 CONFIGURATION = """
@@ -312,11 +313,10 @@ def test_a_task_that_the_harness_lacks_is_named(tmp_path: Path, monkeypatch: pyt
     write_tasks(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(TaskIndex, "_iter_yaml_files", staticmethod(lambda root: sorted(root.glob("*.yaml"))))
-    layout = LanguageModelLayout(tmp_path / "tiny", parse_config(yaml.safe_load(CONFIGURATION)))
-    check_start(layout)
-    layout.config.tasks.names.append("sort")
-    with pytest.raises(UsageError, match="lm_eval has no task 'sort'"):
-        check_start(layout)
+    for names, refused in (("[long, short]", False), ("[long, sort]", True)):
+        config = parse_experiment(yaml.safe_load(CONFIGURATION.replace("[long, short]", names)))
+        with pytest.raises(UsageError, match="no task 'sort'") if refused else contextlib.nullcontext():
+            check_start(task_of(config).layout.of(tmp_path / "tiny", config))
 
 
 def test_every_step_of_a_scattered_experiment_is_planned(run: Run, tmp_path: Path) -> None:
