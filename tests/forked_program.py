@@ -5,10 +5,7 @@ the program's status, and the program with it. But the program is in no process 
 who starts it: tests of those give ``environment_without_forks()``.
 """
 
-import json
 import os
-import signal
-import socket
 import sys
 
 # What they and their arguments begin with, after Python's own options.
@@ -23,6 +20,11 @@ PROGRAMS = (
 
 def run_forked(path: str, command: list[str]) -> int:
     """Have the server run ``command`` with what this process has; returns its exit status, negative for a signal."""
+    # Not for every program that starts.
+    import json
+    import signal
+    import socket
+
     ignored = [number for number in (signal.SIGINT, signal.SIGUSR1) if signal.getsignal(number) == signal.SIG_IGN]
     request = json.dumps([command, os.getcwd(), dict(os.environ), ignored]).encode()
     with socket.socket(socket.AF_UNIX) as server:
@@ -39,6 +41,8 @@ if os.environ.get("FORK_SERVER") and " ".join(sys.orig_argv[1:]).removeprefix("-
     except BaseException as error:  # Python would ignore it
         print("The fork server of the tests:", repr(error), file=sys.stderr)
     if status < 0:
+        import signal
+
         signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
     os._exit(status)
