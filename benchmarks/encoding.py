@@ -8,13 +8,14 @@ for the other half, in MB of text per second: *unseen*, where it is encoded once
 sentence so far, and *seen*, the best of the calls after that. With one core it is processor time, which other work on
 the machine changes less than the clock. Then microseconds per call for one sentence, as a list of ids and as an array.
 Each figure is the median of several processes, in which the systems take turns. Every text is a list of str, of objects
-that the library has not seen before. Writes benchmarks/out/encoding.json and prints the tables.
+that the library has not seen before. Writes benchmarks/out/encoding.json and encoding.csv, and prints the tables.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import csv
 import hashlib
 import importlib.metadata
 import itertools
@@ -38,6 +39,7 @@ GPT2 = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s
 OURS = ("mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE")
 SENTENCE = "one sentence"
 SENTENCES = 1_000
+FIGURES = {"unseen": "MB/s", "seen": "MB/s", "list": "µs", "array": "µs"}
 CALLS_SEEN, SECONDS_SEEN = 4, 2
 
 
@@ -305,6 +307,19 @@ def tables(measured: list[dict[str, Any]]) -> str:
     return "\n".join(printed) + "\n"
 
 
+def write_csv(measured: list[dict[str, Any]], path: Path) -> None:
+    """Write every figure that is one."""
+    instructions = os.environ.get("MT_SCAFFOLD_SIMD", "best")
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["tokens", "cores", "instructions", "text", "system", "figure", "value"])
+        for row in measured:
+            for figure, unit in FIGURES.items():
+                if row["equal"] and figure in row:
+                    place = row["symbols"], row["cores"], instructions, row["text"], row["system"]
+                    rows.writerow([*place, f"{figure}, {unit}", f"{row[figure]:.2f}"])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=int, default=16, help="of each text, at most (default: %(default)s)")
@@ -339,6 +354,7 @@ def main() -> int:
         "measured": measured,
     }
     (HERE / "out" / "encoding.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write_csv(measured, HERE / "out" / "encoding.csv")
     print(tables(measured))
     return 0
 
