@@ -101,6 +101,10 @@ class Measure(ABC):
         """Return scores without the segments that one of those they are compared with lacks, and what is left out."""
         return list(several), []
 
+    def without(self, scored: Scored, lines: Collection[int]) -> Scored | None:
+        """Return a score without some segments, by their numbers from 0; None where that is not possible."""
+        return None
+
     @abstractmethod
     def segments(self, scored: Scored, name: str) -> int:
         """Return how many segments of the test set a metric of a score is of."""
@@ -197,6 +201,23 @@ class TranslationScores(Measure):
                 without |= {scored.path: _without(scored, lacking) for scored in those}
         return [without.get(scored.path, scored) for scored in several], warnings
 
+    def without(self, scored: Scored, lines: Collection[int]) -> Scored | None:
+        metrics = {}
+        for name in _OF_SENTENCES & scored.scores.metrics.keys():
+            rows = scored.scores.metrics[name].segments
+            if rows is None or len(rows) != scored.scores.lines:
+                continue
+            kept = [row for number, row in enumerate(rows) if number not in lines]
+            if len(kept) < 2:
+                return None
+            sums = [math.fsum(each) for each in zip(*(map(float, row.split()) for row in kept), strict=True)]
+            found = float(metric_of_sums(name)._compute_score_from_stats(sums).score)
+            metrics[name] = replace(scored.scores.metrics[name], score=found, segments=kept)
+        if not metrics:
+            return None
+        scores = replace(scored.scores, metrics=metrics, lines=scored.scores.lines - len(lines))
+        return replace(scored, scores=scores, values={name: metric.score for name, metric in metrics.items()})
+
     def is_tested(self, name: str, system: Runs, baseline: Runs) -> bool:
         kind = self.metrics[name]
         bleu = [[scored.values.get("bleu") for scored in runs.values()] for runs in (system, baseline)]
@@ -238,6 +259,8 @@ def _all_left_out(scored: Scored) -> bool:
     return REFERENCE_BITS not in scored.values and any(each.kind == "left-out" for each in warnings)
 
 
+# What is shown of some of the sentences of a test set, too.
+_OF_SENTENCES = {"bleu", "chrf"}
 # The bits and bytes of a reference with <unk>.
 _LEFT_OUT = [0.0, 0.0]
 

@@ -131,6 +131,11 @@ def test_a_killed_experiment_resumes_to_the_table(experiment: dict[str, object])
     for system in ("bpe", "scaffold"):
         translations = (output / system / "seed-1" / "translations" / "test.de").read_text(encoding="utf-8")
         assert translations.count("\n") == 20
+        # Every symbol of the dictionary, fairseq's four too, with its loss.
+        tokens = (output / system / "seed-1" / "tokens.csv").read_text(encoding="utf-8").splitlines()
+        dictionary = (output / "dictionaries" / f"{system}-150" / "dict.de.txt").read_text(encoding="utf-8")
+        assert len(tokens) == 1 + 4 + dictionary.count("\n")
+        assert tokens[0].endswith("input_norm,occurrences:test,bits:test") and tokens[1].startswith("both,0,<s>,,1,")
 
 
 def test_one_seed_limits_the_result_in_every_form(experiment: dict[str, object]) -> None:
@@ -311,7 +316,7 @@ def test_a_test_set_can_be_added_to_a_finished_experiment(run: Run, experiment: 
     assert added.returncode == 0, added.stdout
     done = set(re.findall(r"^(?:local)?rule (\w+):", added.stdout, re.MULTILINE))
     own = {"get_test_set", "tokenise_test", "segment", "binarise_test_set", "translate", "score", "losses"}
-    assert done == own | {"report_data", "compare", "statistics", "report", "all"}
+    assert done == own | {"report_data", "tokens", "compare", "statistics", "report", "all"}
     assert {path: Path(path).stat().st_mtime_ns for path in before} == before
     table = (output / "comparison.txt").read_text(encoding="utf-8")
     assert re.search(r"^later +scaffold ", table, re.MULTILINE) and re.search(r"^test +scaffold ", table, re.MULTILINE)
