@@ -332,8 +332,7 @@ def baselines_of(runs: Sequence[tuple[str, str]], baseline: str, baselines: Mapp
 
 def _common(several: Iterable[Scored], measure: Measure) -> list[str]:
     """Return the metrics that each of the score files has, in the order of the measure."""
-    held = [scored.values.keys() for scored in several]
-    return [name for name in measure.metrics if all(name in metrics for metrics in held)]
+    return measure.metrics.in_order(set[str].intersection(*(set(scored.values) for scored in several)))
 
 
 def _checkpoints(several: Sequence[Scored], measure: Measure) -> dict[str, Checkpoints]:
@@ -372,8 +371,9 @@ def _test(
         several = [scored for trained in there.values() for scored in trained.values()]
         measure.check_alike(several)
         pairs = {system: other for system in there if (other := against[system]) in there and other is not None}
-        for name in measure.metrics:
-            having = {system for system, each in there.items() if name in _common(each.values(), measure)}
+        common = {system: _common(each.values(), measure) for system, each in there.items()}
+        for name in measure.metrics.in_order({name for names in common.values() for name in names}):
+            having = {system for system, names in common.items() if name in names}
             tested = {
                 system: other
                 for system, other in pairs.items()
@@ -398,7 +398,7 @@ def _test(
         # It is of sacreBLEU's resamples only.
         for tests in found.values():
             tests.update({key: replace(test, sacrebleu_p=None) for key, test in tests.items()})
-    return {name: corrected(found[name]) for name in measure.metrics if name in found}, over_documents, single
+    return {name: corrected(found[name]) for name in measure.metrics.in_order(found)}, over_documents, single
 
 
 def training_of(

@@ -253,7 +253,7 @@ class Comparison(Compared):
     @property
     def metrics(self) -> list[str]:
         """The metrics that every row has, in the order of KINDS."""
-        return [name for name in KINDS if all(row.metric(name) for row in self.rows)]
+        return KINDS.in_order(set[str].intersection(*(set(row.scores) for row in self.rows)))
 
     @property
     def main_metric(self) -> str:

@@ -20,7 +20,7 @@ from mt_scaffold.experiment.evaluation.comparison import (
     Row,
     Spread,
 )
-from mt_scaffold.experiment.evaluation.metrics import KINDS, LABELS
+from mt_scaffold.experiment.evaluation.metrics import KINDS
 from mt_scaffold.experiment.evaluation.significance import Difference, p_columns, shown_p
 from mt_scaffold.experiment.runtime.result_warnings import limits
 from mt_scaffold.experiment.runtime.results import write_result
@@ -188,7 +188,7 @@ def far_tables(comparison: Comparison) -> list[Table]:
     """Return the table of the test sentences that are far from the training text, if any are not."""
     if not comparison.far:
         return []
-    metrics = [name for name in KINDS if any(name in row.scores for row in comparison.far)]
+    metrics = KINDS.in_order({name for row in comparison.far for name in row.scores})
     names = _names(comparison)
     table = [[*names, "left out", "against"]]
     for name in metrics:
@@ -317,7 +317,7 @@ def _dictionary_cells(use: DictionaryUse | None) -> list[str]:
 def as_csv(comparison: Comparison) -> str:
     """Return the comparison as CSV: one line per group, test set and system, every figure of every metric."""
     comparison = comparison.shown
-    metrics = [name for name in KINDS if any(row.metric(name) for row in comparison.rows)]
+    metrics = KINDS.in_order({name for row in comparison.rows for name in row.scores})
     tested = [name for name in metrics if any(name in row.tests for row in comparison.rows)]
     figures = [entry.name for entry in fields(Difference)]
     rows = []
@@ -350,7 +350,7 @@ def _published_table(published: Sequence[PublishedBeside]) -> list[list[str]]:
     heading = ["test set", "our system", "score", "ours", "THEIRS", "ours - theirs", "who", "their system"]
     table = [
         [
-            *(entry.test_set, entry.beside, LABELS[entry.metric]),
+            *(entry.test_set, entry.beside, KINDS[entry.metric].label),
             "" if entry.ours is None else decimal(entry.ours),
             decimal(entry.score),
             "" if entry.difference is None else decimal(entry.difference, signed=True),
