@@ -276,7 +276,7 @@ def comet(monkeypatch: pytest.MonkeyPatch) -> list[list[dict[str, str]]]:
 
         def predict(self, samples: list[dict[str, str]], **_: object) -> dict[str, list[float]]:
             seen.append(samples)
-            return {"scores": [float(self.value) + 0.125 * number for number in range(len(samples))]}
+            return {"scores": [float(self.value.detach()) + 0.125 * number for number in range(len(samples))]}
 
     stand_in = types.ModuleType("comet")
     stand_in.load_from_checkpoint = Model  # type: ignore[attr-defined]
