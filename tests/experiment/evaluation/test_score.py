@@ -264,7 +264,7 @@ def comet(monkeypatch: pytest.MonkeyPatch) -> list[list[dict[str, str]]]:
     torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
     seen: list[list[dict[str, str]]] = []
 
-    class Model(torch.nn.Module):  # type: ignore[misc]
+    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self, checkpoint: str) -> None:
             super().__init__()
             self.value = torch.nn.Parameter(torch.load(checkpoint, weights_only=True)["state_dict"]["value"])

@@ -310,7 +310,11 @@ def test_a_test_set_can_be_added_to_a_finished_experiment(run: Run, experiment: 
         "bpe/seed-1",
     )
     before = {
-        path: time for part in kept for path, time in times(output / part).items() if "later" not in Path(path).name
+        path: time
+        for part in kept
+        for path, time in times(output / part).items()
+        # The table of tokens has the losses of every test set.
+        if "later" not in Path(path).name and Path(path).name != "tokens.csv"
     } | {str(output / name): (output / name).stat().st_mtime_ns for name in ("raw/train.en", "raw/test.de")}
     added = run(folder, CONFIGURATION.replace("clean:", later + "clean:", 1))
     assert added.returncode == 0, added.stdout
