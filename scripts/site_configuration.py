@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from site_keys import INTRODUCTIONS, KEYS
 
+from mt_scaffold.experiment.configuration import Models
 from mt_scaffold.experiment.runtime.schema import OptionValue
 
 _INTRODUCTION = """\
@@ -17,7 +18,9 @@ An experiment is one YAML file; `mt-scaffold init` writes one for your files, an
 key that is not listed here, or a value of the wrong type or out of range, is reported with file, line and key before
 anything runs. `mt-scaffold run --set SECTION.KEY=VALUE` overrides a key.
 """
-_TYPES = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "anything"}
+_TYPES = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "anything"} | {
+    Models: "text, or a list of texts"
+}
 
 
 def configuration_page(title: str, config: type) -> str:

@@ -215,8 +215,8 @@ bootstrap_samples: Bootstrap resamples of the test set in each test. | 1000
 metrics: Metrics to compute; [their definitions](../scores.md). | [bleu, chrf]
 bleu_tokeniser: The tokeniser of `bleu` in sacreBLEU; by default the one that sacreBLEU chooses for the target language:
     zh, ja-mecab, ko-mecab, or 13a. | zh
-comet: A COMET checkpoint on this machine; COMET is computed if it is given. Trust it: loading it can run code. |
-    models/wmt22/model.ckpt
+comet: A COMET checkpoint on this machine, or several; COMET is computed if it is given. Trust it: loading it can run
+    code. | [models/wmt22-comet-da, models/wmt22-cometkiwi-da]
 last_checkpoints: Also score each of this many last checkpoints; 0 for none. | 5
 
 [Published] A published score, to show next to ours.

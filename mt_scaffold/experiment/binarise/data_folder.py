@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error
 from mt_scaffold.corpus.id_files import id_width, read_index
-from mt_scaffold.corpus.vocabulary_file import read_dictionary
+from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS, read_dictionary
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, read_binarised
 from mt_scaffold.experiment.binarise.pairs_as_ids import task_arguments as translation_arguments
@@ -83,13 +83,15 @@ class DictionaryUse:
 
     entries: of each, without fairseq's own symbols and padding. unused: those of them that never occur in the training
     text as it is segmented without resampling. unknown, unknown_tests: running ``<unk>`` in the training text (more
-    than 0 where a limit of the dictionaries binds) and in each test set, on both sides.
+    than 0 where a limit of the dictionaries binds) and in each test set, on both sides. rows: of embeddings, for
+    each dictionary, with all symbols and padding; none in results of earlier versions.
     """
 
     entries: list[int]
     unused: list[int]
     unknown: int
     unknown_tests: dict[str, int]
+    rows: list[int] = field(default_factory=list)
 
 
 def dictionary_use(folder: PathLike, tests: Mapping[str, PathLike]) -> DictionaryUse | None:
@@ -100,7 +102,7 @@ def dictionary_use(folder: PathLike, tests: Mapping[str, PathLike]) -> Dictionar
     if not isinstance(found, Binarised):
         # Every token of the codes has an id, and every text is made of bytes.
         used = [count for _, count in read_dictionary(Path(folder) / DICTIONARY)][: found.n_vocab]
-        return DictionaryUse([found.n_vocab], [used.count(0)], 0, dict.fromkeys(tests, 0))
+        return DictionaryUse([found.n_vocab], [used.count(0)], 0, dict.fromkeys(tests, 0), [found.symbols])
     source, target = (read_dictionary(Path(folder) / f"dict.{language}.txt") for language in found.languages)
     dictionaries = [source] if source == target else [source, target]
     counts = [[count for form, count in each if not is_padding(form, count)] for each in dictionaries]
@@ -112,6 +114,7 @@ def dictionary_use(folder: PathLike, tests: Mapping[str, PathLike]) -> Dictionar
         [each.count(0) for each in counts],
         sum(side.unknown for side in found.counts["train"].values()),
         unknown,
+        [len(SPECIAL_SYMBOLS) + len(each) for each in dictionaries],
     )
 
 

@@ -50,7 +50,8 @@ def run(
     samples: bootstrap resamples (default: 1000)
     title: a line above the table
     trainings: training.json of each system and seed, for the table of trainings
-    reports: reports of other steps (data-report.json, logs/learn-*.json), whose warnings stand above the tables, too
+    reports: reports of other steps (data-report.json, logs/learn-*.json), whose warnings stand below the first table,
+        too; with data-report.json, test sets are also scored without the sentences that are nearly in the training text
     config: take baselines, resamples and published scores from this experiment configuration
     """
     experiment = load_experiment(config) if config else None

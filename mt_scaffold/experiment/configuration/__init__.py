@@ -97,9 +97,19 @@ class Clean:
     max_ratio: float = field(default=1.5, metadata=bounds(least=1))
 
 
+class Models(list[str]):
+    """Files or folders of models: a list in a configuration, or only one."""
+
+    @classmethod
+    def from_keys(cls, value: Any, key: str = "") -> list[str]:
+        """Return a list of one or more."""
+        found: list[str] = build(list[str], [value] if isinstance(value, str) else value, key, bounds(filled=True))
+        return found
+
+
 @dataclass(frozen=True)
 class Score:
-    """The metrics (evaluation/metrics.py), COMET's checkpoint, and the number of bootstrap resamples.
+    """The metrics (evaluation/metrics.py), COMET's checkpoints, and the number of bootstrap resamples.
 
     bleu_tokeniser: None for the one of the target language. last_checkpoints: how many of a training's last checkpoints
     are scored as well, each by itself.
@@ -111,7 +121,7 @@ class Score:
         metadata=bounds(filled=True),
     )
     bleu_tokeniser: BleuTokeniser | None = None
-    comet: str | None = None
+    comet: Models | None = None
     last_checkpoints: int = field(default=0, metadata=bounds(least=0))
 
 

@@ -213,6 +213,10 @@ class Layout(ABC, Generic[AnyConfig]):
         """How the loss of a model on a test set divides."""
         return self.training(run, "scores") / f"{test}.losses.json"
 
+    def trained_tokens(self, run: Run) -> Path:
+        """How well each token was trained."""
+        return self.training(run, "tokens.csv")
+
     def every_scores(self) -> list[Path]:
         """The scores of all models: the averaged ones, and the last checkpoints if they are wanted."""
         return self.every_run(self.scores, self.config.test_sets, ["", *self.last_checkpoints])

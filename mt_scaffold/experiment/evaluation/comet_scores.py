@@ -2,46 +2,70 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.manifest import raw_digest
 
+_PRECISIONS = {"torch.float32": "fp32", "torch.float16": "fp16", "torch.bfloat16": "bf16"}
+
 
 def comet_scores(
-    model: PathLike, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
+    checkpoint: Path, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
 ) -> tuple[list[float], str]:
-    """Return the COMET score of each segment, times 100, and a signature: the model's name and digest, the version.
+    """Return the COMET score of each segment, times 100, and a signature.
 
-    ``model`` is a checkpoint file or a folder with one (``checkpoints/model.ckpt`` in those that COMET distributes).
-    COMET loads it with PyTorch Lightning, which before version 2.6 runs any code that the file's pickle calls: give
-    only one that is trusted. The score of a test set is the mean over its segments. Raises MTScaffoldError where the
-    extra or the model is missing.
+    That is SacreCOMET's (Zouhar et al. 2024, "Pitfalls and Outlooks in Using COMET", arXiv 2408.15366): the versions of
+    Python and COMET, the precision, the model, and how many references it read; then the checkpoint's digest and the
+    scale, which tell models of the same name apart. A reference-free model gets no references.
+
+    checkpoint: as ``checkpoint_in`` returns it. COMET loads it with PyTorch Lightning, which before version 2.6 runs
+    any code that the file's pickle calls: give only one that is trusted. The score of a test set is the mean over its
+    segments. Raises MTScaffoldError where the extra is missing.
     """
-    checkpoint = _checkpoint(Path(model))
     try:
         import comet
         import torch
     except ImportError as error:
         raise MTScaffoldError(f"comet: {error}; pip install '.[comet]', or leave COMET out") from error
+    model = comet.load_from_checkpoint(str(checkpoint))
+    reads = model.requires_references()
     data = [
-        {"src": source, "mt": hypothesis, "ref": reference}
+        {"src": source, "mt": hypothesis} | ({"ref": reference} if reads else {})
         for source, hypothesis, reference in zip(sources, hypotheses, references, strict=True)
     ]
     gpus = 1 if torch.cuda.is_available() else 0
-    predicted = comet.load_from_checkpoint(str(checkpoint)).predict(data, batch_size=16, gpus=gpus, progress_bar=False)
+    predicted = model.predict(data, batch_size=16, gpus=gpus, progress_bar=False)
     version = getattr(comet, "__version__", "unknown")
-    name = checkpoint.parent.parent.name if checkpoint.parent.name == "checkpoints" else checkpoint.stem
-    signature = f"nrefs:1|model:{name}|sha256:{raw_digest(checkpoint)[:16]}|scale:100|version:{version}"
+    software = f"Python{platform.python_version()}|Comet{version}|{_precision(model)}"
+    digest = raw_digest(checkpoint)[:16]
+    signature = f"{software}|{model_name(checkpoint)}|r{int(reads)}|sha256:{digest}|scale:100"
     return [100 * float(score) for score in predicted["scores"]], signature
 
 
-def _checkpoint(model: Path) -> Path:
-    if model.is_file():
-        return model
-    found = sorted(model.glob("**/*.ckpt"))
+def _precision(model: Any) -> str:
+    kinds = {str(weights.dtype) for weights in model.parameters()}
+    return "+".join(sorted(_PRECISIONS.get(kind, kind) for kind in kinds))
+
+
+def model_name(checkpoint: Path) -> str:
+    """Return what a model is called: by its folder, where it lies as COMET distributes it, or else by its file."""
+    return checkpoint.parent.parent.name if checkpoint.parent.name == "checkpoints" else checkpoint.stem
+
+
+def checkpoint_in(model: PathLike) -> Path:
+    """Return a checkpoint: a file, or the one in a folder (``checkpoints/model.ckpt`` in those that COMET distributes).
+
+    Raises MTScaffoldError where there is none, or more than one.
+    """
+    path = Path(model)
+    if path.is_file():
+        return path
+    found = sorted(path.glob("**/*.ckpt"))
     if len(found) != 1:
         held = "no" if not found else "more than one"
         raise MTScaffoldError(f"{model}: {held} checkpoint (*.ckpt) of COMET here; give the file")

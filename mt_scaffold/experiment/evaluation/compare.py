@@ -14,29 +14,38 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration import Published
+from mt_scaffold.experiment.data.report import DataReport
 from mt_scaffold.experiment.evaluation.comparison import (
     Checkpoints,
     Comparison,
     DocumentTests,
+    FarRow,
     PublishedBeside,
     Row,
+    ScoreInterval,
     Spread,
     Training,
 )
 from mt_scaffold.experiment.evaluation.comparison_tables import as_csv, as_latex, as_text, write_comparison
-from mt_scaffold.experiment.evaluation.measures import Labelled, Measure, Runs, Scored, measure_of
+from mt_scaffold.experiment.evaluation.measures import Labelled, Measure, Runs, Scored, keys_of, measure_of
 from mt_scaffold.experiment.evaluation.significance import (
     RANDOM_SEED,
     TRAININGS_FOR_P,
     Difference,
+    Resampled,
+    bootstrap_interval,
     compare_trainings,
     corrected,
+    mean_interval,
 )
 from mt_scaffold.experiment.runtime.provenance import versions
-from mt_scaffold.experiment.runtime.result_warnings import FEW_SEEDS, ResultWarning, read_warnings
+from mt_scaffold.experiment.runtime.result_warnings import FEW_SEEDS, UNEQUAL_ROWS, ResultWarning, read_warnings
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.options import refuse_text
+
+# Rows of embeddings are called equal where they differ by no more than this.
+_EQUAL_ROWS = 1.01
 
 
 class RowKey(NamedTuple):
@@ -78,7 +87,8 @@ def compare(
     training.json files with the systems they are of, whose figures make a second table; ``dictionaries``: of systems.
 
     The warnings in scores, trainings and ``reports`` (files of other steps, or the data folders of test sets) stand
-    above the tables, with one of fewer than three seeds.
+    below the first table, with those of fewer than three seeds and of unequal rows of embeddings. Where ``reports`` has
+    the data report, test sets are also scored without the sentences that are nearly in the training text.
 
     With ``output`` the comparison is written to ``output.txt``, ``.md``, ``.tex``, ``.json`` and ``.csv``. Raises
     MTScaffoldError where score files are not as they were written, or not of the same references or documents;
@@ -98,7 +108,7 @@ def compare(
     order = sorted(
         runs, key=lambda key: (groups.index(key.group), test_sets.index(key.test_set), systems.index(key.system))
     )
-    tests, over_documents = _test(order, runs, against, samples, measure)
+    tests, over_documents, single_runs = _test(order, runs, against, samples, measure)
     rows = [
         Row(
             key.group or None,
@@ -106,14 +116,12 @@ def compare(
             key.system,
             against[key.system],
             list(runs[key]),
-            scores={
-                name: Spread.of({seed: scored.values[name] for seed, scored in runs[key].items()})
-                for name in _common(runs[key].values(), measure)
-            },
+            scores=_spreads(runs[key], measure),
             tests={name: found[key] for name, found in tests.items() if key in found},
             checkpoints=_checkpoints(single.get(key, []), measure),
             over_documents=over_documents.get(key),
             size=measure.size(next(iter(runs[key].values()))),
+            intervals=_intervals(key, runs[key], measure, single_runs),
         )
         for key in order
     ]
@@ -136,9 +144,11 @@ def compare(
         engines=measure.engines(several),
         warnings=[
             *few_seeds((key.system, len(trained)) for key, trained in runs.items()),
+            *unequal_rows(against, dictionaries),
             *_warnings(several, trainings, reports),
             *left_out,
         ],
+        far=_far(order, runs, against, near_lines(reports), samples, measure),
     )
     if not comparison.metrics:
         raise MTScaffoldError("compare: the score files have no metric in common; score again with the same --metrics")
@@ -166,6 +176,84 @@ def few_seeds(trained: Iterable[tuple[str, int]]) -> list[ResultWarning]:
     return [
         ResultWarning(FEW_SEEDS, system, f"{seeds} seed{'s' if seeds > 1 else ''}") for system, seeds in few.items()
     ]
+
+
+def unequal_rows(
+    against: Mapping[str, str | None], dictionaries: Mapping[str, DictionaryUse | None]
+) -> list[ResultWarning]:
+    """Return a warning for each system whose embeddings have other numbers of rows than its baseline's, by over 1 %."""
+    warnings = []
+    for system, baseline in against.items():
+        sides = [dictionaries.get(name or "") for name in (system, baseline)]
+        own, other = (sum(each.rows) if each is not None else 0 for each in sides)
+        if own and other and max(own, other) > _EQUAL_ROWS * min(own, other):
+            figure = f"{own:,} and {other:,} rows, {100 * (own / other - 1):+.1f} %"
+            warnings.append(ResultWarning(UNEQUAL_ROWS, f"{system} and {baseline}", figure))
+    return warnings
+
+
+def near_lines(reports: Iterable[PathLike]) -> dict[str, list[int]]:
+    """Return the lines of each test set that are nearly in the training text, by their numbers from 0.
+
+    reports: of other steps; those of the data say so. Raises MTScaffoldError for a report that cannot be read.
+    """
+    found: dict[str, list[int]] = {}
+    for path in map(_report_in, reports):
+        if "get-data" in keys_of(path):
+            overlaps = read_result(DataReport, path).raw.test_overlap
+            found |= {test: overlap.near for test, overlap in overlaps.items() if overlap.near is not None}
+    return found
+
+
+def _far(
+    order: Sequence[RowKey],
+    runs: Mapping[RowKey, Runs],
+    against: Mapping[str, str | None],
+    near: Mapping[str, list[int]],
+    samples: int,
+    measure: Measure,
+) -> list[FarRow]:
+    """Return the rows of test sets without the sentences that are nearly in the training text."""
+    without: dict[RowKey, Runs] = {}
+    for key in order:
+        if not (lines := near.get(key.test_set)):
+            continue
+        chosen = {seed: measure.without(scored, {*lines}) for seed, scored in runs[key].items()}
+        if kept := {seed: scored for seed, scored in chosen.items() if scored is not None}:
+            without[key] = kept
+    tests, _, _ = _test([*without], without, against, samples, measure)
+    return [
+        FarRow(
+            key.group or None,
+            key.test_set,
+            key.system,
+            against[key.system],
+            lines=next(iter(runs[key].values())).scores.lines,
+            left_out=len(near[key.test_set]),
+            scores=_spreads(own, measure),
+            tests={name: found[key] for name, found in tests.items() if key in found},
+        )
+        for key, own in without.items()
+    ]
+
+
+def _spreads(trained: Runs, measure: Measure) -> dict[str, Spread]:
+    """Return the scores of one row, of the metrics that each of its trainings has."""
+    return {
+        name: Spread.of({seed: scored.values[name] for seed, scored in trained.items()})
+        for name in _common(trained.values(), measure)
+    }
+
+
+def _intervals(
+    key: RowKey, trained: Runs, measure: Measure, single: Mapping[str, Mapping[RowKey, Resampled]]
+) -> dict[str, ScoreInterval]:
+    """Return the intervals of one row's scores. single: of rows of one training, its resamples by metric."""
+    if len(trained) == 1:
+        found = {name: bootstrap_interval(each[key]) for name, each in single.items() if key in each}
+        return {name: ScoreInterval(*ends, measure.units) for name, ends in found.items()}
+    values = {name: [each.values[name] for each in trained.values()] for name in _common(trained.values(), measure)}
+    return {name: ScoreInterval(*mean_interval(own), "trainings") for name, own in values.items()}
 
 
 def _warnings(
@@ -244,8 +332,7 @@ def baselines_of(runs: Sequence[tuple[str, str]], baseline: str, baselines: Mapp
 
 def _common(several: Iterable[Scored], measure: Measure) -> list[str]:
     """Return the metrics that each of the score files has, in the order of the measure."""
-    held = [scored.values.keys() for scored in several]
-    return [name for name in measure.metrics if all(name in metrics for metrics in held)]
+    return measure.metrics.in_order(set[str].intersection(*(set(scored.values) for scored in several)))
 
 
 def _checkpoints(several: Sequence[Scored], measure: Measure) -> dict[str, Checkpoints]:
@@ -271,31 +358,39 @@ def _test(
     against: Mapping[str, str | None],
     samples: int,
     measure: Measure,
-) -> tuple[dict[str, dict[RowKey, Difference]], dict[RowKey, DocumentTests]]:
-    """Return, for each metric, the test of each row, corrected for their number; and the tests over documents."""
+) -> tuple[dict[str, dict[RowKey, Difference]], dict[RowKey, DocumentTests], dict[str, dict[RowKey, Resampled]]]:
+    """Return, for each metric, the test of each row, corrected for their number; and the tests over documents.
+
+    Then the resamples of each metric, of the rows of a single training.
+    """
     found: dict[str, dict[RowKey, Difference]] = {}
+    single: dict[str, dict[RowKey, Resampled]] = {}
     over_documents: dict[RowKey, DocumentTests] = {}
     for group, test_set in dict.fromkeys((key.group, key.test_set) for key in order):
         there = {key.system: runs[key] for key in order if (key.group, key.test_set) == (group, test_set)}
         several = [scored for trained in there.values() for scored in trained.values()]
         measure.check_alike(several)
         pairs = {system: other for system in there if (other := against[system]) in there and other is not None}
-        for name in measure.metrics:
-            having = {system for system, each in there.items() if name in _common(each.values(), measure)}
+        common = {system: _common(each.values(), measure) for system, each in there.items()}
+        for name in measure.metrics.in_order({name for names in common.values() for name in names}):
+            having = {system for system, names in common.items() if name in names}
             tested = {
                 system: other
                 for system, other in pairs.items()
                 if {system, other} <= having and measure.is_tested(name, there[system], there[other])
             }
+            alone = {each for each in having if len(there[each]) == 1} if measure.metrics[name].tested else set()
+            needed = alone.union(*tested.items())
             # Every resample of one segment is that segment, and every difference would be certain.
-            if not tested or measure.segments(next(iter(there[next(iter(tested))].values())), name) < 2:
+            if not needed or measure.segments(next(iter(there[min(needed)].values())), name) < 2:
                 continue
-            needed = {system for pair in tested.items() for system in pair}
             chosen = {system: each for system, each in there.items() if system in needed}
             resampled = measure.resample(name, chosen, samples)
             for system, other in tested.items():
                 difference = compare_trainings(resampled[system], resampled[other])
                 found.setdefault(name, {})[RowKey(group, test_set, system)] = difference
+            for system in sorted(alone):
+                single.setdefault(name, {})[RowKey(group, test_set, system)] = resampled[system][0]
         for system, other in pairs.items():
             if (more := measure.over_documents(there[system], there[other], samples)) is not None:
                 over_documents[RowKey(group, test_set, system)] = more
@@ -303,7 +398,7 @@ def _test(
         # It is of sacreBLEU's resamples only.
         for tests in found.values():
             tests.update({key: replace(test, sacrebleu_p=None) for key, test in tests.items()})
-    return {name: corrected(found[name]) for name in measure.metrics if name in found}, over_documents
+    return {name: corrected(found[name]) for name in measure.metrics.in_order(found)}, over_documents, single
 
 
 def training_of(

@@ -50,6 +50,19 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class ScoreInterval:
+    """The 95 % interval of the score of one system.
+
+    over: ``trainings``, Student's t around their mean; or, of one training, the bootstrap over ``sentences`` or
+    ``documents`` as sacreBLEU's: the mean of the resamples and half the distance of their percentiles to either side.
+    """
+
+    low: float
+    high: float
+    over: str
+
+
+@dataclass(frozen=True)
 class Checkpoints:
     """A score over the single checkpoints of a system's trainings.
 
@@ -94,6 +107,7 @@ class Row:
     baseline: what it was tested against; None for the baseline itself. scores: of the metrics that every seed has.
     tests: by metric; empty where the baseline has no scores on this test set, and for a test set of one segment;
     without those of translations where both systems are below LEAST_BLEU.
+    intervals: of the scores, by metric; of a single training, of those that are tested.
     over_documents, size: of language models only.
     """
 
@@ -107,10 +121,29 @@ class Row:
     checkpoints: dict[str, Checkpoints]
     over_documents: DocumentTests | None = field(default=None, metadata={"omit_none": True})
     size: TestSetSize | None = field(default=None, metadata={"omit_none": True})
+    intervals: dict[str, ScoreInterval] = field(default_factory=dict)
 
     def metric(self, name: str) -> Spread | None:
         """Return the metric of that name (``bleu``, ``chrf++``, ...), None where a seed lacks it."""
         return self.scores.get(name)
+
+
+@dataclass(frozen=True)
+class FarRow:
+    """One system on the sentences of a test set that are far from the training text.
+
+    left_out: of ``lines`` sentences, those whose source or target the training text has, at least nearly.
+    scores, tests: by metric, as in a ``Row``; corrected as one family, apart from the tests of whole test sets.
+    """
+
+    group: str | None = field(metadata={"omit_none": True})
+    test_set: str
+    system: str
+    baseline: str | None = field(metadata={"omit_none": True})
+    lines: int
+    left_out: int
+    scores: dict[str, Spread]
+    tests: dict[str, Difference]
 
 
 @dataclass(frozen=True)
@@ -163,7 +196,7 @@ class Comparison(Compared):
     """All systems on all test sets, with what a reader needs to interpret the scores.
 
     comparisons: in each metric. engines: what translated (``CTranslate2 4.8.5, int8``), where it was not fairseq alone.
-    warnings: what limits the result, by all steps.
+    warnings: what limits the result, by all steps. far: of test sets of which the training text has sentences.
     """
 
     rows: list[Row]
@@ -174,14 +207,15 @@ class Comparison(Compared):
     versions: dict[str, str]
     engines: list[str] | None = field(default=None, metadata={"omit_none": True})
     warnings: list[ResultWarning] = field(default_factory=list)
+    far: list[FarRow] = field(default_factory=list)
 
     @property
     def shown(self) -> Comparison:
         """What tables show: of synthetic data neither tests nor published scores, nor what limits a comparison."""
         if not self.synthetic:
             return self
-        rows = [replace(row, tests={}, over_documents=None) for row in self.rows]
-        return replace(self, rows=rows, published=[], warnings=of_generated_text(self.warnings))
+        rows = [replace(row, tests={}, over_documents=None, intervals={}) for row in self.rows]
+        return replace(self, rows=rows, published=[], far=[], warnings=of_generated_text(self.warnings))
 
     @property
     def answer(self) -> str:
@@ -219,7 +253,7 @@ class Comparison(Compared):
     @property
     def metrics(self) -> list[str]:
         """The metrics that every row has, in the order of KINDS."""
-        return [name for name in KINDS if all(row.metric(name) for row in self.rows)]
+        return KINDS.in_order(set[str].intersection(*(set(row.scores) for row in self.rows)))
 
     @property
     def main_metric(self) -> str:
@@ -280,10 +314,19 @@ class Comparison(Compared):
                 power = power_lines(tests, kind.label, digits=kind.digits)
                 several += power if said else self._notes_on_tests(REFERENCE_BITS)
         found[self.main_metric] += [
+            *self._notes_on_intervals(self.main_metric),
             *self._notes_on_low_scores(),
             *self._notes_on_tests(self.main_metric),
         ]
         return found | {OTHERS: _legend(self.other_metrics), TRAININGS: self._notes_on_dictionaries()}
+
+    def _notes_on_intervals(self, name: str) -> list[str]:
+        over = dict.fromkeys(row.intervals[name].over for row in self.rows if name in row.intervals)
+        said = {"trainings": "Student's t over trainings"}
+        if not over:
+            return []
+        how = "; ".join(said.get(each, f"of one training, sacreBLEU's bootstrap over {each}") for each in over)
+        return [f"In brackets: the 95 % interval of a score, {how}. Systems are compared by the tests, not by these."]
 
     def _notes_on_low_scores(self) -> list[str]:
         means = {(row.test_set, row.system): row.scores["bleu"].mean for row in self.rows if "bleu" in row.scores}
@@ -325,7 +368,7 @@ class Comparison(Compared):
             if documents < _FEW_DOCUMENTS:
                 what = f"{name} has {documents} document{'s' if documents > 1 else ''}"
                 notes.append(f"{what}: {'tests are rough' if documents > 1 else 'no test over documents'}.")
-        notes += self._notes_on_tests(self.main_metric)
+        notes += [*self._notes_on_intervals(self.main_metric), *self._notes_on_tests(self.main_metric)]
         more = [row.over_documents for row in self.rows if row.over_documents is not None]
         if more:
             notes.append(

@@ -20,7 +20,7 @@ from mt_scaffold.experiment.evaluation.comparison import (
     Row,
     Spread,
 )
-from mt_scaffold.experiment.evaluation.metrics import KINDS, LABELS
+from mt_scaffold.experiment.evaluation.metrics import KINDS
 from mt_scaffold.experiment.evaluation.significance import Difference, p_columns, shown_p
 from mt_scaffold.experiment.runtime.result_warnings import limits
 from mt_scaffold.experiment.runtime.results import write_result
@@ -49,6 +49,7 @@ def score_tables(comparison: Comparison) -> list[Table]:
         tables.append(Table(title, main_table(comparison, name), names, notes[name]))
     if comparison.other_metrics or comparison.of_documents:
         tables.append(Table("Other metrics", other_metrics_table(comparison), names, notes[OTHERS]))
+    tables += far_tables(comparison)
     if any(row.checkpoints for row in comparison.rows):
         tables.append(Table("Single checkpoints beside the final model", checkpoints_table(comparison), 2))
     return tables
@@ -157,13 +158,13 @@ def main_table(comparison: Comparison, name: str) -> list[list[str]]:
     columns = p_columns((row.tests[name] for row in comparison.rows if name in row.tests), units)
     more = _document_columns(comparison)
     if not any(name in row.tests for row in comparison.rows):
-        means = [[*_names_of(row, comparison), shown_mean(row.metric(name), kind.digits)] for row in comparison.rows]
+        means = [[*_names_of(row, comparison), _score_cell(row, name)] for row in comparison.rows]
         return [[*_names(comparison), kind.heading], *means]
     heading = [kind.heading, "against", "difference", "95 % interval", *columns, *more]
     table = [[*_names(comparison), *heading]]
     for row in comparison.rows:
         test = row.tests.get(name)
-        line = [*_names_of(row, comparison), shown_mean(row.metric(name), kind.digits), row.baseline or ""]
+        line = [*_names_of(row, comparison), _score_cell(row, name), row.baseline or ""]
         if test is None:
             table.append([*line, "", "", *("" for _ in (*columns, *more))])
             continue
@@ -173,6 +174,42 @@ def main_table(comparison: Comparison, name: str) -> list[list[str]]:
         line += [decimal(test.difference, digits, signed=True), interval, *p_values]
         table.append([*line, *_document_cells(row, more, digits)])
     return table
+
+
+def _score_cell(row: Row, name: str) -> str:
+    """Return a score with its deviation, and in brackets its interval."""
+    digits, interval = KINDS[name].digits, row.intervals.get(name)
+    shown = shown_mean(row.metric(name), digits)
+    ends = "" if interval is None else f" ({decimal(interval.low, digits)} to {decimal(interval.high, digits)})"
+    return shown + ends
+
+
+def far_tables(comparison: Comparison) -> list[Table]:
+    """Return the table of the test sentences that are far from the training text, if any are not."""
+    if not comparison.far:
+        return []
+    metrics = KINDS.in_order({name for row in comparison.far for name in row.scores})
+    names = _names(comparison)
+    table = [[*names, "left out", "against"]]
+    for name in metrics:
+        table[0] += [KINDS[name].heading, f"difference, {KINDS[name].label}", "95 % interval"]
+    for row in comparison.far:
+        line = [row.group or ""] * (len(names) - 2) + [row.test_set, row.system]
+        line += [f"{row.left_out:,} of {row.lines:,}", row.baseline or ""]
+        for name in metrics:
+            test, digits = row.tests.get(name), KINDS[name].digits
+            line.append(shown_mean(row.scores.get(name), digits))
+            line += (
+                ["", ""]
+                if test is None
+                else [decimal(test.difference, digits, signed=True), shown_interval(test, digits)]
+            )
+        table.append(line)
+    note = (
+        "Left out: sentences of which the training text has the source or the target, or one that differs in case and "
+        "numbers or in one word of four or more."
+    )
+    return [Table("Without test sentences nearly in the training text", table, len(names), [note])]
 
 
 def _names(comparison: Comparison) -> list[str]:
@@ -280,7 +317,7 @@ def _dictionary_cells(use: DictionaryUse | None) -> list[str]:
 def as_csv(comparison: Comparison) -> str:
     """Return the comparison as CSV: one line per group, test set and system, every figure of every metric."""
     comparison = comparison.shown
-    metrics = [name for name in KINDS if any(row.metric(name) for row in comparison.rows)]
+    metrics = KINDS.in_order({name for row in comparison.rows for name in row.scores})
     tested = [name for name in metrics if any(name in row.tests for row in comparison.rows)]
     figures = [entry.name for entry in fields(Difference)]
     rows = []
@@ -292,6 +329,9 @@ def as_csv(comparison: Comparison) -> str:
         for name in metrics:
             spread = row.metric(name)
             line |= {f"{name}_mean": spread and spread.mean, f"{name}_sd": spread and spread.sd}
+            if any(name in each.intervals for each in comparison.rows):
+                interval = row.intervals.get(name)
+                line |= {f"{name}_score_{end}": interval and getattr(interval, end) for end in ("low", "high")}
         for name in tested:
             line |= {f"{name}_{figure}": getattr(row.tests.get(name), figure, None) for figure in figures}
         if comparison.of_documents:
@@ -310,7 +350,7 @@ def _published_table(published: Sequence[PublishedBeside]) -> list[list[str]]:
     heading = ["test set", "our system", "score", "ours", "THEIRS", "ours - theirs", "who", "their system"]
     table = [
         [
-            *(entry.test_set, entry.beside, LABELS[entry.metric]),
+            *(entry.test_set, entry.beside, KINDS[entry.metric].label),
             "" if entry.ours is None else decimal(entry.ours),
             decimal(entry.score),
             "" if entry.difference is None else decimal(entry.difference, signed=True),

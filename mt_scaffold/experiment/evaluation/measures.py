@@ -22,13 +22,13 @@ from mt_scaffold.experiment.evaluation.document_tests import (
     resample_documents,
 )
 from mt_scaffold.experiment.evaluation.metrics import (
-    LABELS,
     METRICS,
     MODEL_METRICS,
     REFERENCE_BITS,
-    MetricKind,
+    Metrics,
     SumRatio,
     metric_of_sums,
+    without_python,
 )
 from mt_scaffold.experiment.evaluation.score import Scores, left_out
 from mt_scaffold.experiment.evaluation.significance import Resampled, draw_segments, resample
@@ -77,7 +77,7 @@ Runs = dict[int, Scored]
 class Measure(ABC):
     """The figures by which the systems of a task are compared."""
 
-    metrics: ClassVar[Mapping[str, MetricKind]]
+    metrics: ClassVar[Metrics]
     # What the segments of a test set are.
     units: ClassVar[str] = "sentences"
 
@@ -100,6 +100,10 @@ class Measure(ABC):
     def of_same_segments(self, several: Sequence[Scored]) -> tuple[list[Scored], list[ResultWarning]]:
         """Return scores without the segments that one of those they are compared with lacks, and what is left out."""
         return list(several), []
+
+    def without(self, scored: Scored, lines: Collection[int]) -> Scored | None:
+        """Return a score without some segments, by their numbers from 0; None where that is not possible."""
+        return None
 
     @abstractmethod
     def segments(self, scored: Scored, name: str) -> int:
@@ -130,8 +134,8 @@ class TranslationScores(Measure):
     def read(self, labelled: Labelled) -> Scored:
         path = Path(str(labelled.path))
         scores = read_result(Scores, path)
-        if unknown := scores.metrics.keys() - METRICS.keys():
-            raise MTScaffoldError(f"{path}: holds an unknown metric, {min(unknown)}; score again")
+        if unknown := [name for name in scores.metrics if name not in METRICS]:
+            raise MTScaffoldError(f"{path}: holds an unknown metric, {unknown[0]}; score again")
         for name in ("hypothesis", "reference"):
             if name not in scores.files:
                 raise MTScaffoldError(f"{path}: does not name the {name} file; score again")
@@ -145,16 +149,16 @@ class TranslationScores(Measure):
             for name, metric in scored.scores.metrics.items():
                 by_test_set = found.setdefault(name, {})
                 signature, other = by_test_set.setdefault(scored.test_set, (metric.signature, scored))
-                if signature != metric.signature:
+                if without_python(signature) != without_python(metric.signature):
                     raise MTScaffoldError(
-                        f"{other.path} and {scored.path}: {LABELS[name]} was computed differently ({signature} and "
-                        f"{metric.signature}); score both again"
+                        f"{other.path} and {scored.path}: {METRICS[name].label} was computed differently ({signature} "
+                        f"and {metric.signature}); score both again"
                     )
         shown = {}
-        for name in [name for name in METRICS if name in found]:
+        for name in METRICS.in_order(found):
             different = {signature for signature, _ in found[name].values()}
             for test_set, (signature, _) in found[name].items():
-                shown[LABELS[name] if len(different) == 1 else f"{LABELS[name]}, {test_set}"] = signature
+                shown[METRICS[name].label if len(different) == 1 else f"{METRICS[name].label}, {test_set}"] = signature
         return shown
 
     def engines(self, several: Sequence[Scored]) -> list[str] | None:
@@ -197,6 +201,23 @@ class TranslationScores(Measure):
                 without |= {scored.path: _without(scored, lacking) for scored in those}
         return [without.get(scored.path, scored) for scored in several], warnings
 
+    def without(self, scored: Scored, lines: Collection[int]) -> Scored | None:
+        metrics = {}
+        for name in _OF_SENTENCES & scored.scores.metrics.keys():
+            rows = scored.scores.metrics[name].segments
+            if rows is None or len(rows) != scored.scores.lines:
+                continue
+            kept = [row for number, row in enumerate(rows) if number not in lines]
+            if len(kept) < 2:
+                return None
+            sums = [math.fsum(each) for each in zip(*(map(float, row.split()) for row in kept), strict=True)]
+            found = float(metric_of_sums(name)._compute_score_from_stats(sums).score)
+            metrics[name] = replace(scored.scores.metrics[name], score=found, segments=kept)
+        if not metrics:
+            return None
+        scores = replace(scored.scores, metrics=metrics, lines=scored.scores.lines - len(lines))
+        return replace(scored, scores=scores, values={name: metric.score for name, metric in metrics.items()})
+
     def is_tested(self, name: str, system: Runs, baseline: Runs) -> bool:
         kind = self.metrics[name]
         bleu = [[scored.values.get("bleu") for scored in runs.values()] for runs in (system, baseline)]
@@ -216,7 +237,7 @@ class TranslationScores(Measure):
                 resampled = resample(metric, _statistics(scored, name), drawn)
                 if not math.isclose(resampled.score, own.score, rel_tol=1e-6, abs_tol=1e-6):
                     raise MTScaffoldError(
-                        f"{scored.path}: {LABELS[name]} was {own.score:.4f} when this was written and is "
+                        f"{scored.path}: {METRICS[name].label} was {own.score:.4f} when this was written and is "
                         f"{resampled.score:.4f} now (another sacreBLEU?); score again"
                     )
                 found.setdefault(system, []).append(resampled)
@@ -238,6 +259,8 @@ def _all_left_out(scored: Scored) -> bool:
     return REFERENCE_BITS not in scored.values and any(each.kind == "left-out" for each in warnings)
 
 
+# What is shown of some of the sentences of a test set, too.
+_OF_SENTENCES = {"bleu", "chrf"}
 # The bits and bytes of a reference with <unk>.
 _LEFT_OUT = [0.0, 0.0]
 
@@ -265,13 +288,15 @@ def _statistics(scored: Scored, name: str) -> list[list[float]]:
 def _rows(scored: Scored, name: str) -> list[list[float]]:
     rows = scored.scores.metrics[name].segments
     if rows is None or len(rows) != scored.scores.lines:
-        raise MTScaffoldError(f"{scored.path}: {LABELS[name]} lacks the statistics of its segments; score again")
+        raise MTScaffoldError(f"{scored.path}: {METRICS[name].label} lacks the statistics of its segments; score again")
     try:
         found = [list(map(float, row.split())) for row in rows]
     except ValueError as error:
-        raise MTScaffoldError(f"{scored.path}: {LABELS[name]}: segments: {error}; score again") from error
+        raise MTScaffoldError(f"{scored.path}: {METRICS[name].label}: segments: {error}; score again") from error
     if len({len(row) for row in found}) > 1:
-        raise MTScaffoldError(f"{scored.path}: {LABELS[name]}: segments: not as many figures in each; score again")
+        raise MTScaffoldError(
+            f"{scored.path}: {METRICS[name].label}: segments: not as many figures in each; score again"
+        )
     return found
 
 

@@ -7,7 +7,7 @@ A new one is a line of METRICS and a branch of ``sacrebleu_metric``; one that ta
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -51,30 +51,76 @@ class MetricKind:
 
 
 REFERENCE_BITS = "reference_bits_per_byte"
-METRICS = {
-    "bleu": MetricKind("BLEU", "text"),
-    "chrf": MetricKind("chrF", "text"),
-    "chrf++": MetricKind("chrF++", "text"),
-    "ter": MetricKind("TER", "text", lower_is_better=True),
-    "spbleu": MetricKind("spBLEU", "text"),
-    "comet": MetricKind("COMET", "source"),
-    "tokenised_bleu": MetricKind("tokenised BLEU", "words", comparable=False),
-    "tokenised_bleu_split": MetricKind("tokenised BLEU, compounds split", "moses", comparable=False),
-    "tokenised_bleu_lc": MetricKind("tokenised BLEU, lowercased", "moses", comparable=False),
-    REFERENCE_BITS: MetricKind(
-        "bits per byte of the reference", "losses", comparable=False, lower_is_better=True, digits=4
-    ),
-}
+# COMET of one of several models is called by the model, too: comet:NAME.
+COMET = "comet"
+
+
+class Metrics(dict[str, MetricKind]):
+    """The metrics by name, and COMET of any model.
+
+    >>> METRICS["comet:wmt23-cometkiwi"].label, "comet:wmt23-cometkiwi" in METRICS
+    ('COMET wmt23-cometkiwi', True)
+    """
+
+    def __missing__(self, name: str) -> MetricKind:
+        comet, _, model = name.partition(":")
+        if comet != COMET or not model:
+            raise KeyError(name)
+        return MetricKind(f"COMET {model}", "source")
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and len(name) > len(COMET) + 1 and is_comet(name))
+
+    def in_order(self, names: Collection[str]) -> list[str]:
+        """Return those of ``names`` that are metrics, in the order of tables."""
+        found = []
+        for known in self:
+            found += [known] if known in names else []
+            found += sorted(name for name in names if is_comet(name) and name != COMET) if known == COMET else []
+        return found
+
+
+def is_comet(name: str) -> bool:
+    """Return whether a metric is COMET, of whatever model."""
+    return name.partition(":")[0] == COMET
+
+
+def without_python(signature: str) -> str:
+    """Return a signature without the version of Python, by which no two scores are refused.
+
+    >>> without_python("Python3.11.7|Comet2.2.7|fp32|wmt22-comet-da|r1")
+    'Comet2.2.7|fp32|wmt22-comet-da|r1'
+    """
+    return re.sub(r"^Python[\d.]+\|", "", signature)
+
+
+METRICS = Metrics(
+    {
+        "bleu": MetricKind("BLEU", "text"),
+        "chrf": MetricKind("chrF", "text"),
+        "chrf++": MetricKind("chrF++", "text"),
+        "ter": MetricKind("TER", "text", lower_is_better=True),
+        "spbleu": MetricKind("spBLEU", "text"),
+        "comet": MetricKind("COMET", "source"),
+        "tokenised_bleu": MetricKind("tokenised BLEU", "words", comparable=False),
+        "tokenised_bleu_split": MetricKind("tokenised BLEU, compounds split", "moses", comparable=False),
+        "tokenised_bleu_lc": MetricKind("tokenised BLEU, lowercased", "moses", comparable=False),
+        REFERENCE_BITS: MetricKind(
+            "bits per byte of the reference", "losses", comparable=False, lower_is_better=True, digits=4
+        ),
+    }
+)
 # Of language models.
-MODEL_METRICS = {
-    "bits_per_byte": MetricKind("bits per byte", "documents", lower_is_better=True, digits=4),
-    "perplexity_per_token": MetricKind("perplexity per token", "tokens", comparable=False),
-}
+MODEL_METRICS = Metrics(
+    {
+        "bits_per_byte": MetricKind("bits per byte", "documents", lower_is_better=True, digits=4),
+        "perplexity_per_token": MetricKind("perplexity per token", "tokens", comparable=False),
+    }
+)
 # Those of every task, the main one of each first.
-KINDS = METRICS | MODEL_METRICS
+KINDS = Metrics(METRICS | MODEL_METRICS)
 # TER takes four times as long as all of these together, spBLEU downloads a model, and COMET needs one.
 DEFAULT_METRICS = tuple(Score().metrics)
-LABELS = {name: kind.label for name, kind in METRICS.items()}
 
 
 @dataclass(frozen=True)
@@ -99,7 +145,7 @@ def sacrebleu_metric(name: str, tokeniser: str = "13a") -> Any:
         return bleu_with(name, tokeniser, CHOOSE_ANOTHER)
     if name == "spbleu":
         return bleu_with(name, "flores200", "or leave this metric out")
-    if name in ("comet", REFERENCE_BITS):
+    if is_comet(name) or name == REFERENCE_BITS:
         return SumRatio()
     makers = {"chrf": CHRF, "ter": TER}
     if name in makers:
@@ -119,7 +165,7 @@ def bleu_of_words(lowercase: bool = False) -> Any:
 
 def metric_of_sums(name: str) -> Any:
     """Return what computes ``name`` from the sums of its segments' statistics, without the tokeniser."""
-    return bleu_of_words() if "bleu" in name else sacrebleu_metric(name)
+    return bleu_of_words() if "bleu" in name and not is_comet(name) else sacrebleu_metric(name)
 
 
 def moses_words(lines: Iterable[str], language: str | None) -> list[str]:

@@ -18,9 +18,10 @@ from mt_scaffold.experiment.configuration import BleuTokeniser, Config
 from mt_scaffold.experiment.configuration import bleu_tokeniser as tokeniser_of_language
 from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.data.tokenise import detokenise, has_rules, warnings_of
-from mt_scaffold.experiment.evaluation.comet_scores import comet_scores
+from mt_scaffold.experiment.evaluation.comet_scores import checkpoint_in, comet_scores, model_name
 from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.evaluation.metrics import (
+    COMET,
     DEFAULT_METRICS,
     METRICS,
     REFERENCE_BITS,
@@ -117,8 +118,8 @@ class Scoring:
 
     language: the target language, for the tokeniser of bleu, and for tokenised_bleu_split and tokenised_bleu_lc
         (default: what the reference's name ends in, as in test.de)
-    comet: also compute COMET with this checkpoint (file or folder), which must be one that you trust: loading it can
-        run code
+    comet: also compute COMET with these checkpoints (files or folders), which must be ones that you trust: loading them
+        can run code
     """
 
     language: Annotated[str | None, Option("CODE")] = None
@@ -140,7 +141,7 @@ class Scoring:
             choices=_NAMED,
         ),
     ] = None
-    comet: Annotated[PathLike | None, Option("MODEL")] = None
+    comet: Annotated[Sequence[PathLike], Option("MODEL")] = ()
 
 
 @dataclass(frozen=True)
@@ -185,9 +186,12 @@ def score(
     hypothesis was, and so is such a source; the signatures and a warning say so. Further warnings are of translations
     much longer or shorter than the reference, and of those that repeat.
 
+    Each model of ``settings.comet`` scores against the first reference, or without one where it takes none; the metric
+    is ``comet``, or ``comet:NAME`` of several models.
+
     Losses of ``reference_losses`` add ``reference_bits_per_byte``: the bits that the model gives the first reference,
     by its bytes. References with ``<unk>`` are left out, and a warning counts them; without any other there is no such
-    score, nor in comparisons with this system. COMET, of ``settings.comet``, scores against the first reference.
+    score, nor in comparisons with this system.
 
     config: of the experiment; it fills in the settings that are not given, and is written into the result, with
     versions and digests.
@@ -195,7 +199,8 @@ def score(
     Raises MTScaffoldError where the files differ in length, are empty, not UTF-8 or missing, and where a metric cannot
     be computed here; UsageError for an unknown metric, or one whose input is not given.
     """
-    refuse_text(reference=texts.reference, reference_words=texts.reference_words, metrics=settings.metrics)
+    refuse_text(reference=texts.reference, reference_words=texts.reference_words)
+    refuse_text(metrics=settings.metrics, comet=settings.comet)
     if (texts.hypothesis_words is None) != (not texts.reference_words):
         raise UsageError("score: give both --hypothesis-words and --reference-words, or neither")
     if config is not None:
@@ -203,7 +208,7 @@ def score(
             settings.language or config.languages.target,
             settings.bleu_tokeniser or config.score.bleu_tokeniser,
             config.score.metrics if settings.metrics is None else settings.metrics,
-            config.score.comet if settings.comet is None else settings.comet,
+            settings.comet or config.score.comet or (),
         )
     if not texts.reference:
         raise UsageError("score: give at least one reference")
@@ -213,7 +218,7 @@ def score(
     language = settings.language or (suffix if has_rules(suffix) else None)
     files = {"hypothesis": texts.hypothesis, **references}
     files |= {"hypothesis_words": texts.hypothesis_words, **words} if texts.hypothesis_words is not None else {}
-    files |= {"source": texts.source} if settings.comet is not None and texts.source is not None else {}
+    files |= {"source": texts.source} if settings.comet and texts.source is not None else {}
     lines = _read_parallel(files)
     named = origin.test_set or Path(references["reference"]).name
     detokenised = detokenised_sides(config, named)
@@ -241,10 +246,10 @@ def score(
         for name in found.keys() - {"tokenised_bleu"}:
             found[name] = replace(found[name], signature=f"{found[name].signature}|reference:detokenised")
     print_warnings(warnings)
-    if settings.comet is not None:
+    if settings.comet:
         if texts.source is None:
             raise UsageError("score: COMET also reads the source text; give --source")
-        found["comet"] = _comet(settings.comet, lines["source"], inputs["text"])
+        found |= _comet(settings.comet, lines["source"], inputs["text"])
     if texts.losses is not None:
         count = len(lines["reference"])
         own = _reference_bits(texts.losses, references["reference"], count, named)
@@ -260,7 +265,7 @@ def score(
         synthetic=origin.synthetic or (config is not None and config.synthetic),
         config=None if config is None else config.to_dict(),
         lines=len(lines["hypothesis"]),
-        metrics={name: found[name] for name in METRICS if name in found},
+        metrics={name: found[name] for name in METRICS.in_order(found)},
         files={
             name: ScoredFile(os.path.relpath(Path(path).resolve(), folder), sha256(path))
             for name, path in files.items()
@@ -336,12 +341,20 @@ def _metric(name: str, sides: Sequence[list[str]], language: str | None, tokenis
     return Metric(found.score, str(found), f"{metric.get_signature()}{added}", kind.comparable, segments)
 
 
-def _comet(model: PathLike, sources: list[str], sides: Sequence[list[str]]) -> Metric:
-    scores, signature = comet_scores(model, sources, sides[0], sides[1])
-    mean = statistics.fmean(scores)
-    # As for the other metrics, a sum and what it is divided by.
-    segments = [f"{score:.10g} 1" for score in scores]
-    return Metric(mean, f"COMET = {decimal(mean)}", signature, METRICS["comet"].comparable, segments)
+def _comet(models: Sequence[PathLike], sources: list[str], sides: Sequence[list[str]]) -> dict[str, Metric]:
+    """Return the score of each model: ``comet``, or of several, ``comet:NAME``."""
+    checkpoints = {model_name(path): path for path in map(checkpoint_in, models)}
+    if len(checkpoints) < len(models):
+        raise UsageError("score: two models of COMET have the same name; give models in folders of different names")
+    found = {}
+    for model, checkpoint in checkpoints.items():
+        scores, signature = comet_scores(checkpoint, sources, sides[0], sides[1])
+        name, mean = COMET if len(models) == 1 else f"{COMET}:{model}", statistics.fmean(scores)
+        # As for the other metrics, a sum and what it is divided by.
+        segments = [f"{score:.10g} 1" for score in scores]
+        kind = METRICS[name]
+        found[name] = Metric(mean, f"{kind.label} = {decimal(mean)}", signature, kind.comparable, segments)
+    return found
 
 
 def _reference_bits(losses: PathLike, reference: PathLike, lines: int, test_set: str) -> dict[str, Metric]:

@@ -20,6 +20,7 @@ over segments (Koehn 2004), on the resamples that sacreBLEU draws, and says noth
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -99,6 +100,31 @@ def resample(metric: Any, statistics: Sequence[Sequence[float]], drawn: Floats) 
         numpy.array(scores, dtype=numpy.float64),
         len(rows),
     )
+
+
+def mean_interval(scores: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % interval of the mean of two trainings' scores or more, by Student's t.
+
+    >>> [round(each, 3) for each in mean_interval([1.0, 2.0, 3.0])]
+    [-0.484, 4.484]
+    """
+    error = statistics.stdev(scores) / math.sqrt(len(scores))
+    margin = t_quantile(1 - LEVEL / 2, len(scores) - 1) * error
+    return statistics.fmean(scores) - margin, statistics.fmean(scores) + margin
+
+
+def bootstrap_interval(resampled: Resampled) -> tuple[float, float]:
+    """Return the 95 % interval of one training's score over segments, as sacreBLEU computes it.
+
+    That is the mean of the resamples, less and plus half the distance between their percentiles.
+    """
+    import numpy
+
+    ordered = numpy.sort(resampled.scores)
+    outside = int(len(ordered) * LEVEL / 2)
+    half = float(ordered[len(ordered) - outside - 1] - ordered[outside]) / 2
+    mean = float(ordered.mean())
+    return mean - half, mean + half
 
 
 def compare_trainings(system: Sequence[Resampled], baseline: Sequence[Resampled]) -> Difference:

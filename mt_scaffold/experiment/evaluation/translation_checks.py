@@ -1,4 +1,4 @@
-"""What is wrong with translations at a glance: their length, and words that repeat."""
+"""What is wrong with translations at a glance: their length, empty ones, and words that repeat."""
 
 from __future__ import annotations
 
@@ -19,17 +19,27 @@ _DRAWN_OUT = 8
 
 
 def check_translations(hypotheses: Sequence[str], references: Sequence[str], about: str) -> list[ResultWarning]:
-    """Return warnings of translations that are much longer or shorter than their references, or that repeat.
+    """Return warnings of translations that are much longer or shorter than their references, empty, or that repeat.
 
     hypotheses, references: detokenised, one sentence each. about: the test set.
 
     >>> [str(each) for each in check_translations(["s to to to to"], ["the sea"], "test")]
     ['test (1.86 times as long)', "test (1 of 1, such as 'to to to to')"]
+    >>> [str(each) for each in check_translations(["the sea", ""], ["the sea", "I"], "test")]
+    ['test (1 of 2, line 2)']
     """
     warnings = []
     length, expected = (sum(map(len, side)) for side in (hypotheses, references))
     if expected and not _SHORTEST <= length / expected <= _LONGEST:
         warnings.append(ResultWarning("length", about, f"{length / expected:.2f} times as long"))
+    empty = [
+        number
+        for number, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True), 1)
+        if not hypothesis.strip() and reference.strip()
+    ]
+    if empty:
+        first = f"line {empty[0]:,}" if len(empty) == 1 else f"the first is line {empty[0]:,}"
+        warnings.append(ResultWarning("empty", about, f"{len(empty):,} of {len(hypotheses):,}, {first}"))
     repeating = [
         found
         for hypothesis, reference in zip(hypotheses, references, strict=True)

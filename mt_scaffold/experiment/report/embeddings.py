@@ -1,4 +1,4 @@
-"""The embeddings of trained models: reading them, projecting them for a figure, and how evenly they are spread."""
+"""The embeddings of trained models: reading them, projecting them for a figure, how even they are, and how trained."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy
 
 ALL_TOKENS = "all tokens"
+# The modules with a row for each symbol, read and written: of fairseq's transformers, and of those of transformers.
+_READ, _WRITTEN = ("embed_tokens", "embed_in"), ("output_projection", "lm_head", "embed_out")
 # Rows of the matrix of cosines in memory at once: with 40,000 tokens it takes 80 MB instead of 6 GB.
 _BLOCK = 512
 
@@ -55,6 +57,65 @@ def read_embeddings(
             f"(and {special} of fairseq); give the dictionary that it was trained with"
         )
     return Embeddings(tokens, weights[special:], marked)
+
+
+@dataclass(frozen=True)
+class SymbolRows:
+    """The rows that one side of a model has for its symbols (symbols × dimensions).
+
+    read: of the input. written: of the output; None for an encoder. tied: to what ``read`` is tied: ``written``, or
+    the rows of the decoder.
+    """
+
+    read: numpy.ndarray[Any, Any]
+    written: numpy.ndarray[Any, Any] | None
+    tied: bool
+
+
+def symbol_rows(checkpoint: PathLike) -> dict[str, SymbolRows]:
+    """Return the rows of each side of a trained fairseq model (``encoder``, ``decoder``).
+
+    A side without a matrix that has one row for each symbol, as with adaptive inputs, is left out. Raises
+    MTScaffoldError where the checkpoint is unsafe or damaged.
+    """
+    import numpy
+
+    from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
+
+    model = load_checkpoint(checkpoint)["model"]
+
+    def matrix(side: str, modules: Sequence[str]) -> numpy.ndarray[Any, Any] | None:
+        for name, weights in model.items():
+            parts = name.split(".")
+            if parts[0] == side and parts[-1] == "weight" and parts[-2] in modules and weights.dim() == 2:
+                return numpy.asarray(weights.float().numpy())
+        return None
+
+    found = {}
+    if (read := matrix("decoder", _READ)) is not None:
+        # A tied output need not be stored by itself.
+        written = matrix("decoder", _WRITTEN)
+        written = read if written is None else written
+        found["decoder"] = SymbolRows(read, written, numpy.array_equal(read, written))
+    if (encoded := matrix("encoder", _READ)) is not None:
+        found["encoder"] = SymbolRows(encoded, None, read is not None and numpy.array_equal(read, encoded))
+    return found
+
+
+def cosine_distances(vectors: numpy.ndarray[Any, Any], unused: Sequence[int]) -> numpy.ndarray[Any, Any]:
+    """Return 1 - the cosine of each row with the mean of the rows that are known to be unused; 1 for a row of zeros.
+
+    The rows of the output that never are the right answer are all pushed in one direction, so that a low distance marks
+    a token that was hardly trained.
+
+    Source: Land and Bartolo 2024, "Fishing for Magikarp" (arXiv 2405.05417), as their code computes it for models with
+    tied embeddings (cohere-ai/magikarp, 0d466b2), without the variants that first take a direction or the mean out.
+    """
+    import numpy
+
+    mean = vectors[unused].mean(axis=0)
+    lengths = numpy.linalg.norm(vectors, axis=1) * numpy.linalg.norm(mean)
+    return numpy.asarray(1 - vectors @ mean / numpy.maximum(lengths, 1e-6))
 
 
 def project(vectors: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:

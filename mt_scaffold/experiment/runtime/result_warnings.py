@@ -16,11 +16,12 @@ from mt_scaffold.corpus.files import PathLike, open_input
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build
 
-FEW_SEEDS, NOT_CONVERGED = "few-seeds", "not-converged"
+FEW_SEEDS, NOT_CONVERGED, UNEQUAL_ROWS = "few-seeds", "not-converged", "unequal-rows"
 # The kinds of warnings, the gravest first, as they are shown, each with what it says.
 KINDS = {
     "length": "Translations are much longer or shorter than the reference",
     "repetition": "Translations repeat themselves",
+    "empty": "Translations are empty where the reference is not",
     "preprocessed": "Text looks tokenised or segmented already, and was tokenised again",
     "preprocessed-documents": "Documents look tokenised or segmented already, and bits per byte are of that text",
     "test-in-train": "Test sentences occur in the training text",
@@ -30,6 +31,7 @@ KINDS = {
     "comparable with scores from elsewhere",
     "unknown-target": "The target language is not known, so tokenised BLEU with compounds split or in lower case is of "
     "the words given: not the published figure where they were normalised",
+    UNEQUAL_ROWS: "Models have more rows of embeddings than their baseline's, or fewer, by over 1 %",
     "left-out": "References with <unk> in the dictionary of any system are left out of their bits per byte, for all "
     "systems",
     "unknown": "A test set has symbols that are not in the dictionary, and become <unk>",
@@ -40,7 +42,7 @@ KINDS = {
 # Those that put a result in doubt: what was scored is hardly a translation, or no ordinary text.
 GRAVE = frozenset({"length", "repetition", "preprocessed", "preprocessed-documents"})
 # Those that limit what a comparison says of a language, which one of generated text does not.
-_OF_REAL_TEXT = frozenset({NOT_CONVERGED, FEW_SEEDS, "test-in-train", "language", "unknown-target"})
+_OF_REAL_TEXT = frozenset({NOT_CONVERGED, FEW_SEEDS, UNEQUAL_ROWS, "test-in-train", "language", "unknown-target"})
 # A line of a table's warnings names so many of what they are about.
 _SHOWN = 6
 

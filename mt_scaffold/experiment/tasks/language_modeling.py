@@ -10,13 +10,15 @@ from mt_scaffold.corpus.count import merge_counts, write_counts
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.corpus.text import read_lines
+from mt_scaffold.corpus.vocabulary_file import read_dictionary
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.binarise.data_folder import read_documents_folder
+from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, read_documents_folder
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.language_model_layout import TASK_KINDS, LanguageModelLayout
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.data.preprocessed import lines_look_tokenised
+from mt_scaffold.experiment.report.trained_tokens import SideTokens
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
 from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
@@ -343,6 +345,14 @@ class LanguageModeling(Task[LanguageModelLayout]):
             return None
         options = option_arguments(self.training_options(layout, run, gpus_in_all(1, gpus)))
         return plan_start(data, layout.training(run), options, int(run.seed), gpus=gpus)
+
+    def tokens_from(self, layout: LanguageModelLayout, system: str) -> list[Path]:
+        return [layout.binarised_of(system)]
+
+    def side_tokens(self, layout: LanguageModelLayout, system: str) -> dict[str, SideTokens]:
+        folder = layout.binarised_of(system)
+        entries = read_dictionary(folder / DICTIONARY)
+        return {"decoder": SideTokens(entries, dict(entries), unknown=False)}
 
     def measure(self) -> Measure:
         from mt_scaffold.experiment.evaluation.measures import BitsPerByte

@@ -18,6 +18,7 @@ from mt_scaffold.signature import Option
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.measures import Measure
+    from mt_scaffold.experiment.report.trained_tokens import SideTokens
 
 AnyLayout = TypeVar("AnyLayout", bound=Layout[Any])
 
@@ -135,6 +136,14 @@ class Task(ABC, Generic[AnyLayout]):
     @abstractmethod
     def plan_start(self, layout: AnyLayout, run: Run, gpus: int) -> Start | None:
         """Return what a training will be started with; None where that is not known yet."""
+
+    @abstractmethod
+    def tokens_from(self, layout: AnyLayout, system: str) -> list[Path]:
+        """Return the files that the tokens of a system are counted in."""
+
+    @abstractmethod
+    def side_tokens(self, layout: AnyLayout, system: str) -> dict[str, SideTokens]:
+        """Return the tokens of a system, of ``decoder`` and, if there is one, ``encoder``."""
 
     # -- results
 

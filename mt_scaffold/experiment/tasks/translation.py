@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import PathLike, open_output
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.binarise.dictionary import SidesResampling, make_dictionaries
+from mt_scaffold.experiment.binarise.dictionary import SidesResampling, make_dictionaries, read_dictionary
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, binarise
 from mt_scaffold.experiment.binarise.segmentation import segmentation_in
 from mt_scaffold.experiment.configuration import Config, Published
@@ -25,6 +26,7 @@ from mt_scaffold.experiment.data.tokenise import TokeniseReport, gather_chunks, 
 from mt_scaffold.experiment.inference.ctranslate2_engine import parse_search
 from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed
 from mt_scaffold.experiment.report.paper import papers_codes
+from mt_scaffold.experiment.report.trained_tokens import SideTokens
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, number_of, option_arguments
 from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.results import read_result, write_result
@@ -189,7 +191,6 @@ def vocabulary(
     layout: TranslationLayout, segmentation: SegmentationName, language: Language, num_workers: Workers = 1
 ) -> None:
     """Count the subwords of the training text in one language, for a vocabulary threshold."""
-    from mt_scaffold.corpus.count import count_words
     from mt_scaffold.segment.apply import BPE
 
     counts = count_words(layout.words("train", language), num_workers=num_workers)
@@ -489,6 +490,21 @@ class Translation(Task[TranslationLayout]):
             expected = Binarised(layout.source, layout.target, {"train": 0}, {}, storage, {}, "")
         options = option_arguments(self.training_options(layout, run, gpus_in_all(1, gpus)))
         return plan_start(data, layout.training(run), options, int(run.seed), gpus=gpus, expected=expected)
+
+    def tokens_from(self, layout: TranslationLayout, system: str) -> list[Path]:
+        return self.binarised_from(layout, layout.data_of(system), "train")
+
+    def side_tokens(self, layout: TranslationLayout, system: str) -> dict[str, SideTokens]:
+        data = layout.data_of(system)
+        segmenters = segmentation_in(layout, layout.segmentation_behind(data)).segmenters()
+        resamplings = layout.config.resamplings_of(data)
+        found = {}
+        for side, language, segmenter, draw in zip(
+            ("encoder", "decoder"), layout.languages, segmenters, resamplings, strict=True
+        ):
+            counts = dict(segmenter.count_subwords(count_words(layout.words("train", language))).items())
+            found[side] = SideTokens(read_dictionary(layout.dictionary(data, language)), counts, bool(draw))
+        return found
 
     def measure(self) -> Measure:
         from mt_scaffold.experiment.evaluation.measures import TranslationScores

@@ -58,7 +58,8 @@ class Interim:
     def _read(self, path: str) -> tuple[str, float]:
         """Return the main metric of a file of scores, and its value."""
         values = self._measure.read(Labelled("", None, path)).values
-        return next((name, values[name]) for name in KINDS if name in values)
+        name = KINDS.in_order(values)[0]
+        return name, values[name]
 
     def _score(self, path: str) -> str:
         name, value = self._read(path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,6 +110,16 @@ def strip_optimizer(layout: AnyLayout, run: Run) -> None:
     write_text(layout.stripped(run), f"thinned: {' '.join(names) or 'none'} ({freed:,} bytes freed)\n")
 
 
+def tokens(layout: AnyLayout, run: Run) -> None:
+    """Write how well a training has trained each of its tokens."""
+    from mt_scaffold.experiment.report.trained_tokens import write_trained_tokens
+
+    sides = task_of(layout.config).side_tokens(layout, run.system)
+    losses = [layout.losses(run, test) for test in layout.config.test_sets]
+    for problem in write_trained_tokens(layout.averaged(run), sides, losses, layout.trained_tokens(run)):
+        print(f"mt-scaffold: warning: {problem}", file=sys.stderr)
+
+
 # -- results
 
 
@@ -205,6 +216,7 @@ _COMMON: dict[str, Step] = {
     "train": train,
     "average": average,
     "strip-optimizer": strip_optimizer,
+    "tokens": tokens,
     "compare": compare,
     "statistics": statistics,
 }
@@ -233,7 +245,7 @@ def one_of(names: Iterable[str]) -> str:
 
 def results(layout: AnyLayout) -> list[Path]:
     """Return what a complete run leaves behind."""
-    files = [*map(layout.comparison, COMPARISON_KINDS), layout.statistics]
+    files = [*map(layout.comparison, COMPARISON_KINDS), layout.statistics, *layout.every_run(layout.trained_tokens)]
     files += task_of(layout.config).results(layout)
     return [*files, *(layout.every_run(layout.stripped) if layout.config.train.thin else [])]
 

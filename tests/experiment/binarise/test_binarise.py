@@ -11,6 +11,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.dictionary import (
     NO_RESAMPLING,
     SidesResampling,
+    format_dictionary,
     make_dictionaries,
     read_dictionary,
 )
@@ -142,6 +143,13 @@ def test_large_dictionaries_have_larger_ids(fairseq_programs: ForkServer, tmp_pa
 def forms_of(folder: Path, language: str) -> list[str]:
     """The subwords of a dictionary, without padding."""
     return [form for form, _ in read_dictionary(folder / f"dict.{language}.txt") if "madeup" not in form]
+
+
+def test_a_padding_factor_above_both_makes_equal_rows() -> None:
+    """With fairseq's four symbols, which docs/fair_comparison.md says is how models get as many rows."""
+    texts = [format_dictionary([(f"s{number}", 1) for number in range(size)], 16) for size in (3, 12)]
+    assert [text.count("\n") for text in texts] == [12, 12]
+    assert format_dictionary([(f"s{number}", 1) for number in range(13)], 16).count("\n") == 28
 
 
 def test_dropout_adds_what_it_makes_of_the_words_and_nothing_else(text: Path, tmp_path: Path) -> None:

@@ -207,6 +207,8 @@ def test_the_demonstration_text_is_generated_whole_and_labelled_synthetic(
     assert main(["get-data", *map(str, arguments)]) == 0
     numbers = json.loads((tmp_path / "raw.json").read_text())
     assert numbers["synthetic"] is True
+    # Sentences of a grammar are all nearly in its other text: the lines are listed of other text only.
+    assert numbers["test_overlap"]["test"]["near_source"] > 0 and "near" not in numbers["test_overlap"]["test"]
     data = load_config(CONFIGS / "demo.yaml").data.synthetic
     assert data is not None and data.pairs >= 10000
     for name, count in {"train": data.pairs, "valid": data.valid, "test": data.test}.items():

@@ -101,6 +101,18 @@ def test_the_options_are_those_that_were_published(name: str, batch: str) -> Non
     assert segmenting == [("bpe", 0), ("bpe", 0.1), ("scaffold", 0), ("scaffold", 0.1)]
 
 
+def test_the_variant_without_a_limit_differs_in_nothing_else() -> None:
+    """It repeats every value of the recipe, and a value that is changed in one of them only would spoil both."""
+    limited, whole = (
+        yaml.safe_load((CONFIGS / f"wmt14_en_de{name}.yaml").read_text(encoding="utf-8"))
+        for name in ("", "_whole_dictionary")
+    )
+    assert whole.pop("binarise") == limited.pop("binarise") | {"nwordssrc": -1, "nwordstgt": -1}
+    for own in (limited, whole):
+        del own["name"], own["description"]
+    assert whole == limited
+
+
 @pytest.mark.parametrize("name", list(OF_CONFIG))
 def test_one_large_gpu_trains_with_the_batch_of_the_published_scores(name: str) -> None:
     """Another number of tokens per update, or its learning rate, would be another experiment."""

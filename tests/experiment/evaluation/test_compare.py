@@ -15,7 +15,11 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
+from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.configuration import Published
+from mt_scaffold.experiment.data.overlap import TestOverlap
+from mt_scaffold.experiment.data.parallel import RawReport
+from mt_scaffold.experiment.data.report import DataReport
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison, Row, Spread
 from mt_scaffold.experiment.evaluation.comparison_tables import as_text, trainings_table
@@ -113,6 +117,107 @@ def test_every_form_of_the_table_says_that_the_data_is_synthetic(scores: list[Pa
     assert "1 thing limits this result:\n- Fewer tokens were learned" in as_text(comparison)
 
 
+def test_the_interval_of_a_single_training_is_sacrebleus(scores: list[Path]) -> None:
+    """Its bootstrap over sentences, to the digits of float32; of systems that are not tested, too."""
+    from sacrebleu.metrics import BLEU
+
+    comparison = compare([scores[0], scores[3]], "bpe", samples=200)
+    for row, path in zip(comparison.rows, (scores[3], scores[0]), strict=True):
+        texts = [
+            each.read_text(encoding="utf-8").splitlines() for each in (path.with_suffix(""), path.with_name("ref"))
+        ]
+        found = BLEU().corpus_score(texts[0], [texts[1]], n_bootstrap=200)
+        theirs = json.loads(found.format(width=9, signature="a:b", is_json=True))
+        interval = row.intervals["bleu"]
+        assert interval.over == "sentences" and {"chrf", "chrf++"} < row.intervals.keys()
+        assert (interval.low + interval.high) / 2 == pytest.approx(theirs["confidence_mean"], abs=1e-4)
+        assert (interval.high - interval.low) / 2 == pytest.approx(theirs["confidence_var"], abs=1e-4)
+        assert f" ({interval.low:.2f} to {interval.high:.2f})" in as_text(comparison)
+    assert "of one training, sacreBLEU's bootstrap over sentences" in as_text(comparison)
+    alone = compare(scores[:1], "scaffold", samples=200)
+    assert alone.rows[0].intervals == comparison.rows[1].intervals
+
+
+def test_the_interval_of_several_trainings_is_students(scores: list[Path], tmp_path: Path) -> None:
+    """Around their mean, with the quantile of two degrees of freedom; the CSV has it, too."""
+    row = compare(scores, "bpe", tmp_path / "table", samples=20).rows[1]
+    for name in ("bleu", "tokenised_bleu"):
+        values = [*metric(row, name).by_seed.values()]
+        margin = 4.302653 * statistics.stdev(values) / 3**0.5
+        interval = row.intervals[name]
+        assert interval.over == "trainings"
+        assert (interval.low, interval.high) == pytest.approx(
+            (statistics.mean(values) - margin, statistics.mean(values) + margin)
+        )
+    with open(tmp_path / "table.csv", encoding="utf-8", newline="") as stream:
+        line = [*csv.DictReader(stream)][1]
+    assert float(line["bleu_score_low"]) == row.intervals["bleu"].low != float(line["bleu_low"])
+    assert "Student's t over trainings" in (tmp_path / "table.txt").read_text(encoding="utf-8")
+
+
+def data_report(folder: Path, near: list[int] | None) -> Path:
+    """A report of data: lines of the test set are nearly in the training text."""
+    overlap = TestOverlap(80, 0, 0, 0, 3, 1, near)
+    raw = RawReport("x", False, test_overlap={"made_up": overlap, "other": overlap})
+    write_result(folder / "data-report.json", DataReport(raw, {}, {}))
+    return folder / "data-report.json"
+
+
+def test_scores_without_what_is_nearly_in_the_training_text(scores: list[Path], tmp_path: Path) -> None:
+    """The same as scoring the other sentences alone, for each seed, with the difference."""
+    left_out = [3, 10, 41, 79]
+    reports = [data_report(tmp_path, left_out)]
+    comparison = compare(scores, "bpe", tmp_path / "table", samples=20, reports=reports)
+    kept = [number for number in range(80) if number not in left_out]
+    again = []
+    for path in scores:
+        for name in (path.stem, "ref"):
+            lines = path.with_name(name).read_text(encoding="utf-8").splitlines()
+            (tmp_path / name).write_text("".join(f"{lines[number]}\n" for number in kept), encoding="utf-8")
+        origin = Origin(system=path.stem.split("-")[0], test_set="made_up", seed=int(path.stem[-1]))
+        again.append(tmp_path / path.name)
+        score(Texts(tmp_path / path.stem, [tmp_path / "ref"]), again[-1], origin=origin)
+    expected = compare(again, "bpe", samples=20)
+    assert [(row.system, row.baseline, row.lines, row.left_out) for row in comparison.far] == [
+        ("bpe", None, 80, 4),
+        ("scaffold", "bpe", 80, 4),
+    ]
+    for far, row in zip(comparison.far, expected.rows, strict=True):
+        assert far.scores.keys() == {"bleu", "chrf"} and far.tests.keys() == (
+            {"bleu", "chrf"} if far.baseline else set()
+        )
+        for name, spread in far.scores.items():
+            assert spread.by_seed == pytest.approx(metric(row, name).by_seed)
+        for name, test in far.tests.items():
+            assert (test.difference, test.low) == pytest.approx((row.tests[name].difference, row.tests[name].low))
+    assert read_result(Comparison, tmp_path / "table.json") == comparison
+    text = (tmp_path / "table.txt").read_text(encoding="utf-8")
+    shown = text[text.index("Without test sentences nearly in the training text") :]
+    assert re.search(rf"^made_up +scaffold +4 of 80 +bpe +{metric(expected.rows[1]).mean:.2f} ±", shown, re.MULTILINE)
+
+
+@pytest.mark.parametrize("near", [None, [], [*range(79)], [*range(80)]])
+def test_there_is_no_such_table_where_it_would_say_nothing(
+    scores: list[Path], tmp_path: Path, near: list[int] | None
+) -> None:
+    """Of reports without the lines, none of them near, and fewer than two sentences left."""
+    comparison = compare(scores, "bpe", samples=20, reports=[data_report(tmp_path, near)])
+    assert comparison.far == [] and "Without test sentences" not in as_text(comparison)
+
+
+def test_unequal_rows_of_embeddings_limit_a_result(scores: list[Path]) -> None:
+    """By over 1 % of all rows, with padding, by which they can be made equal; earlier results do not say."""
+
+    def warned(rows: list[int]) -> list[str]:
+        uses = {"bpe": DictionaryUse([996], [0], 0, {}, [1000]), "scaffold": DictionaryUse([1], [0], 0, {}, rows)}
+        comparison = compare(scores, "bpe", samples=20, dictionaries=uses)
+        return [str(warning) for warning in comparison.warnings if warning.kind == "unequal-rows"]
+
+    assert warned([1011]) == ["scaffold and bpe (1,011 and 1,000 rows, +1.1 %)"]
+    assert warned([450, 450]) == ["scaffold and bpe (900 and 1,000 rows, -10.0 %)"]
+    assert warned([1010]) == warned([500, 500]) == warned([]) == []
+
+
 def test_what_rounds_to_zero_has_no_minus(scores: list[Path]) -> None:
     """``-0.00 to +0.00`` was shown of a difference of a thousandth."""
     comparison = compare(scores, "bpe", samples=20)
@@ -138,7 +243,7 @@ def test_below_one_bleu_there_is_no_test_of_translations(scores: list[Path], tmp
     low = compare(files, "bpe", samples=20)
     assert max(metric(row).mean for row in low.rows) < 1
     assert [row.tests for row in low.rows] == [{}, {}]
-    assert "95 % interval" not in as_text(low)
+    assert "difference" not in as_text(low)
     assert low.answer == "Nothing may be concluded: every system is below 1 BLEU."
     assert "Not tested, because neither system reaches 1 BLEU: scaffold and bpe on made_up." in as_text(low)
     assert "Not tested" not in as_text(compare(scores, "bpe", samples=20))

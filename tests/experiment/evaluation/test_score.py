@@ -1,7 +1,6 @@
 """Scores: sacreBLEU's own, on lines that are kept as they are."""
 
 import json
-import os
 import random
 import re
 import shutil
@@ -9,6 +8,7 @@ import subprocess
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,9 +22,12 @@ from mt_scaffold.experiment.configuration import parse_config
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.moses import Tokeniser
 from mt_scaffold.experiment.data.tokenise import detokenise
+from mt_scaffold.experiment.evaluation.compare import compare
+from mt_scaffold.experiment.evaluation.comparison_tables import as_text
 from mt_scaffold.experiment.evaluation.metrics import METRICS, split_compounds
 from mt_scaffold.experiment.evaluation.score import Origin, Scores, Scoring, Texts, score
 from mt_scaffold.experiment.runtime.results import read_result
+from mt_scaffold.manifest import raw_digest
 
 REFERENCE = [
     "Ein Mann schläft auf der Couch.",
@@ -219,9 +222,9 @@ def test_a_metric_that_cannot_be_computed_is_an_error(tmp_path: Path, monkeypatc
     with pytest.raises(UsageError, match="tokenised_bleu_split needs --language, or --hypothesis-words"):
         score(Texts(files[0], [files[1]]), files[2], Scoring(metrics=["tokenised_bleu_split"]))
     with pytest.raises(UsageError, match="COMET also reads the source text; give --source"):
-        score(Texts(files[0], [files[1]]), files[2], Scoring(comet=tmp_path / "model.ckpt"))
+        score(Texts(files[0], [files[1]]), files[2], Scoring(comet=[tmp_path / "model.ckpt"]))
     with pytest.raises(MTScaffoldError, match="no checkpoint"):
-        score(Texts(files[0], [files[1]], source=files[1]), files[2], Scoring(comet=tmp_path / "missing"))
+        score(Texts(files[0], [files[1]], source=files[1]), files[2], Scoring(comet=[tmp_path / "missing"]))
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
     with pytest.raises(MTScaffoldError, match=r"^spbleu: sacreBLEU cannot load its flores200 tokeniser \(.*") as error:
         score(Texts(files[0], [files[1]]), files[2], Scoring(metrics=["bleu", "spbleu"]))
@@ -240,45 +243,165 @@ def test_spbleu_is_sacrebleus(tmp_path: Path) -> None:
     assert "tok:flores200" in found.signature and found.score > 10
 
 
-def test_comet_reads_source_translation_and_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each segment's score is kept, for the test; the score is their mean, times 100. (A stand-in for the model.)"""
-    seen: list[dict[str, str]] = []
+# What a folder of COMET's says of its model, and whether that reads references.
+COMET_CLASSES = {"regression_metric": True, "referenceless_regression_metric": False}
 
-    class Model:
-        def predict(self, data: list[dict[str, str]], **_: object) -> dict[str, list[float]]:
-            seen.extend(data)
-            return {"scores": [0.5 + 0.1 * index for index in range(len(data))]}
+
+def comet_model(folder: Path, kind: str, value: float, dtype: str = "float32") -> Path:
+    """Write a model as COMET distributes them: hparams.yaml, and a checkpoint, here of a single parameter."""
+    import torch
+
+    (folder / "checkpoints").mkdir(parents=True)
+    (folder / "hparams.yaml").write_text(f"class_identifier: {kind}\n", encoding="utf-8")
+    weights = {"value": torch.tensor([value], dtype=getattr(torch, dtype))}
+    torch.save({"state_dict": weights}, folder / "checkpoints" / "model.ckpt")
+    return folder
+
+
+@pytest.fixture
+def comet(monkeypatch: pytest.MonkeyPatch) -> list[list[dict[str, str]]]:
+    """A stand-in for the package, with what we call of it, which loads ``comet_model``; the texts that models read."""
+    torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
+    seen: list[list[dict[str, str]]] = []
+
+    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self, checkpoint: str) -> None:
+            super().__init__()
+            self.value = torch.nn.Parameter(torch.load(checkpoint, weights_only=True)["state_dict"]["value"])
+            hparams = (Path(checkpoint).parents[1] / "hparams.yaml").read_text(encoding="utf-8")
+            self.reads = COMET_CLASSES[hparams.split()[1]]
+
+        def requires_references(self) -> bool:
+            return self.reads
+
+        def predict(self, samples: list[dict[str, str]], **_: object) -> dict[str, list[float]]:
+            seen.append(samples)
+            return {"scores": [float(self.value.detach()) + 0.125 * number for number in range(len(samples))]}
 
     stand_in = types.ModuleType("comet")
-    stand_in.load_from_checkpoint = lambda path: Model()  # type: ignore[attr-defined]
+    stand_in.load_from_checkpoint = Model  # type: ignore[attr-defined]
+    stand_in.__version__ = "2.2.7"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "comet", stand_in)
-    pytest.importorskip("torch", reason="needs the extra 'fairseq'")
-    (tmp_path / "model" / "checkpoints").mkdir(parents=True)
-    (tmp_path / "model" / "checkpoints" / "model.ckpt").write_bytes(b"weights")
+    return seen
+
+
+def test_comet_reads_source_translation_and_reference(tmp_path: Path, comet: list[list[dict[str, str]]]) -> None:
+    """Each segment's score is kept, for the test; the score is their mean, times 100; the signature is SacreCOMET's."""
     sources = write(tmp_path / "src", ["A", "B", "C", "D"])
     files = (write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json")
-    result = score(
-        Texts(files[0], [files[1]], source=sources), files[2], Scoring(metrics=["bleu"], comet=tmp_path / "model")
-    )
-    assert seen[1] == {"src": "B", "mt": HYPOTHESIS[1], "ref": REFERENCE[1]}
+    texts = Texts(files[0], [files[1]], source=sources)
+    model = comet_model(tmp_path / "wmt22-comet-da", "regression_metric", 0.5)
+    result = score(texts, files[2], Scoring(metrics=["bleu"], comet=[model]))
+    assert comet[0][1] == {"src": "B", "mt": HYPOTHESIS[1], "ref": REFERENCE[1]}
     found = result.metrics["comet"]
-    assert found.score == pytest.approx(65) and found.segments == ["50 1", "60 1", "70 1", "80 1"]
-    assert "model:model|" in found.signature and result.files["source"].path == "src"
-    assert read_result(Scores, files[2]) == result
+    assert found.score == pytest.approx(68.75) and found.segments == ["50 1", "62.5 1", "75 1", "87.5 1"]
+    python = ".".join(map(str, sys.version_info[:3]))
+    sha = raw_digest(model / "checkpoints" / "model.ckpt")[:16]
+    assert found.signature == f"Python{python}|Comet2.2.7|fp32|wmt22-comet-da|r1|sha256:{sha}|scale:100"
+    assert result.files["source"].path == "src" and read_result(Scores, files[2]) == result
 
 
-def test_comet_with_a_real_model(tmp_path: Path) -> None:
-    """Needs the extra 'comet' and a checkpoint, whose path MT_SCAFFOLD_COMET holds."""
-    pytest.importorskip("comet", reason="needs the extra 'comet'")
-    model = os.environ.get("MT_SCAFFOLD_COMET")
-    if model is None:
-        pytest.skip("MT_SCAFFOLD_COMET does not name a checkpoint")
-    files = (write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json")
-    assert (
-        0
-        < score(Texts(files[0], [files[1]], source=files[1]), files[2], Scoring(comet=model)).metrics["comet"].score
-        < 100
-    )
+def test_comet_of_several_models(tmp_path: Path, comet: list[list[dict[str, str]]]) -> None:
+    """Each has a column and a test of its own; one without references gets none, and says so in its signature."""
+    sources = write(tmp_path / "src", ["A", "B", "C", "D"])
+    reference = write(tmp_path / "ref", REFERENCE)
+    models = [
+        comet_model(tmp_path / "wmt22-cometkiwi-da", "referenceless_regression_metric", 0.25, "bfloat16"),
+        # Not BLEU, whatever its name.
+        comet_model(tmp_path / "bleu-like", "regression_metric", 0.5),
+    ]
+    paths = []
+    for system, hypothesis in (("bpe", HYPOTHESIS), ("scaffold", REFERENCE)):
+        texts = Texts(write(tmp_path / system, hypothesis), [reference], source=sources)
+        paths.append(tmp_path / f"{system}.json")
+        origin = Origin(system=system, test_set="test")
+        result = score(texts, paths[-1], Scoring(metrics=["bleu"], comet=models), origin)
+        assert list(result.metrics) == ["bleu", "comet:bleu-like", "comet:wmt22-cometkiwi-da"]
+        assert "|bf16|wmt22-cometkiwi-da|r0|" in result.metrics["comet:wmt22-cometkiwi-da"].signature
+    assert comet[0][1] == {"src": "B", "mt": HYPOTHESIS[1]} and comet[1][1]["ref"] == REFERENCE[1]
+    comparison = compare(paths, "bpe", samples=20)
+    assert comparison.metrics == list(result.metrics)
+    assert {*comparison.rows[1].tests} == {*result.metrics}
+    assert comparison.rows[1].scores["comet:bleu-like"].mean == pytest.approx(68.75)
+    text = as_text(comparison)
+    assert re.search("^test set +system +COMET bleu-like .*COMET wmt22-cometkiwi-da", text, re.MULTILINE)
+    assert "COMET wmt22-cometkiwi-da: Python" in text
+    # Another Python alone is no other metric; another checkpoint is.
+    for change, fails in ((("Python3", "Python4"), False), (("|sha256:", "|sha256:0"), True)):
+        paths[0].write_text(paths[0].read_text(encoding="utf-8").replace(*change), encoding="utf-8")
+        if fails:
+            with pytest.raises(MTScaffoldError, match="COMET bleu-like was computed differently"):
+                compare(paths, "bpe", samples=20)
+        else:
+            assert compare(paths, "bpe", samples=20).rows == comparison.rows
+
+
+def test_two_models_of_comet_of_one_name_are_refused(tmp_path: Path, comet: list[list[dict[str, str]]]) -> None:
+    """Their columns could not be told apart."""
+    models = [comet_model(tmp_path / name / "model", "regression_metric", 0.5) for name in ("a", "b")]
+    texts = Texts(write(tmp_path / "hyp", HYPOTHESIS), [write(tmp_path / "ref", REFERENCE)], source=tmp_path / "ref")
+    with pytest.raises(UsageError, match="two models of COMET have the same name"):
+        score(texts, tmp_path / "scores.json", Scoring(comet=models))
+    assert not comet
+
+
+def test_the_models_of_comet_in_a_configuration(tmp_path: Path) -> None:
+    """One, as before there could be several, or a list."""
+    plain: dict[str, Any] = {
+        "name": "x",
+        "languages": {"source": "en", "target": "de"},
+        "data": {"synthetic": {"pairs": 9, "valid": 1, "test": 1}},
+        "codes": {"symbols": 9},
+        "systems": {"bpe": {"algorithm": "bpe"}},
+        "baseline": "bpe",
+        "train": {"options": {"arch": "transformer"}},
+    }
+    for given, found in (("a", ["a"]), (["a", "b"], ["a", "b"])):
+        config = parse_config({**plain, "score": {"comet": given}})
+        assert config.score.comet == found and parse_config(config.to_dict()) == config
+    with pytest.raises(UsageError, match=r"score\.comet: must not be empty"):
+        parse_config({**plain, "score": {"comet": []}})
+
+
+def real_comet_model(folder: Path, referenceless: bool) -> Path:
+    """Write a model of COMET's own with random parameters, on a BERT of two layers."""
+    import comet.models
+    import torch
+    import transformers
+
+    words = sorted({word for line in (*HYPOTHESIS, *REFERENCE) for word in re.findall(r"\w+|\W", line.lower())})
+    encoder = folder / "encoder"
+    encoder.mkdir(parents=True)
+    symbols = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+    write(encoder / "vocab.txt", symbols)
+    transformers.BertTokenizerFast(vocab_file=str(encoder / "vocab.txt")).save_pretrained(encoder)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+    transformers.BertModel(transformers.BertConfig(vocab_size=len(symbols), **sizes)).save_pretrained(encoder)
+    name = "referenceless_regression_metric" if referenceless else "regression_metric"
+    settings = {"encoder_model": "BERT", "pretrained_model": str(encoder), "hidden_sizes": [8]}
+    model = comet.models.str2model[name](**settings)
+    (folder / "checkpoints").mkdir()
+    hparams = dict(model.hparams)
+    (folder / "hparams.yaml").write_text(json.dumps(hparams | {"class_identifier": name}), encoding="utf-8")
+    state = {"state_dict": model.state_dict(), "hyper_parameters": hparams, "pytorch-lightning_version": "2.0.0"}
+    torch.save(state, folder / "checkpoints" / "model.ckpt")
+    return folder
+
+
+def test_comet_with_real_models(tmp_path: Path) -> None:
+    """With the package, which has an environment of its own: segments keep their order, whatever batches it makes."""
+    comet = pytest.importorskip("comet", reason="needs the extra 'comet'")
+    models = [real_comet_model(tmp_path / name, name == "kiwi") for name in ("da", "kiwi")]
+    found = []
+    for step in (1, -1):
+        hypothesis = write(tmp_path / "hyp", HYPOTHESIS[::step])
+        reference = write(tmp_path / "ref", REFERENCE[::step])
+        texts = Texts(hypothesis, [reference], source=reference)
+        found.append(score(texts, tmp_path / "scores.json", Scoring(metrics=["bleu"], comet=models)).metrics)
+    for name, reads in (("da", 1), ("kiwi", 0)):
+        segments = [[float(row.split()[0]) for row in each[f"comet:{name}"].segments or ()] for each in found]
+        assert segments[0] == pytest.approx(segments[1][::-1], rel=1e-4) and len({*segments[0]}) == 4
+        assert f"|Comet{comet.__version__}|fp32|{name}|r{reads}|" in found[0][f"comet:{name}"].signature
 
 
 def test_a_line_ends_at_lf_only(tmp_path: Path) -> None:

@@ -167,6 +167,19 @@ def test_a_repetition_in_the_reference_is_no_fault(tmp_path: Path) -> None:
     assert check_translations(["a b"] * 199 + ["to to to to"], ["a b"] * 199 + ["to go there"], "test") == []
 
 
+def test_empty_translations_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By test set, system and seed, with the first line, in the step and the table; not those of empty references."""
+    translations = [REFERENCES[0], " ", REFERENCES[2]]
+    files = [scored(tmp_path, "scaffold", 1, translations), scored(tmp_path, "bpe", 1, REFERENCES)]
+    assert "Translations are empty where the reference is not: test (1 of 3, line 2)." in capsys.readouterr().err
+    says = "Translations are empty where the reference is not: scaffold, seed 1, test (1 of 3, line 2)."
+    assert says in as_text(compare(files, "bpe", samples=10))
+    found = check_translations(["a", "", "", "b"], ["a", "", "c", "b"], "test")
+    assert [str(each) for each in found if each.kind == "empty"] == ["test (1 of 4, line 3)"]
+    found = check_translations(["a", "", "", "b"], ["a", "c", "c", "b"], "test")
+    assert [str(each) for each in found if each.kind == "empty"] == ["test (2 of 4, the first is line 2)"]
+
+
 def test_a_training_whose_best_validation_is_the_last_has_not_converged(tmp_path: Path, tiny_model: Path) -> None:
     """The report of a training that improved to its end says so, in terms that a comparison reads."""
     report = read_result(TrainingReport, tiny_model / "training.json")

@@ -136,6 +136,10 @@ def test_documents_come_to_tables_of_bits_per_byte(experiment: dict[str, object]
     assert (output / "figures" / "token-frequencies.svg").exists()
     samples = (output / "scaffold" / "equal_text" / "seed-1" / "samples.txt").read_text(encoding="utf-8")
     assert "\nLa " in samples and "\n1843" in samples
+    tokens = (output / "bpe" / "equal_tokens" / "seed-1" / "tokens.csv").read_text(encoding="utf-8").splitlines()
+    # In the embeddings of transformers' architecture, which are not tied here; bytes leave no <unk>.
+    assert len(tokens) == 1 + 4 + 700 and tokens[4].startswith(",3,<unk>,,1,")
+    assert len({line.split(",")[-3] for line in tokens}) > 600 and len([*output.glob("*/*/seed-1/tokens.csv")]) == 3
 
 
 def test_what_limits_a_result_stands_below_its_table_in_every_form(experiment: dict[str, object]) -> None:

@@ -134,6 +134,11 @@ def test_a_killed_experiment_resumes_to_the_table(experiment: dict[str, object])
     for system in ("bpe", "scaffold"):
         translations = (output / system / "seed-1" / "translations" / "test.de").read_text(encoding="utf-8")
         assert translations.count("\n") == 20
+        # Every symbol of the dictionary, fairseq's four too, with its loss.
+        tokens = (output / system / "seed-1" / "tokens.csv").read_text(encoding="utf-8").splitlines()
+        dictionary = (output / "dictionaries" / f"{system}-150" / "dict.de.txt").read_text(encoding="utf-8")
+        assert len(tokens) == 1 + 4 + dictionary.count("\n")
+        assert tokens[0].endswith("input_norm,occurrences:test,bits:test") and tokens[1].startswith("both,0,<s>,,1,")
 
 
 def test_one_seed_limits_the_result_in_every_form(experiment: dict[str, object]) -> None:
@@ -308,13 +313,17 @@ def test_a_test_set_can_be_added_to_a_finished_experiment(run: Run, experiment: 
         "bpe/seed-1",
     )
     before = {
-        path: time for part in kept for path, time in times(output / part).items() if "later" not in Path(path).name
+        path: time
+        for part in kept
+        for path, time in times(output / part).items()
+        # The table of tokens has the losses of every test set.
+        if "later" not in Path(path).name and Path(path).name != "tokens.csv"
     } | {str(output / name): (output / name).stat().st_mtime_ns for name in ("raw/train.en", "raw/test.de")}
     added = run(folder, CONFIGURATION.replace("clean:", later + "clean:", 1))
     assert added.returncode == 0, added.stdout
     done = set(re.findall(r"^(?:local)?rule (\w+):", added.stdout, re.MULTILINE))
     own = {"get_test_set", "tokenise_test", "segment", "binarise_test_set", "translate", "score", "losses"}
-    assert done == own | {"report_data", "compare", "statistics", "report", "all"}
+    assert done == own | {"report_data", "tokens", "compare", "statistics", "report", "all"}
     assert {path: Path(path).stat().st_mtime_ns for path in before} == before
     table = (output / "comparison.txt").read_text(encoding="utf-8")
     assert re.search(r"^later +scaffold ", table, re.MULTILINE) and re.search(r"^test +scaffold ", table, re.MULTILINE)

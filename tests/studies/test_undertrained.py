@@ -1,0 +1,72 @@
+"""``studies.undertrained`` on tables of tokens with known answers."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from paths import ROOT
+
+pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
+pytest.importorskip("scipy", reason="comes with the extra 'workflow'")
+
+from mt_scaffold.experiment.configuration import load_experiment
+from mt_scaffold.experiment.configuration.layout import Run
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from studies.undertrained import Contrast, Token, contrast, main, over_seeds
+
+
+def test_only_tokens_as_frequent_are_peers() -> None:
+    """To within 10 %: the rarer and the more frequent ones, which any token would differ from, do not count."""
+
+    def of(count: int, value: float | None) -> Token:
+        return Token(count, {"percentile": value})
+
+    tokens = {"zona": of(100, 20.0), "lonely": of(5, 1.0), "a": of(95, 40.0), "b": of(109, 50.0)}
+    tokens |= {"c": of(112, 90.0), "d": of(90, 0.0), "silent": of(100, None), "mute": of(100, None)}
+    other = dict.fromkeys(("a", "b", "c", "d", "silent"), of(1, 1.0))
+    # "lonely" is lacking, too, but without a peer; "mute" has no figure, nor has "silent".
+    assert contrast(tokens, other, "percentile") == Contrast(2, 1, 100.0, 20.0, 45.0)
+    assert contrast(tokens, tokens, "percentile") is None
+
+
+def test_the_interval_is_over_seeds() -> None:
+    """Differences -1, -2 and -3: -2 ± 4.30265 / √3."""
+    several = [Contrast(1, 1, 1.0, 10.0 - each, 10.0) for each in (1, 2, 3)]
+    difference, margin = over_seeds(several)
+    assert difference == pytest.approx(-2) and margin == pytest.approx(4.302653 / 3**0.5)
+    assert over_seeds(several[:1]) == (-1.0, None)
+
+
+def write(path: Path, rows: list[tuple[str, int, float, int, float]]) -> None:
+    path.parent.mkdir(parents=True)
+    columns = ["side", "token", "count", "percentile", "occurrences:test", "bits:test"]
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerows([columns, ["both", "</s>", "", "50", "9", "9"], *(["both", *row] for row in rows)])
+
+
+def test_the_table_of_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Removed tokens in BPE's models, new ones in Scaffold-BPE's, and what is missing in one line."""
+    overrides = {"seeds": [1, 2]}
+    layout = TranslationLayout.of(tmp_path / "demo", load_experiment(ROOT / "configs" / "demo.yaml", overrides))
+    layout.open().close()
+    for seed in (1, 2):
+        shared = ("the", 50, 60.0, 4, 8.0)
+        write(layout.trained_tokens(Run("bpe", seed)), [shared, ("zona", 50, 10.0 * seed, 2, 8.0 + seed)])
+        write(layout.trained_tokens(Run("scaffold", seed)), [shared, ("state", 52, 61.0, 1, 2.0)])
+    assert main([str(layout.folder)]) == 0
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in lines if line[:1] in (["removed"], ["new"])] == [
+        ["removed", "percentile", "1 of 1", "50.0", "15.0", "60.0", "-45.0", "-108.5 to +18.5", "2"],
+        ["removed", "bits", "1 of 1", "50.0", "4.75", "2.00", "+2.75", "-0.43 to +5.93", "2"],
+        ["new", "percentile", "1 of 1", "52.0", "61.0", "60.0", "+1.0", "+1.0 to +1.0", "2"],
+        ["new", "bits", "1 of 1", "52.0", "2.00", "2.00", "+0.00", "+0.00 to +0.00", "2"],
+    ]
+    assert main([str(layout.folder), "--bpe", "none"]) == 1
+    assert "not with none and scaffold, but bpe, scaffold" in capsys.readouterr().err
+    layout.trained_tokens(Run("bpe", 2)).unlink()
+    assert main([str(layout.folder)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("studies.undertrained: ") and "run mt-scaffold run, which writes it" in line
