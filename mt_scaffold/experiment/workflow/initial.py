@@ -18,6 +18,7 @@ from mt_scaffold.experiment.configuration.language_model_layout import existing_
 from mt_scaffold.experiment.data.preprocessed import looks_tokenised
 from mt_scaffold.experiment.tasks.training_text import (
     count_lines,
+    count_text_lines,
     documents_look_preprocessed,
     first_plain,
     shown_files,
@@ -276,7 +277,7 @@ def _beside(train: Pair, languages: tuple[str, str]) -> Iterator[tuple[str, Pair
 
 def _look_at_pair(pair: Pair) -> tuple[int, tuple[str, str]]:
     """Return the number of pairs, and of each side whether it is raw, tokenised or segmented."""
-    counts = [count_lines(Path(path)) for path in (pair.source, pair.target)]
+    counts = [count_text_lines(Path(path)) for path in (pair.source, pair.target)]
     if counts[0] != counts[1]:
         raise UsageError(
             f"{pair.source} has {counts[0]:,} lines, but {pair.target} {counts[1]:,}; line i must translate line i"
