@@ -317,7 +317,7 @@ def _tokenise(tokenised: Sequence[bool]) -> str:
 
 
 def _ratio(pair: Pair) -> tuple[float, float]:
-    """Return the ratio of lengths up to which pairs are kept, chosen to keep most, and the share that cleaning keeps."""
+    """Return the ratio of lengths up to which most pairs are kept, and the share that cleaning keeps."""
     ratios, long, looked_at = [], [], 0
     for (source, target), _ in zip(read_pairs(pair.source, pair.target), range(_LOOKED_AT), strict=False):
         counts = sorted((word_count(source), word_count(target)))
