@@ -45,7 +45,7 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 
 # Once the tools are there, the core compiles beside the downloads.
 .venv/core: .venv/tools setup.py $(CORE_SOURCES)
-	.venv/bin/python setup.py --quiet build_ext --inplace
+	.venv/bin/python setup.py --quiet build_ext --inplace --force
 	@touch $@
 
 # fairseq is built from source against the torch already installed, not against a second copy; without CUDA_HOME, which

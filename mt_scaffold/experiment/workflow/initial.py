@@ -340,8 +340,8 @@ def _hold_out(train: Pair, languages: tuple[str, str], number: int, configuratio
         raise UsageError(f"--hold-out {number}: of {pairs:,} pairs, hold out 1 to {pairs // 2:,}")
     every = pairs // number
     names = [[configuration.with_suffix(f".{part}.{each}") for each in languages] for part in ("train", "test")]
-    for path in itertools.chain(*names):
-        _output(path, "")
+    for output in itertools.chain(*names):
+        _output(output, "")
     for side, path in enumerate((train.source, train.target)):
         kept, held_out = names[0][side], names[1][side]
         with open_input(path) as lines, open_output(kept) as rest, open_output(held_out) as test:
