@@ -105,9 +105,9 @@ def test_an_override_takes_the_place_of_what_excludes_it(tmp_path: Path) -> None
         "options": {"max-update": 5},
     }
     options = {"max-update": 9, "lr": 1}
-    file = {"train": {"options": options, "batches": {"small": {"options": options}}}, "seeds": [1]}
+    file = {"train": {"options": options, "batches": {"small": {"options": options}}}}
     changed = {"options": {"lr": 1}, "batches": {"small": {"options": {"lr": 1}}}, "stop": {"tokens": 5}}
-    assert overridden(file, {"train": {"stop": {"tokens": 5}}}) == {"train": changed, "seeds": [1]}
+    assert overridden(file, {"train": {"stop": {"tokens": 5}}}) == {"train": changed}
     assert overridden(file, {"train": {"options": {"lr": 2}}})["train"]["options"] == {"max-update": 9, "lr": 2}
     comparisons = {"comparisons": {"tokens": {"tokens": 9}, "text": {"text_of": "tokens"}}}
     changed = {"tokens": {"text": 5}, "text": {"text_of": "tokens"}, "more": {"tokens": 7}}
