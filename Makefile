@@ -1,5 +1,5 @@
 # make venv          .venv with everything, fairseq included (the commands below create it themselves)
-# make demo          a first experiment, from nothing to the comparison table; needs half of .venv
+# make demo          a first experiment, from nothing to the comparison table; installs what it needs only
 # make demo-full     the same with two more systems, which train with dropout
 # make test          the tests, within 8 minutes on two idle cores
 # make test-long     rehearsals of whole recipes, kills and long trials, in minutes each
@@ -60,8 +60,8 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 
 # Editable, so that the tests run on this source; rebuilt when the core or the metadata changes. A folder has no hash.
 .venv/demo: constraints.txt setup.py setup.cfg pyproject.toml scripts/requirements.py $(CORE_SOURCES)
-	@test -f .venv/installed || echo "Making .venv for the demo (1.4 GB, some minutes). Downloads: PyTorch, 190 MB \
-	(with CUDA 2.9 GB and more), and 170 MB of other packages."
+	@test -f .venv/installed || echo "Making .venv for the demo (1.6 GB, some minutes). Downloads: PyTorch, 190 MB \
+	(with CUDA several GB), and about 170 MB of other packages."
 	@$(MAKE) --no-print-directory -j 2 .venv/core .venv/installed
 	.venv/bin/python scripts/requirements.py fairseq workflow > .venv/requirements-demo.txt
 	$(PINNED) -r .venv/requirements-demo.txt
@@ -75,7 +75,8 @@ SAY_SIZE = @if test -f .venv/started; then \
 
 # What tests, pages, linters and the other integrations need.
 .venv/built: .venv/demo
-	@test -f .venv/everything || { echo "Adding the packages of every extra and of the tests (1.2 GB; downloads: 500 MB)."; date +%s > .venv/started; }
+	@test -f .venv/everything || { date +%s > .venv/started; \
+		echo "Adding the packages of every extra and of the tests (1.1 GB; downloads: about 300 MB)."; }
 	.venv/bin/python scripts/requirements.py fairseq workflow analysis documents remote ctranslate2 harness transformers unigram debian docs completion dev > .venv/requirements.txt
 	$(PINNED) -r .venv/requirements.txt
 	$(SAY_SIZE)
