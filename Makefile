@@ -1,5 +1,5 @@
 # make venv          .venv with everything, fairseq included (the commands below create it themselves)
-# make demo          a first experiment, from nothing to the comparison table
+# make demo          a first experiment, from nothing to the comparison table; installs what it needs only
 # make demo-full     the same with two more systems, which train with dropout
 # make test          the tests, within 8 minutes on two idle cores
 # make test-long     rehearsals of whole recipes, kills and long trials, in minutes each
@@ -32,37 +32,59 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 .PHONY: venv demo demo-full test test-long test-portable test-integrations test-slurm bench compare-releases docs lint constraints audit clean sanitize soak
 .DELETE_ON_ERROR:
 
-.venv/installed: constraints.txt
+# The interpreter, and what compiles the core and fairseq.
+.venv/tools: constraints.txt
 	@$(PYTHON) scripts/check_machine.py
-	@echo "Creating .venv with everything that constraints.txt pins (takes some minutes)."
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	@date +%s > .venv/started
 	# Older pips know no hashes in constraints.
 	sed -n '/^pip==/,/[^\\]$$/p' constraints.txt > .venv/pip.txt
 	$(PIP) --require-hashes -r .venv/pip.txt
+	$(PINNED) setuptools wheel numpy Cython nanobind
+	@touch $@
+
+# Once the tools are there, the core compiles beside the downloads.
+.venv/core: .venv/tools setup.py $(CORE_SOURCES)
+	.venv/bin/python setup.py --quiet build_ext --inplace --force
+	@touch $@
+
+# fairseq is built from source against the torch already installed, not against a second copy; without CUDA_HOME, which
+# would have it compile CUDA files that its archive lacks; and without debugging symbols, which take a third of the time.
+.venv/installed: .venv/tools
 	# PyTorch for CPUs and for each CUDA are the same version with other hashes; which it is, is the machine's choice.
 	# Not --quiet: with CUDA it is by far the largest download, whose sizes and remaining time pip then shows.
 	$(subst --quiet,,$(PIP)) "$$(sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)"
-	# Build fairseq from source against the torch already installed, not against a second copy; without CUDA_HOME, which
-	# would have it compile CUDA files that its archive lacks.
-	$(PINNED) setuptools wheel numpy Cython nanobind
-	env -u CUDA_HOME $(PINNED) --no-build-isolation fairseq-fixed
+	env -u CUDA_HOME CFLAGS="$${CFLAGS-$$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_config_var("CFLAGS"))')} -g0" \
+		$(PINNED) --no-build-isolation fairseq-fixed
 	@touch $@
 
-# Editable, so that the tests run on this source; rebuilt when the core or the metadata changes.
-.venv/built: .venv/installed setup.py setup.cfg pyproject.toml scripts/requirements.py $(CORE_SOURCES)
+# Editable, so that the tests run on this source; rebuilt when the core or the metadata changes. A folder has no hash.
+.venv/demo: constraints.txt setup.py setup.cfg pyproject.toml scripts/requirements.py $(CORE_SOURCES)
+	@test -f .venv/installed || echo "Making .venv for the demo (1.6 GB, some minutes). Downloads: PyTorch, 190 MB \
+	(with CUDA several GB), and about 170 MB of other packages."
+	@$(MAKE) --no-print-directory -j 2 .venv/core .venv/installed
+	.venv/bin/python scripts/requirements.py fairseq workflow > .venv/requirements-demo.txt
+	$(PINNED) -r .venv/requirements-demo.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
+	$(SAY_SIZE)
+	@touch $@
+
+SAY_SIZE = @if test -f .venv/started; then \
+	echo ".venv: $$(du -sh .venv | cut -f 1) in $$(( ($$(date +%s) - $$(cat .venv/started) + 59) / 60 )) min"; \
+	rm .venv/started; fi
+
+# What tests, pages, linters and the other integrations need.
+.venv/built: .venv/demo
+	@test -f .venv/everything || { date +%s > .venv/started; \
+		echo "Adding the packages of every extra and of the tests (1.1 GB; downloads: about 300 MB)."; }
 	.venv/bin/python scripts/requirements.py fairseq workflow analysis documents remote ctranslate2 harness transformers unigram debian docs completion dev > .venv/requirements.txt
 	$(PINNED) -r .venv/requirements.txt
-	# A folder has no hash.
-	$(PIP) --no-deps --no-build-isolation --editable .
-	@if test -f .venv/started; then \
-		echo ".venv: $$(du -sh .venv | cut -f 1) in $$(( ($$(date +%s) - $$(cat .venv/started) + 59) / 60 )) min"; \
-		rm .venv/started; fi
-	@touch $@
+	$(SAY_SIZE)
+	@touch .venv/everything $@
 
 venv: .venv/built
 
-demo demo-full: .venv/built
+demo demo-full: .venv/demo
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/demo.py --cores $(CORES) $(if $(filter demo-full,$@),--full)
 
 test: .venv/built

@@ -6,6 +6,7 @@ many files are compiled at once.
 """
 
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import nanobind
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 NANOBIND = Path(nanobind.include_dir()).parent
 # As system headers, whose warnings are not ours.
@@ -52,6 +54,13 @@ class BuildCore(build_ext):
     """Compiles the files side by side, and without strict aliasing nanobind's own, whose casts would break under it."""
 
     def build_extension(self, extension: Any) -> None:
+        # An editable install takes what `build_ext --inplace` has built: make compiles it beside the downloads.
+        built = Path(self.get_ext_filename(extension.name))
+        if self.editable_mode and not newer_group([*extension.sources, *extension.depends, "setup.py"], str(built)):
+            target = Path(self.get_ext_fullpath(extension.name))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(built, target)
+            return
         compile_one = self.compiler._compile
         pending: list[tuple[Any, ...]] = []
 

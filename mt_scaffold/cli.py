@@ -24,7 +24,7 @@ _PATIENCE = 5.0
 
 # Each command is a module in one of these, imported only when it runs, so that apply-bpe starts at once.
 _WINGS = ("mt_scaffold.commands", "mt_scaffold.experiment.commands")
-# The commands in the groups of --help: those that people use first, what only programs call last.
+# The commands in the groups of --help: those that people use first, what workflows and programs call last.
 GROUPS = {
     "codes and text": {
         "learn-bpe": "learn merges from text: BPE, Scaffold-BPE, PickyBPE or parity-aware BPE",
@@ -40,35 +40,37 @@ GROUPS = {
         "decode": "turn files of ids back into text",
         "learn-unigram": "learn a Unigram model with SentencePiece from words",
         "apply-unigram": "segment text with a Unigram model of SentencePiece",
+        "tokenise": "normalise and tokenise text with sacremoses",
+        "detokenise": "join the words of tokenised text into ordinary text",
+        "clean": "drop pairs that are too long, empty or of unequal length",
     },
     "what codes do": {
         "explain": "show how words are segmented, merge by merge",
-        "stats": "measure how codes segment a text: compression, entropy, frequencies",
-        "compare-vocab": "show which tokens Scaffold-BPE removes from a BPE vocabulary, and which it adds",
-        "study": "measure methods without training: sizes, texts, unseen text",
+        "stats": "measure how codes segment one text (many methods and sizes: study)",
+        "compare-vocab": "show which tokens Scaffold-BPE removes from a BPE vocabulary, and adds (scores: compare)",
+        "study": "measure methods on texts in many sizes, without training (codes at hand: stats)",
     },
     "experiments": {
         "init": "write a commented configuration for your own files",
         "run": "check and run an experiment, from raw text to the comparison",
         "check": "check an experiment without running it: files, options, models, disk and time",
-        "snakefile": "print the path of the workflow, for snakemake -s",
         "get-data": "fetch or generate the parallel text of an experiment",
         "report": "make one HTML page of a finished experiment",
-        "compare": "compare the scores of several systems, with significance",
+        "compare": "compare the scores of several systems, with significance (vocabularies: compare-vocab)",
         "plan": "show how many seeds and test segments would find a difference",
     },
     "trained systems": {
         "pack": "pack a trained translation system into one folder",
         "translate-text": "translate raw text with a packed model",
         "sample": "have a language model write text",
-        "lm-eval": "score a language model on the tasks of lm-evaluation-harness",
-        "export": "convert a trained model for another program",
+        "score": "score translations with sacreBLEU (language models: evaluate, lm-eval)",
+        "evaluate": "score a language model in bits per byte of a text (tasks: lm-eval; translations: score)",
+        "lm-eval": "score a language model on the tasks of lm-evaluation-harness (a text: evaluate)",
+        "export": "convert a trained model for another program (codes alone: export-tokenizers)",
         "resize-embeddings": "give a model of transformers or fairseq the rows of trimmed or extended codes",
-        "export-tokenizers": "write codes for tokenizers, tiktoken, SentencePiece or fastBPE",
+        "export-tokenizers": "write codes for tokenizers, tiktoken, SentencePiece or fastBPE (a model: export)",
     },
-    "one stage by itself": {
-        "tokenise": "normalise and tokenise text with sacremoses",
-        "clean": "drop pairs that are too long, empty or of unequal length",
+    "plumbing: one stage of an experiment, or for programs": {
         "dictionary": "make fairseq's dictionaries from words and codes",
         "binarise": "make a fairseq data folder from words and codes",
         "binarise-words": "make a fairseq data folder of words, to be segmented during training",
@@ -76,12 +78,9 @@ GROUPS = {
         "train": "train a model with fairseq",
         "average": "average checkpoints",
         "strip-optimizer": "take the optimiser's state out of checkpoints that are averaged",
-        "translate": "translate a test set with fairseq or CTranslate2",
-        "score": "score translations with sacreBLEU",
-        "evaluate": "score a language model in bits per byte",
-    },
-    "for programs": {
+        "translate": "translate a test set with fairseq or CTranslate2 (raw text: translate-text)",
         "experiment": "run one step of an experiment, as the workflow does",
+        "snakefile": "print the path of the workflow, for snakemake -s",
         "user-dir": "print the folder that fairseq's --user-dir takes",
         "completion": "print what makes a shell complete these commands and their options",
     },

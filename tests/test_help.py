@@ -116,6 +116,29 @@ def test_the_shell_scripts_have_help(script: Path, option: str, tmp_path: Path) 
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize(
+    ("command", "other"),
+    [
+        *(
+            ("stats", "study"),
+            ("study", "stats"),
+            ("score", "evaluate"),
+            ("evaluate", "lm-eval"),
+            ("lm-eval", "evaluate"),
+        ),
+        *(("compare", "compare-vocab"), ("compare-vocab", "compare"), ("export", "export-tokenizers")),
+        *(("export-tokenizers", "export"), ("translate", "translate-text")),
+    ],
+)
+def test_commands_that_are_easily_confused_name_each_other(command: str, other: str) -> None:
+    """In the list of commands, and in the first sentence of their own help."""
+    parser = parser_of(command)
+    own = cli._parser_of(parser, command).description
+    assert own is not None
+    for text in (cli.COMMANDS[command], own.partition(". ")[0]):
+        assert re.search(rf"\([^)]*\b{other}(?![-\w])", text), text
+
+
 def test_a_wrong_example_is_noticed() -> None:
     """The tests above would see an option that does not exist, after a pipe too."""
     wrong = "cat text | mt-scaffold apply-bpe --codes codes --no-such-option 1 > out"

@@ -1,8 +1,10 @@
 """Building the core: its files are compiled side by side."""
 
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -35,3 +37,31 @@ def test_the_core_is_compiled_on_all_cores(tmp_path: Path) -> None:
     command += ["--build-temp", str(tmp_path / "temp"), "--build-lib", str(tmp_path / "lib")]
     subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
     assert len(begun.read_text().splitlines()) > 10 and not Path(f"{begun}.alone").exists()
+
+
+# What pip does for an editable install, as far as the core is concerned.
+EDITABLE = """
+import sys
+from distutils.core import run_setup
+command = run_setup("setup.py", stop_after="init").get_command_obj("build_ext")
+command.editable_mode, command.build_lib, command.build_temp = True, "lib", "temp"
+command.ensure_finalized()
+command.run()
+"""
+
+
+def test_an_editable_install_compiles_nothing_again(tmp_path: Path) -> None:
+    """`make demo` compiles the core beside the downloads; pip did so once more after them, for a minute."""
+    for name in ("setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "mt_scaffold" / "core", tmp_path / "mt_scaffold" / "core")
+    built = tmp_path / "mt_scaffold" / f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"
+    built.write_bytes(b"built before")
+    environment = os.environ | {"CC": "false", "CXX": "false"}
+    command = [sys.executable, "-c", f"import setuptools\n{EDITABLE}"]
+    subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
+    assert (tmp_path / "lib" / "mt_scaffold" / built.name).read_bytes() == b"built before"
+    # An older one is compiled, which fails here.
+    shutil.rmtree(tmp_path / "lib")
+    os.utime(built, (0, 0))
+    assert subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True).returncode != 0

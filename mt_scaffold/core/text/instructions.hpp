@@ -6,7 +6,11 @@
 
 #if defined(__SSE2__)
 #include <cpuid.h>
+// gcc 12 warns of what its own header leaves undefined on purpose.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 
 #define MT_SCAFFOLD_AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt,lzcnt")))
 #define MT_SCAFFOLD_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi2,bmi,bmi2,popcnt,lzcnt")))

@@ -39,9 +39,9 @@ def run(
     """Show the tables.
 
     Compare translations by the scores of mt-scaffold score, or language models by those of mt-scaffold evaluate or
-    lm-eval: one table, with tests over trainings and segments. Files of one system are its seeds and test sets. A GROUP
-    before the name keeps comparisons apart: 'equal tokens:scaffold=scores.json'; each group needs its own baseline,
-    under the same name.
+    lm-eval (vocabularies: compare-vocab): one table, with tests over trainings and segments. Files of one system are
+    its seeds and test sets. A GROUP before the name keeps comparisons apart: 'equal tokens:scaffold=scores.json'; each
+    group needs its own baseline, under the same name.
 
     scores: files that mt-scaffold score, evaluate or lm-eval wrote, with the name of the system (default: theirs)
     baseline: the system to test the others against (default: that of the configuration)

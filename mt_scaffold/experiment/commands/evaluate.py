@@ -36,10 +36,10 @@ def run(
 ) -> None:
     """Evaluate a model, and show the scores.
 
-    Score a language model in bits per byte: -log2 p of all tokens, the end of each document included, divided by the
-    bytes of the raw documents. Each document is scored by itself, from </s>; one that is longer than the model's
-    positions is read in windows that overlap (--context-window). The perplexity per token is not comparable between
-    vocabularies.
+    Score a language model in bits per byte of a text (its tasks: lm-eval; translations: score): -log2 p of all tokens,
+    the end of each document included, divided by the bytes of the raw documents. Each document is scored by itself,
+    from </s>; one that is longer than the model's positions is read in windows that overlap (--context-window). The
+    perplexity per token is not comparable between vocabularies.
 
     checkpoint: a checkpoint of the language model
     data: with --checkpoint: what binarise-documents made

@@ -14,6 +14,7 @@ from mt_scaffold.signature import Option
 EXAMPLES = """\
 mt-scaffold init corpus/train.en corpus/train.de
 mt-scaffold init train.en train.de --valid dev.en dev.de --test test.en test.de --output ours.yaml
+mt-scaffold init corpus/all.en corpus/all.de --hold-out 2000
 mt-scaffold init --documents 'shards/*.jsonl.zst' --output lm.yaml
 """
 
@@ -25,6 +26,7 @@ def run(
     valid: Sequence[File] | None = None,
     test: Sequence[Sequence[File]] = (),
     languages: Annotated[tuple[str, str] | None, Option("CODE")] = None,
+    hold_out: int | None = None,
     output: OutputFile | None = None,
 ) -> None:
     """Write the configuration, and print what was found.
@@ -37,8 +39,11 @@ def run(
     valid: the validation set (default: next to train, or held out)
     test: a test set; may be repeated (default: next to train; documents are held out)
     languages: source and target language (default: the endings of the files)
+    hold_out: take N pairs of the training text as the test set; both are written next to the configuration
     output: the configuration (default: SOURCE_TARGET.yaml)
     """
+    if documents and hold_out is not None:
+        raise UsageError("--hold-out: of documents, those for the test set are held out anyway; leave it out")
     if documents:
         written = init_documents(texts, valid or (), [path for paths in test for path in paths], output)
     else:
@@ -51,6 +56,7 @@ def run(
                 None if languages is None else (languages[0], languages[1]),
             ),
             output,
+            hold_out,
         )
     print("\n".join(written.found))
     for warning in written.warnings:

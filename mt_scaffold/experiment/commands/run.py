@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import Annotated
 
 from mt_scaffold.experiment.commands.arguments import ExperimentOptions, Name
@@ -13,6 +14,7 @@ EXAMPLES = """\
 mt-scaffold run configs/demo.yaml
 mt-scaffold run mine.yaml --cores 8 --set train.options.lr=0.001 --dry-run
 mt-scaffold run configs/wmt14_en_de.yaml --profile slurm --only bpe scaffold
+mt-scaffold run mine.yaml --redo scaffold --yes
 """
 
 
@@ -23,6 +25,8 @@ def run(
     cores: int | None = None,
     profile: Name | None = None,
     dry_run: Annotated[bool, Option(short="-n")] = False,
+    redo: Annotated[Sequence[str], Option("SYSTEM")] = (),
+    yes: bool = False,
     snakemake: Annotated[str, Option("OPTIONS")] = "",
 ) -> int:
     """Run the experiment.
@@ -34,6 +38,10 @@ def run(
     cores: cores to use (default: all, or those of the profile)
     profile: a Snakemake profile: slurm, local (several GPUs), or a folder with one
     dry_run: check, and show the steps without running them
+    redo: train these systems again from scratch; their old trainings stay until the new ones are finished
+    yes: do not ask whether to --redo
     snakemake: options of snakemake in one argument, such as --snakemake='--forcerun train', or files to make
     """
-    return run_experiment(config, Settings(cores, profile, dry_run, options.settings, shlex.split(snakemake)))
+    return run_experiment(
+        config, Settings(cores, profile, dry_run, options.settings, shlex.split(snakemake), redo, yes)
+    )

@@ -22,9 +22,9 @@ def run(
 ) -> None:
     """Run the study, and print the path of the page.
 
-    Measure methods without training: sizes, texts, unseen text. Run it again after an interruption: what is measured
-    already is not repeated, unless a text or a setting has changed. After an update of mt-scaffold or SentencePiece,
-    give it a new folder.
+    Measure methods without training: sizes, texts, unseen text (codes at hand: stats). Run it again after an
+    interruption: what is measured already is not repeated, unless a text or a setting has changed. After an update of
+    mt-scaffold or SentencePiece, give it a new folder.
 
     config: the YAML file of the study
     output: page, tables, figures and cells

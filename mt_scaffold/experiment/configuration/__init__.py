@@ -19,6 +19,7 @@ from mt_scaffold.experiment.configuration import checks, language_model_checks, 
 from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS, Data, Tokenise
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.limits import Limits
+from mt_scaffold.experiment.configuration.overrides import overridden
 from mt_scaffold.experiment.configuration.systems import (
     CodesSetting,
     DataSetting,
@@ -261,14 +262,15 @@ Experiment = Config | LanguageModelConfig
 def load_experiment(path: PathLike, overrides: Mapping[str, Any] | None = None) -> Experiment:
     """Read and check the experiment configuration in ``path`` (YAML, UTF-8), of the ``task`` that it names.
 
-    overrides: values that replace those of the file, nested as they are there: ``{"data": {"sample": 500}}``.
+    overrides: values that replace those of the file, nested as they are there: ``{"data": {"sample": 500}}``, and what
+    excludes them (``overrides.overridden``).
     Raises UsageError for a syntax error, a key that is unknown, missing or duplicate, and for a value of the wrong
     type or out of range; MTScaffoldError where the file cannot be read.
     """
     document, lines = yaml_file.read(path)
     if not overrides:
         return parse_experiment(document, str(path), lines)
-    return parse_experiment(yaml_file.merged(document, overrides), f"{path} with --config")
+    return parse_experiment(overridden(document, overrides), f"{path} with --config")
 
 
 def load_config(path: PathLike, overrides: Mapping[str, Any] | None = None) -> Config:

@@ -1,8 +1,8 @@
-"""Configuration files: YAML → plain data with line numbers, and values that replace some of them."""
+"""Configuration files: YAML → plain data with line numbers, and the values of a command line."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.corpus.files import PathLike, open_input
@@ -92,15 +92,6 @@ def settings_from(assignments: Sequence[str]) -> dict[str, Any]:
                 raise UsageError(f"--set {assignment}: {name} has another value already; set each key once")
         place[last] = typed(value)
     return sections
-
-
-def merged(document: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``document`` with the values of ``overrides`` in place of its own; mappings are merged key by key."""
-    result = dict(document)
-    for key, value in overrides.items():
-        old = result.get(key)
-        result[key] = merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-    return result
 
 
 def _single_node(loader: yaml.SafeLoader, origin: str) -> yaml.Node | None:

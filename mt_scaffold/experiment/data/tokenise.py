@@ -135,10 +135,36 @@ def detokenise(lines: Iterable[str], language: str) -> list[str]:
 
     What normalising changed (kinds of quotation marks and dashes, white space) is not restored.
     """
+    return list(map(_detokeniser_of(language), lines))
+
+
+def _detokeniser_of(language: str) -> Callable[[str], str]:
     from sacremoses import MosesDetokenizer
 
     detokeniser = MosesDetokenizer(lang=language)
-    return [detokeniser.detokenize(line.split(), return_str=True, unescape=True) for line in lines]
+    return lambda line: detokeniser.detokenize(line.split(), return_str=True, unescape=True)
+
+
+def detokenise_text(
+    input_path: PathLike | None, output_path: PathLike | None, language: str, *, num_workers: int = 1
+) -> None:
+    """Write the text that ``detokenise`` makes of a tokenised one, line by line; ``None`` is stdin or stdout.
+
+    Paths, ``.gz``, lines and workers are those of ``tokenise``, and so are the errors.
+    """
+    num_workers = worker_count(num_workers)
+    refuse_overwriting([output_path], [input_path])
+    name = "standard input" if input_path is None else str(input_path)
+    compressed = output_path is not None and compression_of(output_path) == "gzip"
+    empty = True
+    print_warnings(warnings_of(language))
+    with _input(input_path) as source, _output(output_path) as target:
+        work = _Work(functools.partial(_detokeniser_of, language), name, compressed)
+        for joined in _in_order(work, _blocks(source, 0, None), num_workers):
+            target.write(joined.content)
+            empty = False
+        if compressed and empty:
+            target.write(gzipped(b""))
 
 
 def has_rules(language: str) -> bool:

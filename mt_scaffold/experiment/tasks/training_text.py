@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from mt_scaffold._core import WordEndings
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.documents import format_by_name
 from mt_scaffold.corpus.files import compression_of, open_input
-from mt_scaffold.corpus.text import SEPARATOR
+from mt_scaffold.corpus.text import SEPARATOR, not_utf8
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.data import SIDES, FileData, ParallelFiles, Tokenise
@@ -29,14 +30,15 @@ class TrainingText:
     """What is known of an experiment's text before anything runs.
 
     described: lines for people. problems: keys of the configuration, each with what is wrong. warnings: what may be.
-    size: bytes of the training text, about. subwords: of documents, about. None: not known, because the text is not on
-    this machine yet.
+    size: bytes of the training text, about. pairs: of parallel text. subwords: of documents, or of the longer side of
+    pairs, about. None: not known, because the text is not on this machine yet.
     """
 
     described: list[str] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     size: int | None = None
+    pairs: int | None = None
     subwords: float | None = None
 
 
@@ -49,6 +51,7 @@ def parallel_text(config: Config) -> TrainingText:
         pairs = min(config.data.synthetic.pairs, config.data.sample or config.data.synthetic.pairs)
         found.described.append(f"train: {pairs:,} generated pairs")
         found.size = pairs * _BYTES_PER_LINE
+        found.pairs, found.subwords = pairs, found.size / 2 / _BYTES_PER_SUBWORD
     else:
         found.described.append("the text is in archives, which are downloaded")
     if (expected := config.train.expected) is not None:
@@ -137,7 +140,7 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
             paths = [Path(pair.source.path), Path(pair.target.path)]
             found.warnings += _swapped(config, paths)
             try:
-                counts = [_lines(path) for path in paths]
+                counts = [_lines_of_text(path) for path in paths]
             except MTScaffoldError as error:
                 found.problems.append((key, str(error)))
                 known = False
@@ -166,6 +169,7 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
             found.described.append(f"{corpus.removeprefix('tests.')}: {round(lines * share):,} pairs, {of_each}")
             if corpus == "train":
                 found.size = round(sum(sizes) * share)
+                found.pairs, found.subwords = round(lines * share), max(sizes) * share / _BYTES_PER_SUBWORD
         elif any(pair.source.url for pair in pairs):
             found.described.append(f"{corpus.removeprefix('tests.')}: downloaded")
     if endings.count:
@@ -200,9 +204,35 @@ def _swapped(config: Config, paths: list[Path]) -> list[str]:
     return []
 
 
-def _lines(path: Path) -> int | None:
-    """Return the lines of a text; None where it is too large to be counted at once."""
-    return None if path.stat().st_size > _MOST_COUNTED else count_lines(path)
+def _lines_of_text(path: Path) -> int | None:
+    """Return the lines of a text, as count_text_lines; None where it is too large to be counted at once."""
+    return None if path.stat().st_size > _MOST_COUNTED else count_text_lines(path)
+
+
+def count_text_lines(path: Path) -> int:
+    """Return the lines of a text; raise MTScaffoldError where it is not UTF-8, or its lines do not end in LF."""
+    lines, offset, returns, last = 0, 0, 0, b"\n"
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with open_input(path) as stream:
+        while block := stream.read(_READ):
+            begun = len(decoder.getstate()[0])
+            try:
+                decoder.decode(block)
+            except UnicodeDecodeError as error:
+                # Offsets count from what the block before had begun.
+                before = error.object[: error.start].count(b"\n")
+                raise not_utf8(
+                    str(path), lines + before + 1, offset - begun + error.start, error.object[error.start]
+                ) from None
+            lines, returns, last = lines + block.count(b"\n"), returns + block.count(b"\r"), block[-1:]
+            offset += len(block)
+    try:
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        raise not_utf8(str(path), lines + 1, offset - len(error.object), error.object[0]) from None
+    if returns and not lines:
+        raise MTScaffoldError(f"{path}: its lines end in CR only; convert them, as with tr '\\r' '\\n'")
+    return lines + (last != b"\n")
 
 
 def count_lines(path: Path) -> int:

@@ -49,7 +49,7 @@ from mt_scaffold.experiment.tasks.task import (
     training_section,
 )
 from mt_scaffold.experiment.tasks.training_text import TrainingText, parallel_text
-from mt_scaffold.experiment.training.averaging_check import check_averaging
+from mt_scaffold.experiment.training.averaging_check import check_averaging, short_trainings
 from mt_scaffold.experiment.training.resuming import Start
 from mt_scaffold.experiment.training.train import plan_start
 from mt_scaffold.experiment.training.translation_options import OWN_TASKS, training_options
@@ -407,7 +407,15 @@ class Translation(Task[TranslationLayout]):
         check_averaging(layout.config)
 
     def training_text(self, layout: TranslationLayout) -> TrainingText:
-        return parallel_text(layout.config)
+        found = parallel_text(layout.config)
+        if layout.config.train.expected is None and found.pairs is not None and found.subwords is not None:
+            for problem, sure in short_trainings(layout.config, found.pairs, found.subwords):
+                if sure:
+                    key, _, says = problem.partition(": ")
+                    found.problems.append((key, says))
+                else:
+                    found.warnings.append(f"{problem} (by the size of the text)")
+        return found
 
     def fairseq_calls(self, layout: TranslationLayout) -> list[Call]:
         config = layout.config

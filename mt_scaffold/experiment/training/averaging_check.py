@@ -35,10 +35,37 @@ def check_averaging(config: Config) -> None:
             check_training(train, config.average, config.score.last_checkpoints)
         except WrongValue as error:
             raise UsageError(f"systems.{system}.{error}") from None
-        options = training_options(config, system)
-        epoch = _expected_epoch(config, train.expected, train.batch_gpus, options)
-        wanted = max(config.average.last, config.score.last_checkpoints)
-        check_checkpoints(options, epoch, wanted, config.average.by)
+        _check_saved(config, system, train.expected)
+
+
+def _check_saved(config: Config, system: str, expected: Expected | None) -> None:
+    options = training_options(config, system)
+    epoch = _expected_epoch(config, expected, train_section(config, system).batch_gpus, options)
+    wanted = max(config.average.last, config.score.last_checkpoints)
+    check_checkpoints(options, epoch, wanted, config.average.by)
+
+
+def short_trainings(config: Config, pairs: int, subwords: float) -> list[tuple[str, bool]]:
+    """Return what is wrong with trainings that save too few checkpoints, before there is binarised data.
+
+    pairs, subwords: about how many the training text has, those of the longer side. Each problem comes with whether it
+    is sure: there with a text of a quarter of the size, too.
+    """
+    found: dict[tuple[str, bool], list[str]] = {}
+    for system in config.systems:
+        for share in (4, 1):
+            size = max(1, round(subwords / share))
+            try:
+                # The text is that of both sides.
+                _check_saved(config, system, Expected(max(1, pairs // share), size, 8 * size))
+            except UsageError as error:
+                found.setdefault((str(error), share == 4), []).append(system)
+                break
+    whole = len(config.systems)
+    return [
+        (problem if len(systems) == whole else f"{problem} ({', '.join(systems)})", sure)
+        for (problem, sure), systems in found.items()
+    ]
 
 
 def check_checkpoints(options: Mapping[str, OptionValue], epoch: Epoch | None, wanted: int, by: str = "epochs") -> None:

@@ -144,9 +144,19 @@ def check_resumable(training: PathLike, new: Start) -> None:
         )
     if changed:
         raise MTScaffoldError(
-            f"{training}: holds a training that was started with different settings ({', '.join(changed)}; see "
-            "command.txt there); delete the folder to train from scratch, or choose another"
+            f"{training}: {not_resumable(changed)}; delete the folder to train from scratch, or choose another"
         )
+
+
+def not_resumable(changed: Sequence[str]) -> str:
+    """Return in words that a training cannot resume with these changes."""
+    return f"holds a training that was started with different settings ({', '.join(changed)}; see command.txt there)"
+
+
+def changes(training: PathLike, new: Start) -> list[str]:
+    """Return what a training would have to be started with again, each with its old and new value; none: it resumes."""
+    old = read_start(training)
+    return [] if old is None else _changes(old, new)
 
 
 def ended_with(training: PathLike, new: Start) -> bool:
@@ -177,7 +187,7 @@ def _changes(old: Start, new: Start) -> list[str]:
     if not _OTHER_BACKENDS.isdisjoint([*before.get("--ddp-backend", []), *now.get("--ddp-backend", [])]):
         fixed = fixed | {"--ddp-backend"}
     changed = [
-        name
+        _change(name, before.get(name), now.get(name))
         for name in sorted(before.keys() | now.keys())
         if before.get(name) != now.get(name)
         and (name in fixed or (name not in _MAY_CHANGE and not name.startswith(_MAY_CHANGE_PREFIXES)))
@@ -193,6 +203,14 @@ def _changes(old: Start, new: Start) -> list[str]:
     if old.data_digest != new.data_digest if new.data_digest else not same_folder:
         changed.insert(0, "the data")
     return changed
+
+
+def _change(name: str, before: list[str] | None, now: list[str] | None) -> str:
+    """Return a changed option in words, such as ``--lr 0.002 instead of 0.001``."""
+    if not before and not now:
+        return f"{name} {'removed' if now is None else 'added'}"
+    old, new = (" ".join(values) if values else "none" for values in (before, now))
+    return f"{name} {new} instead of {old}"
 
 
 def _batch(start: Start) -> str:

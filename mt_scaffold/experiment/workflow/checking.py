@@ -18,6 +18,7 @@ from mt_scaffold.experiment.runtime.schema import self_and_parents
 from mt_scaffold.experiment.tasks import task_of
 from mt_scaffold.experiment.tasks.training_text import TrainingText, shown_size
 from mt_scaffold.experiment.training.resuming import options_of
+from mt_scaffold.experiment.workflow.staleness import changed_trainings
 from mt_scaffold.experiment.workflow.steps import check_fairseq_options
 
 # Bytes of a number in fp32, of which Adam has two for each parameter.
@@ -48,11 +49,13 @@ class Findings:
         return "\n".join([*lines, *(f"Warning: {warning}" for warning in self.warnings)])
 
 
-def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) -> Findings:
+def check_experiment(
+    configuration: PathLike, settings: Mapping[str, Any] = {}, redone: Collection[str] = ()
+) -> Findings:
     """Check the experiment in a configuration file, without writing anything or using the network.
 
-    settings: as plan_experiment takes them. Raises UsageError for a configuration that cannot be read, and CheckFailed
-    with all else that is wrong.
+    settings: as plan_experiment takes them. redone: systems that are trained from scratch. Raises UsageError for a
+    configuration that cannot be read, and CheckFailed with all else that is wrong.
     """
     plan = plan_experiment([configuration], settings)
     experiment = plan.experiment
@@ -75,6 +78,9 @@ def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) 
         problems.append(f"{_place(configuration, lines, key)}: {error}" if key else f"{configuration}: {error}")
     except MTScaffoldError as error:
         problems.append(f"{configuration}: {error}")
+    if not problems:
+        kept = [name for name in layout.config.systems if name not in redone]
+        problems += changed_trainings(layout.of_systems(kept))
     if problems:
         raise CheckFailed(problems)
     warnings = [*text.warnings, *_languages(experiment)]

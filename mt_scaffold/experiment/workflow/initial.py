@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mt_scaffold.corpus.files import PathLike, compression_of, write_text
+from mt_scaffold.corpus.files import PathLike, compression_of, open_input, open_output, write_text
 from mt_scaffold.corpus.text import read_pairs, word_count
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import load_experiment
@@ -18,6 +19,7 @@ from mt_scaffold.experiment.configuration.language_model_layout import existing_
 from mt_scaffold.experiment.data.preprocessed import looks_tokenised
 from mt_scaffold.experiment.tasks.training_text import (
     count_lines,
+    count_text_lines,
     documents_look_preprocessed,
     first_plain,
     shown_files,
@@ -29,6 +31,8 @@ _VALID, _TEST = ("valid", "val", "dev"), re.compile(r"(test|newstest|tst)[\w.+-]
 # The lines by which the ratio of lengths is chosen.
 _LOOKED_AT = 2000
 _RATIOS = (1.5, 3.0, 9.0)
+# The words of a pair that is kept, and the share of pairs below which a warning says what is dropped.
+_MOST_WORDS, _MOST_KEPT = 250, 0.98
 
 
 @dataclass(frozen=True)
@@ -127,23 +131,29 @@ class Written:
     warnings: list[str]
 
 
-def init_translation(texts: ParallelTexts, output: PathLike | None = None) -> Written:
+def init_translation(texts: ParallelTexts, output: PathLike | None = None, hold_out: int | None = None) -> Written:
     """Write the configuration of a translation experiment (default: SOURCE_TARGET.yaml).
 
     Languages come from the endings of the files where they are not given, and validation and test sets from files next
-    to the training text: ``valid``, ``val`` or ``dev``, and ``test``. Raises UsageError for text without a test set or
-    with unequal numbers of lines, and for a file that exists; MTScaffoldError where a text cannot be read.
+    to the training text: ``valid``, ``val`` or ``dev``, and ``test``. hold_out: as many pairs of the training text are
+    the test set; both are written next to the configuration. Raises UsageError for text without a test set or with
+    unequal numbers of lines, and for a file that exists; MTScaffoldError where a text cannot be read.
     """
     languages = texts.languages or _languages(texts.train[0])
     beside = dict(_beside(texts.train[0], languages))
     valid = texts.valid or next((beside[name] for name in _VALID if name in beside), None)
+    path = _output(output, "_".join(languages))
+    if hold_out is not None:
+        if texts.tests or len(texts.train) > 1:
+            raise UsageError("--hold-out takes the test set from one training text; leave out --test")
+        train, held_out = _hold_out(texts.train[0], languages, hold_out, path)
+        texts = replace(texts, train=[train], tests={"test": held_out})
     tests = dict(texts.tests) or {name: pair for name, pair in beside.items() if _TEST.fullmatch(name)}
     if not tests:
         raise UsageError(
             f"{texts.train[0].source}: no test set next to it (test.{languages[0]}, test.{languages[1]}); give one "
-            "with --test SOURCE TARGET, or split one off the training text"
+            "with --test SOURCE TARGET, or take one from the training text with --hold-out 1000"
         )
-    path = _output(output, "_".join(languages))
     found, warnings, tokenised = list[str](), list[str](), set[str]()
     pairs = 0
     for name, pair in [
@@ -163,6 +173,11 @@ def init_translation(texts: ParallelTexts, output: PathLike | None = None) -> Wr
             elif state == "tokenised" and not tokenised:
                 warnings.append(f"{text}: looks tokenised already, but the training text does not; give the raw text")
     ratio, kept = _ratio(texts.train[0])
+    if kept < _MOST_KEPT:
+        warnings.append(
+            f"{texts.train[0].source}: cleaning drops about {1 - kept:.0%}".replace("%", " %")
+            + f" of the pairs (max_ratio {ratio:g}, 1 to {_MOST_WORDS} words); if they are good, change clean in {path}"
+        )
     model = next(each for each in _MODELS if pairs <= each.up_to)
     # From little text no more tokens than these can be learned.
     size = sum(Path(path).stat().st_size for pair in texts.train for path in (pair.source, pair.target))
@@ -178,6 +193,7 @@ def init_translation(texts: ParallelTexts, output: PathLike | None = None) -> Wr
         "tests": "".join(f"      {name}:\n{_pair_lines(pair, 8)}" for name, pair in tests.items()).rstrip("\n"),
         "tokenise": _tokenise([any(vars(pair)[side] in tokenised for pair in texts.train) for side in SIDES]),
         "ratio": ratio,
+        "most_words": _MOST_WORDS,
         "kept": f"{kept:.0%}".replace("%", " %"),
         "symbols": symbols,
         "size": model.says,
@@ -276,7 +292,7 @@ def _beside(train: Pair, languages: tuple[str, str]) -> Iterator[tuple[str, Pair
 
 def _look_at_pair(pair: Pair) -> tuple[int, tuple[str, str]]:
     """Return the number of pairs, and of each side whether it is raw, tokenised or segmented."""
-    counts = [count_lines(Path(path)) for path in (pair.source, pair.target)]
+    counts = [count_text_lines(Path(path)) for path in (pair.source, pair.target)]
     if counts[0] != counts[1]:
         raise UsageError(
             f"{pair.source} has {counts[0]:,} lines, but {pair.target} {counts[1]:,}; line i must translate line i"
@@ -301,19 +317,38 @@ def _tokenise(tokenised: Sequence[bool]) -> str:
 
 
 def _ratio(pair: Pair) -> tuple[float, float]:
-    """Return the ratio of lengths up to which pairs are kept, one that keeps most of them, and the share it keeps."""
-    ratios = []
+    """Return the ratio of lengths up to which most pairs are kept, and the share that cleaning keeps."""
+    ratios, long, looked_at = [], [], 0
     for (source, target), _ in zip(read_pairs(pair.source, pair.target), range(_LOOKED_AT), strict=False):
         counts = sorted((word_count(source), word_count(target)))
+        looked_at += 1
         if counts[0]:
             ratios.append(counts[1] / counts[0])
+            long.append(counts[1] > _MOST_WORDS)
     if not ratios:
         raise MTScaffoldError(f"{pair.source}: no words in its first lines; give another text")
     for ratio in _RATIOS:
-        kept = sum(each <= ratio for each in ratios) / len(ratios)
-        if kept >= 0.9:
+        if sum(each <= ratio for each in ratios) >= 0.9 * len(ratios):
             break
-    return ratio, kept
+    return ratio, sum(each <= ratio and not more for each, more in zip(ratios, long, strict=True)) / looked_at
+
+
+def _hold_out(train: Pair, languages: tuple[str, str], number: int, configuration: Path) -> tuple[Pair, Pair]:
+    """Write the training text without every Nth pair, and these, next to the configuration; return their files."""
+    pairs, _ = _look_at_pair(train)
+    if not 0 < number <= pairs // 2:
+        raise UsageError(f"--hold-out {number}: of {pairs:,} pairs, hold out 1 to {pairs // 2:,}")
+    every = pairs // number
+    names = [[configuration.with_suffix(f".{part}.{each}") for each in languages] for part in ("train", "test")]
+    for output in itertools.chain(*names):
+        _output(output, "")
+    for side, path in enumerate((train.source, train.target)):
+        kept, held_out = names[0][side], names[1][side]
+        with open_input(path) as lines, open_output(kept) as rest, open_output(held_out) as test:
+            for line, content in enumerate(lines, 1):
+                chosen = line % every == 0 and line // every <= number
+                (test if chosen else rest).write(content.rstrip(b"\n") + b"\n")
+    return Pair(*map(os.fspath, names[0])), Pair(*map(os.fspath, names[1]))
 
 
 def _comments(found: Sequence[str]) -> str:
@@ -350,8 +385,8 @@ data:
 {tests}
 {held_out}  # sample: 2000          # only the first 2,000 pairs, to rehearse everything
 
-{tokenise}# Pairs to keep, by their numbers of words. This ratio of lengths keeps {kept} of the first pairs.
-clean: {{min_tokens: 1, max_tokens: 250, max_ratio: {ratio}}}
+{tokenise}# Pairs to keep, by their numbers of words: {kept} of the first pairs.
+clean: {{min_tokens: 1, max_tokens: {most_words}, max_ratio: {ratio}}}
 
 # Joint codes, learned from the words of both sides of train. For Scaffold-BPE, symbols counts the normal tokens.
 codes: {{symbols: {symbols}}}

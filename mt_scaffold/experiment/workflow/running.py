@@ -22,7 +22,8 @@ class Settings:
 
     cores: None for all that this process may use, or those of the profile. profile: a folder, or the name of one: of
     the current folder, of its ``profiles``, of this package (``slurm``, ``local``), or of Snakemake's own.
-    config: what ``--config`` of Snakemake takes (plan_experiment). more: further arguments of Snakemake.
+    config: what ``--config`` of Snakemake takes (plan_experiment). more: further arguments of Snakemake. redo: systems
+    to train again from scratch; confirmed: without asking.
     """
 
     cores: int | None = None
@@ -30,6 +31,8 @@ class Settings:
     dry_run: bool = False
     config: Mapping[str, Any] = field(default_factory=dict)
     more: Sequence[str] = ()
+    redo: Sequence[str] = ()
+    confirmed: bool = False
 
 
 def snakemake_arguments(configuration: PathLike, settings: Settings) -> list[str]:
@@ -82,16 +85,27 @@ def _profile(name: str) -> Path | str:
 def run_experiment(configuration: PathLike, settings: Settings) -> int:
     """Check the experiment in ``configuration``, run it, and return the exit status: 130 after Ctrl-C, 143 on SIGTERM.
 
-    Raises MTScaffoldError for what the check finds, before anything runs.
+    1 where the trainings of ``settings.redo`` are not to be repeated after all. Raises MTScaffoldError for what the
+    check finds, before anything runs.
     """
     from snakemake.cli import main
 
-    from mt_scaffold.experiment.workflow import display
+    from mt_scaffold.experiment.configuration.layout import plan_experiment
+    from mt_scaffold.experiment.tasks import layout_of
+    from mt_scaffold.experiment.workflow import display, redoing
     from mt_scaffold.experiment.workflow.checking import check_experiment
     from mt_scaffold.experiment.workflow.interrupting import interruption
 
     arguments = snakemake_arguments(configuration, settings)
-    print(check_experiment(configuration, settings.config).as_text(), flush=True)
+    if settings.redo and settings.dry_run:
+        raise UsageError("--redo sets trainings aside, which a dry run must not; leave one of them out")
+    print(check_experiment(configuration, settings.config, settings.redo).as_text(), flush=True)
+    plan = plan_experiment([configuration], settings.config)
+    layout = layout_of(plan.folder, plan.experiment)
+    if settings.redo:
+        if not redoing.confirm(layout.of_systems(plan.systems), settings.redo, settings.confirmed):
+            return 1
+        redoing.set_aside(layout, settings.redo)
     display.register()
     try:
         main(arguments)
@@ -101,4 +115,7 @@ def run_experiment(configuration: PathLike, settings: Settings) -> int:
         if isinstance(ended.code, str):
             raise MTScaffoldError(ended.code) from None
         return ended.code or 0
+    finally:
+        if not settings.dry_run:
+            redoing.remove_replaced(layout)
     return 0

@@ -14,7 +14,7 @@ from typing import Any
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Layout, Run
 from mt_scaffold.experiment.tasks import task_of
-from mt_scaffold.experiment.training.resuming import check_resumable, ended_with, read_start
+from mt_scaffold.experiment.training.resuming import changes, check_resumable, ended_with, not_resumable, read_start
 
 AnyLayout = Layout[Any]
 
@@ -76,6 +76,43 @@ def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsew
         if elsewhere and not gpus:
             start = dataclasses.replace(start, processes=None)
         check_resumable(folder, start)
+
+
+def changed_trainings(layout: AnyLayout) -> list[str]:
+    """Return what is wrong with trainings that cannot resume with their settings of now, one line for equal changes.
+
+    Of a finished training, only settings that differ from those of the last run count: Snakemake repeats it for these.
+    What depends on the number of processes is not known yet.
+    """
+    try:
+        last = layout.read(layout.folder)
+    except MTScaffoldError:  # never run, or by another version
+        last = None
+    found: dict[tuple[str, ...], list[Run]] = {}
+    for run in layout.runs:
+        if read_start(layout.training(run)) is None:
+            continue
+        if layout.training_report(run).exists() and (last is None or not _repeated(last, layout, run)):
+            continue
+        start = task_of(layout.config).plan_start(layout, run, 0)
+        if start is not None:
+            different = changes(layout.training(run), dataclasses.replace(start, processes=None))
+            found.setdefault(tuple(different), []).append(run)
+    found.pop((), None)
+    return [
+        f"{layout.training(runs[0])}{f' and {len(runs) - 1} more' if len(runs) > 1 else ''}: "
+        f"{not_resumable(different)}; mt-scaffold run --redo {' '.join(dict.fromkeys(run.system for run in runs))} "
+        "trains from scratch, or choose another folder (--output)"
+        for different, runs in found.items()
+    ]
+
+
+def _repeated(last: AnyLayout, layout: AnyLayout, run: Run) -> bool:
+    """Return whether a training has other settings than in the last run."""
+    if run not in last.runs:
+        return True
+    same_data = last.binarised_of(run.system) == layout.binarised_of(run.system)
+    return not same_data or depends_on(last, "train", run) != depends_on(layout, "train", run)
 
 
 def check_rebuilding(layout: AnyLayout, planned: Iterable[str]) -> None:

@@ -14,6 +14,7 @@ from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, load_config, load_experiment, parse_experiment
 from mt_scaffold.experiment.configuration.layout import plan_experiment
+from mt_scaffold.experiment.configuration.overrides import overridden
 from mt_scaffold.experiment.configuration.yaml_file import settings_from
 from mt_scaffold.experiment.tasks.codes import learned_codes, made_codes, trimmed_codes
 from mt_scaffold.methods import PlainBPE, Trimmed
@@ -92,6 +93,31 @@ def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
     )
     assert (config.data.sample, config.seeds, config.train.options["lr"]) == (7, [3, 4], 0.1)
     assert config.train.options["arch"] == "transformer"
+
+
+def test_an_override_takes_the_place_of_what_excludes_it(tmp_path: Path) -> None:
+    """To rehearse a configuration with --set, one had to edit how its trainings end; none of the others may be lost."""
+    file = {"train": {"stop": {"epochs": 40}, "patience": 3}}
+    assert overridden(file, {"train": {"stop": {"updates": 5}}}) == {"train": {"stop": {"updates": 5}, "patience": 3}}
+    assert overridden(file, {"train": {"stop": {"updates": None}}})["train"]["stop"]["epochs"] == 40
+    assert overridden(file, {"train": {"options": {"max-update": 5}}})["train"] == {
+        "patience": 3,
+        "options": {"max-update": 5},
+    }
+    options = {"max-update": 9, "lr": 1}
+    file = {"train": {"options": options, "batches": {"small": {"options": options}}}}
+    changed = {"options": {"lr": 1}, "batches": {"small": {"options": {"lr": 1}}}, "stop": {"tokens": 5}}
+    assert overridden(file, {"train": {"stop": {"tokens": 5}}}) == {"train": changed}
+    assert overridden(file, {"train": {"options": {"lr": 2}}})["train"]["options"] == {"max-update": 9, "lr": 2}
+    comparisons = {"comparisons": {"tokens": {"tokens": 9}, "text": {"text_of": "tokens"}}}
+    changed = {"tokens": {"text": 5}, "text": {"text_of": "tokens"}, "more": {"tokens": 7}}
+    given = {"comparisons": {"tokens": {"text": 5}, "more": {"tokens": 7}}}
+    assert overridden(comparisons, given) == {"comparisons": changed}
+    synthetic = {"data": {"synthetic": {"pairs": 5}, "sample": 3}}
+    assert overridden(synthetic, {"data": {"files": {"tests": {}}}}) == {"data": {"files": {"tests": {}}, "sample": 3}}
+    # Two that contradict each other are the user's own mistake.
+    with pytest.raises(UsageError, match=r"train\.stop: give exactly one of .*\(given: updates and epochs\)"):
+        load(tmp_path, SMALL, overrides={"train": {"stop": {"updates": 5, "epochs": 6}}})
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,37 @@ def test_the_command_is_a_filter(
     assert json.loads((tmp_path / "report.json").read_text())["words"] == 4
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_command_detokenises_as_sacremoses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
+    """Line by line, with escapes and split dashes undone, whatever a block of the text is."""
+    from sacremoses import MosesDetokenizer
+
+    raw = [
+        'He said "no" to a well-known [three|four] & <b>, didn\'t he?',
+        "",
+        "a  @-@  b",
+        "&quot; x &quot; &bar;",
+        "日本 語",
+    ]
+    lines = [*(Tokeniser("en")(line) for line in raw), *raw] * 3
+    (tmp_path / "words").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    monkeypatch.setattr(module, "BLOCK", 100)
+    command = ["detokenise", "-l", "en", "--num-workers", str(workers), "-i", str(tmp_path / "words"), "-o"]
+    assert main([*command, str(tmp_path / "text")]) == main([*command, str(tmp_path / "text.gz")]) == 0
+    expected = "".join(f"{MosesDetokenizer('en').detokenize(line.split())}\n" for line in lines)
+    assert (tmp_path / "text").read_text(encoding="utf-8") == expected
+    assert gzip.decompress((tmp_path / "text.gz").read_bytes()).decode() == expected
+    assert expected.startswith('He said "no" to a well-known ') and '\na-b\n"x" |\n' in expected
+
+
+def test_detokenising_refuses_what_is_not_utf8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With its place, and without an output."""
+    (tmp_path / "words").write_bytes(b"a\nStra\xdfe\n")
+    assert main(["detokenise", "-l", "de", "-i", str(tmp_path / "words"), "-o", str(tmp_path / "text")]) == 1
+    assert "words: line 2, byte offset 6: 0xDF is not UTF-8" in capsys.readouterr().err
+    assert not (tmp_path / "text").exists()
+
+
 def test_multi30k_comes_back_from_tokenising_nearly_as_it_was() -> None:
     """On real text, tokenising and detokenising change quotation marks and spaces, not words."""
     if not MULTI30K.is_dir():

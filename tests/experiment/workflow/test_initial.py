@@ -51,10 +51,44 @@ def test_without_a_validation_set_pairs_are_held_out() -> None:
     assert isinstance(config, Config) and config.data.valid_every == 10 and config.name == "ours"
     for path in Path().glob("*test*"):
         path.unlink()
-    with pytest.raises(UsageError, match=r"no test set next to it .*--test SOURCE TARGET"):
+    with pytest.raises(UsageError, match=r"no test set next to it .*--test SOURCE TARGET, or .* --hold-out 1000"):
         init_translation(parallel(), "other.yaml")
     given = ParallelTexts([Pair("train.en", "train.de")], tests={"mine": Pair("train.en", "train.de")})
     assert load_experiment(init_translation(given, "other.yaml").path).test_sets == ["mine"]
+
+
+def test_a_test_set_is_held_out_on_request() -> None:
+    """Many have one text alone; no pair may be in both, and none is lost."""
+    write("all.en", "".join(f"{number} dogs\n" for number in range(1, 24)) + "the last")
+    write("all.de", "".join(f"{number} Hunde\n" for number in range(1, 25)))
+    written = init_translation(parallel("all.en", "all.de"), "ours.yaml", hold_out=5)
+    config = load_experiment(written.path)
+    assert isinstance(config, Config) and config.data.files is not None and config.test_sets == ["test"]
+    assert config.data.files.train[0].source.path == "ours.train.en"
+    held_out = Path("ours.test.de").read_text(encoding="utf-8")
+    assert held_out == "".join(f"{number} Hunde\n" for number in (4, 8, 12, 16, 20))
+    assert Path("ours.test.en").read_text(encoding="utf-8") == held_out.replace("Hunde", "dogs")
+    rest = Path("ours.train.en").read_text(encoding="utf-8").splitlines()
+    assert len(rest) == 19 and rest[:4] == ["1 dogs", "2 dogs", "3 dogs", "5 dogs"] and rest[-1] == "the last"
+    Path("ours.yaml").unlink()
+    with pytest.raises(UsageError, match=r"ours\.train\.en: exists already"):
+        init_translation(parallel("all.en", "all.de"), "ours.yaml", hold_out=5)
+    with pytest.raises(UsageError, match=r"--hold-out 13: of 24 pairs, hold out 1 to 12"):
+        init_translation(parallel("all.en", "all.de"), "more.yaml", hold_out=13)
+
+
+def test_pairs_that_cleaning_drops_are_said() -> None:
+    """It was a comment in the file: of Europarl a tenth of the pairs went unnoticed."""
+    assert not init_translation(parallel()).warnings
+    write("train.en", "A dog isn't a cat.\n" * 94 + "A dog\n" * 4 + "\n" + "a " * 251 + "\n")
+    write("train.de", "Ein Hund ist keine Katze.\n" * 99 + "a " * 251 + "\n")
+    written = init_translation(parallel(), "dropped.yaml")
+    (warning,) = written.warnings
+    assert warning == (
+        "train.en: cleaning drops about 6 % of the pairs (max_ratio 1.5, 1 to 250 words); if they are good, change "
+        "clean in dropped.yaml"
+    )
+    assert "by their numbers of words: 94 % of the first pairs." in written.path.read_text(encoding="utf-8")
 
 
 def test_text_that_is_tokenised_is_not_tokenised_again_and_segmented_text_refused() -> None:

@@ -1,5 +1,7 @@
 """``mt-scaffold run`` and ``check``: an experiment from one command, and what is wrong with it before anything runs."""
 
+import dataclasses
+import io
 import re
 import sys
 from pathlib import Path
@@ -10,12 +12,16 @@ from test_workflow import CONFIGURATION, write_text
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration.layout import plan_experiment, write_config
 from mt_scaffold.experiment.configuration.yaml_file import settings_from
 from mt_scaffold.experiment.runtime import fairseq_options
 from mt_scaffold.experiment.runtime.fairseq_options import Call, check_options
+from mt_scaffold.experiment.tasks import layout_of, task_of, training_text
+from mt_scaffold.experiment.training.resuming import write_start
 from mt_scaffold.experiment.workflow.checking import CheckFailed, check_experiment
-from mt_scaffold.experiment.workflow.running import Settings, snakemake_arguments
+from mt_scaffold.experiment.workflow.running import Settings, run_experiment, snakemake_arguments
+from mt_scaffold.experiment.workflow.staleness import changed_trainings
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +98,147 @@ def test_a_check_names_all_that_is_wrong(folder: Path, monkeypatch: pytest.Monke
         "text/b",
         "max-epok",
     ]
+
+
+@pytest.mark.usefixtures("fairseq_here")
+def test_a_check_finds_trainings_that_save_too_little_to_average(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an estimate in the file the training itself refused, after all that comes before it."""
+    monkeypatch.chdir(folder)
+    path = configuration(folder, ("max-epoch: 8", "max-tokens-valid: 300"))
+    with pytest.raises(
+        CheckFailed, match=r"average\.last: 2 checkpoints are needed, but this training saves 0 \(max-upd"
+    ):
+        check_experiment(path, {"train": {"stop": {"updates": 5}}})
+    # About two epochs: the size of the text is not enough to refuse.
+    (warning,) = check_experiment(path, {"train": {"stop": {"updates": 40}}}).warnings
+    assert warning.startswith("average.last: 2 checkpoints are needed, but this training saves 1 (max-update 40 at ")
+    assert not check_experiment(path, {"train": {"stop": {"updates": 400}}}).warnings
+
+
+@pytest.mark.usefixtures("fairseq_here")
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("Stra\u00dfe\n".encode("latin-1") * 500, r"line 1, byte offset 4: 0xDF is not UTF-8; convert the file"),
+        (b"x\n" * 499 + b"x\xc3", r"line 500, byte offset 999: 0xC3 is not UTF-8"),
+        (b"a house\r" * 500, r"its lines end in CR only; convert them"),
+    ],
+)
+def test_a_check_reads_texts_as_the_steps_will(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, says: str
+) -> None:
+    """They were ready to run, until the tokeniser read them."""
+    monkeypatch.chdir(folder)
+    (folder / "text" / "other.de").write_bytes(content)
+    with pytest.raises(CheckFailed, match=rf"train\[0\]: text/other\.de: {says}"):
+        check_experiment(configuration(folder, ("text/train.de", "text/other.de")))
+
+
+def test_a_character_between_two_blocks_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Offsets count from the start of the file, whatever is read at a time."""
+    path = tmp_path / "text"
+    path.write_bytes("xä\nä\n".encode() + b"ab\xe4c\n")
+    for size in range(1, 12):
+        monkeypatch.setattr(training_text, "_READ", size)
+        with pytest.raises(MTScaffoldError, match=r"line 3, byte offset 9: 0xE4 is not UTF-8"):
+            training_text.count_text_lines(path)
+    path.write_bytes("xä\r\nä".encode())
+    for size in range(1, 9):
+        monkeypatch.setattr(training_text, "_READ", size)
+        assert training_text.count_text_lines(path) == 2
+
+
+def trained(path: Path, finished: bool = True) -> Path:
+    """Make what a run of the configuration leaves of its trainings, as far as the next run looks at it."""
+    plan = plan_experiment([path], {})
+    layout = layout_of(plan.folder, plan.experiment)
+    for run in layout.runs:
+        layout.checkpoints(run).mkdir(parents=True)
+        (layout.checkpoints(run) / "checkpoint_last.pt").touch()
+        start = task_of(layout.config).plan_start(layout, run, 0)
+        assert start is not None
+        write_start(layout.training(run), dataclasses.replace(start, processes=1))
+        if finished:
+            layout.training_report(run).write_text("{}")
+    write_config(plan.experiment, layout.config_file)
+    return layout.folder
+
+
+@pytest.fixture
+def own(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the text, for an experiment."""
+    (tmp_path / "text").symlink_to(folder / "text")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("fairseq_here")
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_check_names_every_changed_setting_of_a_training(own: Path, finished: bool) -> None:
+    """With both values: the run refused them one training at a time, by their names alone."""
+    trained(configuration(own), finished)
+    check_experiment(configuration(own))
+    check_experiment(configuration(own, ("bootstrap_samples: 20", "bootstrap_samples: 30")))
+    changed = configuration(own, ("lr: 0.005", "lr: 0.006"), ("max-tokens: 300", "max-tokens: 200"))
+    with pytest.raises(CheckFailed) as failed:
+        check_experiment(changed)
+    (problem,) = failed.value.problems
+    assert problem.startswith("experiments/tiny/bpe/seed-1 and 1 more: holds a training that was started with")
+    assert "(--lr 0.006 instead of 0.005, --max-tokens 200 instead of 300; see" in problem
+    assert "mt-scaffold run --redo bpe scaffold trains from scratch" in problem
+    with pytest.raises(CheckFailed) as failed:
+        check_experiment(changed, {}, ["bpe"])
+    (problem,) = failed.value.problems
+    assert problem.startswith("experiments/tiny/scaffold/seed-1: holds")
+    check_experiment(changed, {}, ["bpe", "scaffold"])
+    # Other codes are other data.
+    with pytest.raises(CheckFailed, match="the data"):
+        check_experiment(configuration(own, ("symbols: 150", "symbols: 140")))
+
+
+def test_settings_of_a_finished_training_that_do_not_repeat_it_are_no_problem(own: Path) -> None:
+    """Another version may start the same training with other options; Snakemake leaves it as it is."""
+    folder = trained(configuration(own))
+    command = folder / "bpe" / "seed-1" / "command.txt"
+    command.write_text(command.read_text().replace("--lr 0.005", "--lr 0.004"))
+    plan = plan_experiment([configuration(own)], {})
+    layout = layout_of(plan.folder, plan.experiment)
+    assert changed_trainings(layout) == []
+    (folder / "bpe" / "seed-1" / "training.json").unlink()
+    (problem,) = changed_trainings(layout)
+    assert "(--lr 0.005 instead of 0.004; " in problem
+
+
+@pytest.mark.usefixtures("fairseq_here")
+def test_a_training_is_set_aside_until_its_repetition_is_finished(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Days of training must not be lost to a run that fails, nor to --redo by mistake."""
+    from snakemake import cli
+
+    path = configuration(own)
+    folder = trained(path)
+    new, old = folder / "bpe" / "seed-1", folder / "bpe" / "seed-1.replaced"
+    (new / "mark").touch()
+    monkeypatch.setattr(cli, "main", lambda arguments: None)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    with pytest.raises(UsageError, match="--redo bpe: repeats 1 training; without a terminal, confirm that with --yes"):
+        run_experiment(path, Settings(redo=["bpe"]))
+    with pytest.raises(UsageError, match=r"--redo bpf: no such system runs \(there are bpe, scaffold\)"):
+        run_experiment(path, Settings(redo=["bpf"]))
+    with pytest.raises(UsageError, match="dry run"):
+        run_experiment(path, Settings(redo=["bpe"], dry_run=True))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    sys.stdin.readline()
+    assert run_experiment(path, Settings(redo=["bpe"])) == 1
+    assert (new / "mark").exists() and not old.exists()
+    # The new training ends early, twice: the finished one stays.
+    monkeypatch.setattr(cli, "main", lambda arguments: new.mkdir())
+    for _ in range(2):
+        assert run_experiment(path, Settings(redo=["bpe"], confirmed=True)) == 0
+        assert (old / "mark").exists() and not (new / "mark").exists()
+    assert (folder / "scaffold" / "seed-1" / "training.json").exists()
+    monkeypatch.setattr(cli, "main", lambda arguments: (new / "training.json").touch())
+    assert run_experiment(path, Settings()) == 0
+    assert (new / "training.json").exists() and not old.exists()
 
 
 @pytest.mark.usefixtures("fairseq_here")

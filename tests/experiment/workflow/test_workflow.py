@@ -333,7 +333,7 @@ def test_a_test_set_can_be_added_to_a_finished_experiment(run: Run, experiment: 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (("max-tokens: 300", "max-tokens: 200"), "--max-tokens"),
+        (("max-tokens: 300", "max-tokens: 200"), "--max-tokens 200 instead of 300"),
         (("symbols: 150", "symbols: 140"), "the data"),
     ],
 )

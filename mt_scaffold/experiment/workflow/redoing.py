@@ -1,0 +1,66 @@
+"""Train systems again from scratch: their old folders are set aside until the new trainings are finished."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.runtime.locks import take_lock
+from mt_scaffold.experiment.workflow.staleness import AnyLayout
+
+# What the name of a folder ends in that was set aside.
+SUFFIX = ".replaced"
+
+
+def replaced(training: Path) -> Path:
+    """Return where the folder of a training is set aside."""
+    return training.with_name(training.name + SUFFIX)
+
+
+def confirm(layout: AnyLayout, systems: Sequence[str], confirmed: bool) -> bool:
+    """Return whether the trainings of these systems are to be repeated: ``confirmed``, or asked at a terminal.
+
+    layout: of the systems that run. Raises UsageError for a system that does not, and without a terminal.
+    """
+    for system in systems:
+        if system not in layout.config.systems:
+            raise UsageError(f"--redo {system}: no such system runs (there are {', '.join(layout.config.systems)})")
+    found = [run for run in layout.of_systems(systems).runs if layout.training(run).exists()]
+    if confirmed or not found:
+        return True
+    count = f"{len(found)} training{'s' if len(found) > 1 else ''}"
+    if not sys.stdin.isatty():
+        raise UsageError(f"--redo {' '.join(systems)}: repeats {count}; without a terminal, confirm that with --yes")
+    question = (
+        f"Train {', '.join(systems)} again ({count}, from scratch)? The old ones stay until these are finished. [y/N] "
+    )
+    print(question, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def set_aside(layout: AnyLayout, systems: Sequence[str]) -> None:
+    """Set the trainings of some systems aside; one that was not finished is deleted where another is aside already.
+
+    Raises MTScaffoldError where another run is using the folder.
+    """
+    trainings = [layout.training(run) for run in layout.of_systems(systems).runs]
+    trainings = [folder for folder in trainings if folder.exists()]
+    if not trainings:
+        return
+    with take_lock(layout.folder, "another run is working in this folder; wait until it ends, or stop it"):
+        remove_replaced(layout)
+        for folder in trainings:
+            if replaced(folder).exists():
+                shutil.rmtree(folder)
+            else:
+                folder.rename(replaced(folder))
+
+
+def remove_replaced(layout: AnyLayout) -> None:
+    """Delete what was set aside of trainings that have been repeated."""
+    for run in layout.runs:
+        if layout.training_report(run).exists() and replaced(layout.training(run)).exists():
+            shutil.rmtree(replaced(layout.training(run)))
