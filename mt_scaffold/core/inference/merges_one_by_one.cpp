@@ -28,13 +28,12 @@ constexpr auto kPlaces = [] {
   return places;
 }();
 
-// How a pair is found, and the keys of all places in memory that holds whole blocks.
+// The keys of all places, in memory that holds whole blocks.
 class Portable {
  public:
   Portable(Key* keys, size_t places) : keys_(keys), size_(room(places)) {}
 
   static size_t room(size_t places) { return (places + kBlock - 1) / kBlock * kBlock; }
-  static uint32_t number(const PairTable& ranks, int32_t left, int32_t right) { return ranks.number(left, right); }
 
   void set(size_t place, Key key) { keys_[place] = key; }
   Key least() const {
@@ -60,9 +59,6 @@ MT_SCAFFOLD_AVX2 inline Key least_of(__m256i keys) {
 class InMemoryAvx2 : public Portable {
  public:
   using Portable::Portable;
-  MT_SCAFFOLD_AVX2 static uint32_t number(const PairTable& ranks, int32_t left, int32_t right) {
-    return ranks.number_with_avx2(left, right);
-  }
   MT_SCAFFOLD_AVX2 Key least() const {
     const auto* at = reinterpret_cast<const __m256i*>(keys_);
     __m256i found = _mm256_load_si256(at);
@@ -76,9 +72,6 @@ template <size_t kBlocks>
 class InRegistersAvx2 {
  public:
   static size_t room(size_t) { return kBlocks * 8; }
-  MT_SCAFFOLD_AVX2 static uint32_t number(const PairTable& ranks, int32_t left, int32_t right) {
-    return ranks.number_with_avx2(left, right);
-  }
 
   MT_SCAFFOLD_AVX2 InRegistersAvx2(const Key* keys, size_t) {
     for (size_t i = 0; i < kBlocks; ++i) {
@@ -107,9 +100,6 @@ template <size_t kBlocks>
 class InRegistersAvx512 {
  public:
   static size_t room(size_t) { return kBlocks * kBlock; }
-  MT_SCAFFOLD_AVX512 static uint32_t number(const PairTable& ranks, int32_t left, int32_t right) {
-    return ranks.number_with_avx512(left, right);
-  }
 
   MT_SCAFFOLD_AVX512 InRegistersAvx512(const Key* keys, size_t) {
     for (size_t i = 0; i < kBlocks; ++i) {
@@ -169,8 +159,7 @@ __attribute__((always_inline)) inline bool MergesOneByOne::merge(std::string_vie
     for (size_t i = 0; i + 1 < n; ++i)
       keys[i] = key_at(i, number_of_bytes_[static_cast<size_t>(bytes[i]) << 8 | bytes[i + 1]]);
   } else {
-    for (size_t i = 0; i + 1 < n; ++i)
-      keys[i] = key_at(i, Keys::number(ranks_, symbols.token[i], symbols.token[i + 1]));
+    for (size_t i = 0; i + 1 < n; ++i) keys[i] = key_at(i, ranks_.number(symbols.token[i], symbols.token[i + 1]));
   }
   std::fill(keys + n - 1, keys + Keys::room(n), kNone);
   std::copy_n(symbols.token.begin(), n, token);
@@ -186,8 +175,8 @@ __attribute__((always_inline)) inline bool MergesOneByOne::merge(std::string_vie
     token[left] = made;
     next[left] = static_cast<uint8_t>(after);
     previous[after] = static_cast<uint8_t>(left);
-    const Key here = key_at(left, Keys::number(ranks_, made, token[after]));
-    const Key changed = key_at(before, Keys::number(ranks_, token[before], made));
+    const Key here = key_at(left, ranks_.number(made, token[after]));
+    const Key changed = key_at(before, ranks_.number(token[before], made));
     left_to_do.set(right, kNone);
     left_to_do.set(left, here);
     left_to_do.set(before, changed);
@@ -227,8 +216,6 @@ __attribute__((flatten)) bool MergesOneByOne::merge_with_avx2(std::string_view w
 MT_SCAFFOLD_AVX512
 __attribute__((flatten)) bool MergesOneByOne::merge_with_avx512(std::string_view word, Symbols& symbols) const {
   switch ((symbols.token.size() - 1) / kBlock) {
-    case 0:
-      return merge<InRegistersAvx512<1>>(word, symbols);
     case 1:
       return merge<InRegistersAvx512<2>>(word, symbols);
     case 2:
@@ -240,7 +227,7 @@ __attribute__((flatten)) bool MergesOneByOne::merge_with_avx512(std::string_view
 }
 
 // Not made in the function: a child that was forked meanwhile would wait for it to be made.
-static const bool kAvx512 = may_use_avx512(), kAvx2 = may_use_avx2();
+static const bool kAvx512 = may_use_avx512(), kAvx2 = kAvx512 || may_use_avx2();
 #endif
 
 bool MergesOneByOne::apply(std::string_view word, Symbols& symbols) const {
@@ -248,7 +235,7 @@ bool MergesOneByOne::apply(std::string_view word, Symbols& symbols) const {
   if (n < 2) return true;
   if (n > kLongest || !fits_) return false;
 #if defined(__SSE2__)
-  if (kAvx512) return merge_with_avx512(word, symbols);
+  if (kAvx512 && n > kBlock) return merge_with_avx512(word, symbols);
   if (kAvx2) return merge_with_avx2(word, symbols);
 #endif
   return merge_portably(word, symbols);

@@ -36,43 +36,29 @@ class PairTable {
 
   // The number of a pair of tokens, negative ones of which are in none; kNone if it has none.
   int32_t find(int32_t left, int32_t right) const {
-    if ((left | right) < 0) return kNone;
-    const Pair pair = pair_of(left, right);
-    const uint32_t number = number_in(*slot_of(look_for(pair), pair));
-    return number == 0 ? kNone : static_cast<int32_t>(number) - 1;
+    const uint32_t found = number(left, right);
+    return found == 0 ? kNone : static_cast<int32_t>(found) - 1;
   }
 
-  // What find() returns plus one, or 0 for none.
+  // What find() returns plus one, or 0 for none; no branch depends on which it is.
   uint32_t number(int32_t left, int32_t right) const {
-    const int32_t found = find(left, right);
-    return found == kNone ? 0 : static_cast<uint32_t>(found) + 1;
-  }
-
+    const Pair pair = pair_of(left, right);
+    const Wanted wanted = look_for(pair);
 #if defined(__SSE2__)
-  // The same, where no branch depends on whether the pair has a number.
-  MT_SCAFFOLD_AVX2 __attribute__((always_inline)) uint32_t number_with_avx2(int32_t left, int32_t right) const {
-    const Pair pair = pair_of(left, right);
-    const Wanted wanted = look_for(pair);
-    const auto same = [&](const uint32_t* eight) __attribute__((always_inline)) MT_SCAFFOLD_AVX2 {
-      const __m256i slots = _mm256_load_si256(reinterpret_cast<const __m256i*>(eight));
-      const __m256i marks = _mm256_andnot_si256(_mm256_set1_epi32(static_cast<int>(number_mask())), slots);
-      const __m256i equal = _mm256_cmpeq_epi32(marks, _mm256_set1_epi32(static_cast<int>(wanted.mark)));
-      return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(equal)));
+    const __m128i marks = _mm_set1_epi32(static_cast<int>(~number_mask()));
+    const __m128i mark = _mm_set1_epi32(static_cast<int>(wanted.mark));
+    const auto same = [&](size_t i) __attribute__((always_inline)) {
+      const __m128i four = _mm_load_si128(reinterpret_cast<const __m128i*>(wanted.line + i));
+      return _mm_cmpeq_epi32(_mm_and_si128(four, marks), mark);
     };
-    const uint32_t found = same(wanted.line) | same(wanted.line + 8) << 8;
-    const uint32_t slot = wanted.line[_tzcnt_u32(found | uint32_t{1} << kLine)];
+    const __m128i eight = _mm_packs_epi32(same(0), same(4)), other = _mm_packs_epi32(same(8), same(12));
+    const auto found = static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(eight, other)));
+    const uint32_t slot = wanted.line[std::countr_zero(found | uint32_t{1} << kLine)];
     return checked(found == 0 ? 0 : number_in(slot), wanted, pair);
-  }
-  MT_SCAFFOLD_AVX512 __attribute__((always_inline)) uint32_t number_with_avx512(int32_t left, int32_t right) const {
-    const Pair pair = pair_of(left, right);
-    const Wanted wanted = look_for(pair);
-    const __m512i slots = _mm512_load_si512(wanted.line);
-    const __m512i marks = _mm512_andnot_si512(_mm512_set1_epi32(static_cast<int>(number_mask())), slots);
-    const __mmask16 found = _mm512_cmpeq_epi32_mask(marks, _mm512_set1_epi32(static_cast<int>(wanted.mark)));
-    const __m512i first = _mm512_maskz_compress_epi32(found, slots);
-    return checked(number_in(static_cast<uint32_t>(_mm_cvtsi128_si32(_mm512_castsi512_si128(first)))), wanted, pair);
-  }
+#else
+    return number_in(*slot_of(wanted, pair));
 #endif
+  }
 
   // Calls `on_pair(int32_t left, int32_t right, int32_t number)` for each pair.
   template <typename OnPair>
@@ -122,7 +108,7 @@ class PairTable {
   uint32_t checked(uint32_t number, const Wanted& wanted, Pair pair) const {
     const bool none = number == 0, differs = pairs_[number] != pair, full = wanted.line[kLine - 1] != 0;
     if ((none & full) | (!none & differs)) [[unlikely]]
-      return this->number(left_of(pair), right_of(pair));
+      return number_in(*slot_of(wanted, pair));
     return number;
   }
 
