@@ -635,3 +635,24 @@ def test_special_tokens_that_tiktoken_finds_by_chance_are_refused(corpus: Path) 
         tiktoken.read(path, "gpt2", {"<a>b": 1001, "<a>": 1000})
     with pytest.raises(MTScaffoldError, match="have one id, 97"):
         tiktoken.read(path, "gpt2", {"<a>": 97})
+
+
+def test_ids_that_no_token_has_decode_to_nothing(tmp_path: Path) -> None:
+    """A known difference from tiktoken, which raises; ids beyond the last are refused."""
+    tokens = [(bytes([byte]), byte) for byte in range(256)] + [(b"ab", 300)]
+    ranks = b"".join(base64.b64encode(token) + b" %d\n" % number for token, number in tokens)
+    (tmp_path / "ranks").write_bytes(ranks)
+    assert main(["import", str(tmp_path / "ranks"), "--pretokenise", "gpt2", "--output", str(tmp_path / "codes")]) == 0
+    bpe = BPE(tmp_path / "codes")
+    assert bpe.decode([300, 280, 32]) == "ab "
+    with pytest.raises(MTScaffoldError, match="id 301 at position 0 is out of range: these codes have ids 0 to 300"):
+        bpe.decode([301])
+
+
+def test_an_export_with_ends_of_words_does_not_come_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its tokenizer.json splits at spaces, which importing does not take; the codes are kept."""
+    (tmp_path / "codes").write_text("#version: 0.2\na b\nab c</w>\n", encoding="utf-8")
+    exported = tmp_path / "tokenizer.json"
+    assert main(["export-tokenizers", "--codes", str(tmp_path / "codes"), "--output", str(exported)]) == 0
+    assert main(["import", str(exported), "--output", str(tmp_path / "again")]) == 1
+    assert "tokenizer.json: " in capsys.readouterr().err and not (tmp_path / "again").exists()

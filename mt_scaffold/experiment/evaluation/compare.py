@@ -43,6 +43,7 @@ from mt_scaffold.experiment.runtime.result_warnings import FEW_SEEDS, UNEQUAL_RO
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.options import refuse_text
+from mt_scaffold.tables import decimal
 
 # Rows of embeddings are called equal where they differ by no more than this.
 _EQUAL_ROWS = 1.01
@@ -187,7 +188,7 @@ def unequal_rows(
         sides = [dictionaries.get(name or "") for name in (system, baseline)]
         own, other = (sum(each.rows) if each is not None else 0 for each in sides)
         if own and other and max(own, other) > _EQUAL_ROWS * min(own, other):
-            figure = f"{own:,} and {other:,} rows, {100 * (own / other - 1):+.1f} %"
+            figure = f"{own:,} and {other:,} rows, {decimal(100 * (own / other - 1), 1, signed=True)} %"
             warnings.append(ResultWarning(UNEQUAL_ROWS, f"{system} and {baseline}", figure))
     return warnings
 

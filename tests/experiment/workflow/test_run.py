@@ -134,6 +134,18 @@ def test_a_check_reads_texts_as_the_steps_will(
         check_experiment(configuration(folder, ("text/train.de", "text/other.de")))
 
 
+@pytest.mark.usefixtures("fairseq_here")
+def test_a_check_warns_of_words_that_end_in_the_separator(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for all files, with the first line, and where words are as they stand; the text of subwords loses them."""
+    monkeypatch.chdir(folder)
+    (folder / "text" / "marked.de").write_text("ein Haus\n@@ -1 +1 @@ foo@@\n" + "ein Haus\n" * 498, encoding="utf-8")
+    marked = ("text/train.de", "text/marked.de")
+    choices = {"tokenise": {"none": True}}
+    (warning,) = check_experiment(configuration(folder, marked), choices).warnings
+    assert warning.startswith("text/marked.de: line 2: 3 words end in '@@' (this is the first, of all files); models ")
+    assert not check_experiment(configuration(folder), choices).warnings
+
+
 def test_a_character_between_two_blocks_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Offsets count from the start of the file, whatever is read at a time."""
     path = tmp_path / "text"
