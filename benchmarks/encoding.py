@@ -249,9 +249,10 @@ def measure_all(options: argparse.Namespace) -> list[dict[str, Any]]:
     measured = []
     for (symbols, cores, text, system), found in rows.items():
         own = rows.get((symbols, cores, text, OURS[0]), found)[0]
+        sound = [one for one in found if "failed" not in one] or found
         medians = {
-            name: statistics.median(one[name] for one in found)
-            for name, value in found[0].items()
+            name: statistics.median(one[name] for one in sound)
+            for name, value in sound[0].items()
             if isinstance(value, float)
         }
         equal = system == OURS[1] or found[0].get("ids") == own.get("ids")

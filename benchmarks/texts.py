@@ -1,6 +1,6 @@
 """Write the six texts that encoding is measured on, each in two halves: one to learn codes from, one unseen.
 
-python benchmarks/texts.py OUT [--megabytes 8]
+python benchmarks/texts.py OUT [--megabytes 16]
 
 English, German, and Chinese and Japanese are the manual pages of Debian, whose packages apt-get downloads; Python is
 what is installed; new words are random. Documents of 3,000 characters take turns between the halves; ``lines`` is the

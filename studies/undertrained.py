@@ -56,11 +56,11 @@ class Contrast:
 
 
 def read_tokens(path: Path, test_set: str) -> Tokens:
-    """Return the tokens that one tokens.csv has of the target, or of both sides: those that occur in training."""
+    """Return the tokens that one tokens.csv has of the target, or of both sides."""
     try:
         with path.open(encoding="utf-8", newline="") as stream:
-            rows = [row for row in csv.DictReader(stream) if row["side"] != "source" and row["count"] not in ("", "0")]
-        return {row["token"]: Token(int(row["count"]), _figures(row, test_set)) for row in rows}
+            rows = [row for row in csv.DictReader(stream) if row["side"] != "source"]
+        return {row["token"]: Token(int(row["count"] or 0), _figures(row, test_set)) for row in rows}
     except OSError as error:
         raise MTScaffoldError(f"{path}: {error.strerror}; run mt-scaffold run, which writes it") from error
     except (KeyError, ValueError) as error:
@@ -76,8 +76,11 @@ def _figures(row: Mapping[str, str], test_set: str) -> dict[str, float | None]:
 
 
 def contrast(tokens: Tokens, other: Tokens, figure: str) -> Contrast | None:
-    """Compare the tokens that another model lacks with those that both have; None where none has a peer."""
-    having = {name: token for name, token in tokens.items() if token.figures[figure] is not None}
+    """Compare the tokens that another model lacks with those that both have, of those that occur in training.
+
+    None where none has a peer.
+    """
+    having = {name: token for name, token in tokens.items() if token.times and token.figures[figure] is not None}
     shared = sorted((token.times, float(token.figures[figure] or 0)) for name, token in having.items() if name in other)
     counts, chosen = [count for count, _ in shared], [token for name, token in having.items() if name not in other]
     pairs = []

@@ -656,3 +656,19 @@ def test_an_export_with_ends_of_words_does_not_come_back(tmp_path: Path, capsys:
     assert main(["export-tokenizers", "--codes", str(tmp_path / "codes"), "--output", str(exported)]) == 0
     assert main(["import", str(exported), "--output", str(tmp_path / "again")]) == 1
     assert "tokenizer.json: " in capsys.readouterr().err and not (tmp_path / "again").exists()
+
+
+def test_a_token_that_is_spelled_in_no_bytes_is_not_found_in_text(tmp_path: Path) -> None:
+    """ByteLevel's "ĠĠ" is two spaces; a token of two spaces themselves has another id, which no text gets."""
+    tokenizers = pytest.importorskip("tokenizers", reason="comes with the extra 'transformers'")
+    letters = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    pieces = [*sorted(letters), "ĠĠ", "  "]
+    model = tokenizers.models.BPE({piece: number for number, piece in enumerate(pieces)}, [("Ġ", "Ġ")])
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    path = tmp_path / "tokenizer.json"
+    tokenizer.save(str(path))
+    imported = segmentation(tokenizer_json.read(path))
+    for text in ("  ", "a   b", "a\n  "):
+        assert list(imported(text)) == tokenizer.encode(text).ids
+    assert list(imported("  ")) == [256]

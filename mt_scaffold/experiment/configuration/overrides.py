@@ -32,7 +32,7 @@ def overridden(document: Mapping[str, Any], overrides: Mapping[str, Any]) -> dic
     stop, options = (train.get(key) if isinstance(train, Mapping) else None for key in ("stop", "options"))
     if isinstance(stop, Mapping) and any(value is not None for value in stop.values()):
         document = _without(document, {(*place, name) for place in _OPTIONS for name in STOP_OPTIONS.values()})
-    elif isinstance(options, Mapping) and any(options.get(name, False) is not False for name in STOP_OPTIONS.values()):
+    elif isinstance(options, Mapping) and any(options.get(name) not in (None, False) for name in STOP_OPTIONS.values()):
         document = _without(document, {("train", "stop")})
     return _merged(document, overrides, ())
 

@@ -118,8 +118,8 @@ def get_data(
     finally:
         shutil.rmtree(members.folder, ignore_errors=True)
     report.test_overlap = overlap.counts()
-    # The sentences of a grammar are all alike.
     if config.synthetic:
+        # The sentences of a grammar are all alike.
         report.test_overlap = {name: replace(each, near=None) for name, each in report.test_overlap.items()}
     report.warnings = overlap.warnings(near=not config.synthetic)
     if other_tags:

@@ -125,10 +125,10 @@ def _side(
         {number: (times, bits) for number, times, bits in zip(found.ids, found.occurrences, found.bits, strict=True)}
         for found in (split.tokens for split in splits)
     ]
-    lines = []
+    lines, without_use = [], set(unused)
     for number, symbol in enumerate(symbols):
         special = number < len(SPECIAL_SYMBOLS)
-        line: dict[str, object] = {"side": name, "id": number, "token": symbol, "unused": int(number in unused)}
+        line: dict[str, object] = {"side": name, "id": number, "token": symbol, "unused": int(number in without_use)}
         line["count"] = "" if special else counts.get(symbol, 0)
         line |= {column: f"{values[number]:.6g}" for column, values in figures.items()}
         for split, found in zip(splits, own, strict=True):

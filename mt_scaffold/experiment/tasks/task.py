@@ -134,8 +134,11 @@ class Task(ABC, Generic[AnyLayout]):
         return self.options_for(layout.config, run, gpus, layout.binarised_of(run.system), report)
 
     @abstractmethod
-    def plan_start(self, layout: AnyLayout, run: Run, gpus: int) -> Start | None:
-        """Return what a training will be started with; None where that is not known yet."""
+    def plan_start(self, layout: AnyLayout, run: Run, gpus: int, processes: int | None = None) -> Start | None:
+        """Return what a training will be started with; None where that is not known yet.
+
+        processes: what its options are for; by default the GPUs of all nodes.
+        """
 
     @abstractmethod
     def tokens_from(self, layout: AnyLayout, system: str) -> list[Path]:

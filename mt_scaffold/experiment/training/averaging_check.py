@@ -53,14 +53,18 @@ def short_trainings(config: Config, pairs: int, subwords: float) -> list[tuple[s
     """
     found: dict[tuple[str, bool], list[str]] = {}
     for system in config.systems:
-        for share in (4, 1):
+        problems = []
+        for share in (1, 4):
             size = max(1, round(subwords / share))
             try:
                 # The text is that of both sides.
                 _check_saved(config, system, Expected(max(1, pairs // share), size, 8 * size))
             except UsageError as error:
-                found.setdefault((str(error), share == 4), []).append(system)
+                problems.append(str(error))
+            else:
                 break
+        if problems:
+            found.setdefault((problems[0], len(problems) == 2), []).append(system)
     whole = len(config.systems)
     return [
         (problem if len(systems) == whole else f"{problem} ({', '.join(systems)})", sure)

@@ -147,7 +147,14 @@ def init_translation(texts: ParallelTexts, output: PathLike | None = None, hold_
         if texts.tests or len(texts.train) > 1:
             raise UsageError("--hold-out takes the test set from one training text; leave out --test")
         train, held_out = _hold_out(texts.train[0], languages, hold_out, path)
-        texts = replace(texts, train=[train], tests={"test": held_out})
+        given = replace(texts, train=[train], valid=valid, tests={"test": held_out}, languages=languages)
+        try:
+            return init_translation(given, output)
+        except MTScaffoldError:
+            # Otherwise the corrected command would find them in its way.
+            for written in (train.source, train.target, held_out.source, held_out.target):
+                os.unlink(written)
+            raise
     tests = dict(texts.tests) or {name: pair for name, pair in beside.items() if _TEST.fullmatch(name)}
     if not tests:
         raise UsageError(

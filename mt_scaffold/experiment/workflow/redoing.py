@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.runtime.locks import take_lock
+from mt_scaffold.experiment.tasks import task_of
 from mt_scaffold.experiment.workflow.staleness import AnyLayout
 
 # What the name of a folder ends in that was set aside.
@@ -29,6 +31,13 @@ def confirm(layout: AnyLayout, systems: Sequence[str], confirmed: bool) -> bool:
         if system not in layout.config.systems:
             raise UsageError(f"--redo {system}: no such system runs (there are {', '.join(layout.config.systems)})")
     found = [run for run in layout.of_systems(systems).runs if layout.training(run).exists()]
+    reports = {layout.training_report(run) for run in found}
+    task = task_of(layout.config)
+    for run in layout.runs:
+        if run.system not in systems and layout.training(run).exists() and reports & {*task.trained_after(layout, run)}:
+            raise UsageError(
+                f"--redo {' '.join(systems)}: the trainings of {run.system} are of equal text to these; name it, too"
+            )
     if confirmed or not found:
         return True
     count = f"{len(found)} training{'s' if len(found) > 1 else ''}"
@@ -52,11 +61,16 @@ def set_aside(layout: AnyLayout, systems: Sequence[str]) -> None:
         return
     with take_lock(layout.folder, "another run is working in this folder; wait until it ends, or stop it"):
         remove_replaced(layout)
+        # All of them first, so that none is set aside where another is busy.
+        with contextlib.ExitStack() as held:
+            for folder in trainings:
+                held.enter_context(take_lock(folder, "a training is running here; wait until it ends, or stop it"))
         for folder in trainings:
             if replaced(folder).exists():
                 shutil.rmtree(folder)
             else:
                 folder.rename(replaced(folder))
+                print(f"{folder}: set aside as {replaced(folder).name} until it is trained again", file=sys.stderr)
 
 
 def remove_replaced(layout: AnyLayout) -> None:

@@ -97,8 +97,10 @@ def run_experiment(configuration: PathLike, settings: Settings) -> int:
     from mt_scaffold.experiment.workflow.interrupting import interruption
 
     arguments = snakemake_arguments(configuration, settings)
-    if settings.redo and settings.dry_run:
-        raise UsageError("--redo sets trainings aside, which a dry run must not; leave one of them out")
+    if settings.redo and (settings.dry_run or settings.more):
+        raise UsageError(
+            "--redo sets trainings aside, which goes with neither --dry-run nor --snakemake; leave them out"
+        )
     print(check_experiment(configuration, settings.config, settings.redo).as_text(), flush=True)
     plan = plan_experiment([configuration], settings.config)
     layout = layout_of(plan.folder, plan.experiment)

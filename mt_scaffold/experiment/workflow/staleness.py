@@ -90,11 +90,15 @@ def changed_trainings(layout: AnyLayout) -> list[str]:
         last = None
     found: dict[tuple[str, ...], list[Run]] = {}
     for run in layout.runs:
-        if read_start(layout.training(run)) is None:
+        if (started := read_start(layout.training(run))) is None:
             continue
         if layout.training_report(run).exists() and (last is None or not _repeated(last, layout, run)):
             continue
-        start = task_of(layout.config).plan_start(layout, run, 0)
+        try:
+            # The machine that trains may have other GPUs than this one.
+            start = task_of(layout.config).plan_start(layout, run, 0, started.processes)
+        except UsageError:  # not for as many, which only that machine can say
+            continue
         if start is not None:
             different = changes(layout.training(run), dataclasses.replace(start, processes=None))
             found.setdefault(tuple(different), []).append(run)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
-from mt_scaffold.corpus.text import decode, notation_to_bytes
+from mt_scaffold.corpus.text import bytes_to_notation, decode, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.integrations.vocabularies.imported import (
     SPACE,
@@ -91,7 +91,8 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
     ids: dict[bytes, int] = {}
     for token, number in ordinary.items():
         spelled = _bytes_of(token)
-        if len(spelled) == 1 or spelled in made:
+        # '  ' is not 'ĠĠ': no text gets what is spelled with other characters than the notation's.
+        if bytes_to_notation(spelled) == token and (len(spelled) == 1 or spelled in made):
             ids[spelled] = number
         else:
             others[number] = spelled

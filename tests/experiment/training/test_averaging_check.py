@@ -14,7 +14,7 @@ pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.experiment.configuration.training import SystemTrain
-from mt_scaffold.experiment.training.averaging_check import Epoch, check_averaging, check_checkpoints
+from mt_scaffold.experiment.training.averaging_check import Epoch, check_averaging, check_checkpoints, short_trainings
 from mt_scaffold.experiment.training.translation_options import training_options
 
 # Trainings of language models end by tokens or text, which counts as the end of an epoch.
@@ -162,3 +162,12 @@ def test_a_sample_shortens_the_expected_epoch() -> None:
     with pytest.raises(UsageError, match="saves 0"):
         check_averaging(small(train))
     check_averaging(small(train, data=SMALL["data"] | {"sample": 500}))
+
+
+def test_a_text_of_half_the_size_may_save_fewer_checkpoints() -> None:
+    """With a number of epochs, a smaller text has fewer updates, and so fewer checkpoints within epochs."""
+    train = {"options": {"max-epoch": 10, "save-interval-updates": 1000, "max-tokens": 1000}}
+    config = small(train, average={"last": 6, "by": "updates"})
+    assert not short_trainings(config, 100_000, 2_000_000)
+    ((_, sure),) = short_trainings(config, 100_000, 1_000)
+    assert sure

@@ -1,11 +1,12 @@
 """``mt-scaffold init``: a configuration for one's own files, with what was found in them."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, load_experiment
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
@@ -73,6 +74,10 @@ def test_a_test_set_is_held_out_on_request() -> None:
     Path("ours.yaml").unlink()
     with pytest.raises(UsageError, match=r"ours\.train\.en: exists already"):
         init_translation(parallel("all.en", "all.de"), "ours.yaml", hold_out=5)
+    short = Pair("train.en", "all.de")
+    with pytest.raises(MTScaffoldError):
+        init_translation(replace(parallel("all.en", "all.de"), valid=short), "again.yaml", hold_out=5)
+    assert not list(Path().glob("again*"))
     with pytest.raises(UsageError, match=r"--hold-out 13: of 24 pairs, hold out 1 to 12"):
         init_translation(parallel("all.en", "all.de"), "more.yaml", hold_out=13)
 

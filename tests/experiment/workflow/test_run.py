@@ -17,7 +17,8 @@ from mt_scaffold.experiment.configuration.layout import plan_experiment, write_c
 from mt_scaffold.experiment.configuration.yaml_file import settings_from
 from mt_scaffold.experiment.runtime import fairseq_options
 from mt_scaffold.experiment.runtime.fairseq_options import Call, check_options
-from mt_scaffold.experiment.tasks import layout_of, task_of, training_text
+from mt_scaffold.experiment.runtime.locks import take_lock
+from mt_scaffold.experiment.tasks import layout_of, task_of, training_text, translation
 from mt_scaffold.experiment.training.resuming import write_start
 from mt_scaffold.experiment.workflow.checking import CheckFailed, check_experiment
 from mt_scaffold.experiment.workflow.running import Settings, run_experiment, snakemake_arguments
@@ -221,6 +222,17 @@ def test_settings_of_a_finished_training_that_do_not_repeat_it_are_no_problem(ow
     assert "(--lr 0.005 instead of 0.004; " in problem
 
 
+def test_gpus_of_this_machine_are_no_change_of_a_training(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A login node has none: options are compared as they are for the processes that the training was started on."""
+    folder = trained(configuration(own), finished=False)
+    plan = plan_experiment([configuration(own)], {})
+    monkeypatch.setattr(translation, "gpus_in_all", lambda nodes, gpus: pytest.fail("this machine does not count"))
+    assert changed_trainings(layout_of(plan.folder, plan.experiment)) == []
+    command = folder / "bpe" / "seed-1" / "command.txt"
+    command.write_text(command.read_text().replace("--lr 0.005", "--lr 0.004"))
+    assert len(changed_trainings(layout_of(plan.folder, plan.experiment))) == 1
+
+
 @pytest.mark.usefixtures("fairseq_here")
 def test_a_training_is_set_aside_until_its_repetition_is_finished(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Days of training must not be lost to a run that fails, nor to --redo by mistake."""
@@ -236,8 +248,11 @@ def test_a_training_is_set_aside_until_its_repetition_is_finished(own: Path, mon
         run_experiment(path, Settings(redo=["bpe"]))
     with pytest.raises(UsageError, match=r"--redo bpf: no such system runs \(there are bpe, scaffold\)"):
         run_experiment(path, Settings(redo=["bpf"]))
-    with pytest.raises(UsageError, match="dry run"):
-        run_experiment(path, Settings(redo=["bpe"], dry_run=True))
+    for settings in (Settings(redo=["bpe"], dry_run=True), Settings(redo=["bpe"], more=["-n"])):
+        with pytest.raises(UsageError, match="which goes with neither --dry-run nor --snakemake"):
+            run_experiment(path, settings)
+    with take_lock(new, "busy"), pytest.raises(MTScaffoldError, match="a training is running here"):
+        run_experiment(path, Settings(redo=["bpe"], confirmed=True))
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     sys.stdin.readline()
     assert run_experiment(path, Settings(redo=["bpe"])) == 1

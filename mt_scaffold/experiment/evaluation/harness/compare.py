@@ -75,7 +75,7 @@ def compare_tasks(
 
     ``paper``: the paper's figures, to be shown beside ours. A task that is not in every file is left out, and named
     with the reason. The warnings of ``trainings`` (training.json files with the systems they are of) and
-    ``reports`` (files of other steps) stand above the tables, with one of fewer than three seeds. With ``output``
+    ``reports`` (files of other steps) stand below the first table, with one of fewer than three seeds. With ``output``
     the comparison is written to ``output.txt``, ``.md``, ``.tex``, ``.json`` and ``.csv``.
 
     Raises MTScaffoldError where files are not as they were written, where a task's questions differ between them, or
