@@ -170,7 +170,7 @@ def command_module(name: str) -> ModuleType:
 
 
 def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.ArgumentParser:
-    """Return the parser of ``mt-scaffold``: all commands by name, with the arguments of ``commands`` only.
+    """Return the parser of ``mt-scaffold``: all commands by name, with the arguments of ``commands``; of one, only it.
 
     Raises ModuleNotFoundError where a package is missing that one of them needs.
     """
@@ -184,6 +184,9 @@ def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.Argumen
     parser.add_argument("--version", action="version", version=f"mt-scaffold {__version__}")
     subparsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
+        # A call of one command is to begin at once, and 48 other parsers take their time.
+        if len(commands) == 1 and name not in commands:
+            continue
         subparser = subparsers.add_parser(
             name, help=summary, description=summary[0].upper() + summary[1:] + ".", allow_abbrev=True
         )

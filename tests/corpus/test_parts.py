@@ -22,7 +22,7 @@ FOLDER = "from mt_scaffold.corpus.storage.parts import part_folder as made\nwith
 
 def left_behind(path: Path, program: str, host: str | None = None) -> str:
     """Kill a process that writes to ``path`` with SIGKILL; return the name of what it leaves."""
-    patch = "" if host is None else f"import socket; socket.gethostname = lambda: {host!r}\n"
+    patch = "" if host is None else f"import os, types; os.uname = lambda: types.SimpleNamespace(nodename={host!r})\n"
     started = subprocess.Popen(
         [sys.executable, "-c", f"import sys, time\n{patch}{program}print(flush=True); time.sleep(60)", path],
         stdout=subprocess.PIPE,

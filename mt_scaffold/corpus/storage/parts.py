@@ -12,7 +12,6 @@ import hashlib
 import itertools
 import os
 import shutil
-import socket
 from collections.abc import Callable, Iterator
 
 # Of the 255 that a name may have.
@@ -71,7 +70,7 @@ def _create(target: str, make: Callable[[str], int]) -> tuple[int, str]:
 def _paths(target: str) -> Iterator[str]:
     """Yield the paths that the parts of a file have, in the order in which they are taken."""
     folder, name = os.path.split(target)
-    stem = f".{name}.{socket.gethostname()}"
+    stem = f".{name}.{os.uname().nodename}"
     if len(os.fsencode(stem)) > _LONGEST_STEM:
         stem = f".{hashlib.sha256(os.fsencode(stem)).hexdigest()}"
     for number in itertools.count():
