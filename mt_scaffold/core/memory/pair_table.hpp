@@ -25,7 +25,7 @@ class PairTable {
         slots_((lines_ + 1) * kLine),
         pairs_(pairs + 1, ~Pair{0}) {}
 
-  // Gives a pair of tokens a number that no other pair has, in place of its own.
+  // Gives a pair of tokens a number that no other pair has; the one that it had is forgotten.
   void set(int32_t left, int32_t right, int32_t number) {
     const Pair pair = pair_of(left, right);
     const Wanted wanted = look_for(pair);

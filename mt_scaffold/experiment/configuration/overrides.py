@@ -20,7 +20,7 @@ _OPTIONS = (("train", "options"), ("train", "batches", "*", "options"), ("system
 
 
 def overridden(document: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``document`` with the values of ``overrides`` in place of its own; mappings are merged key by key.
+    """Return ``document`` with its values replaced by those of ``overrides``; mappings are merged key by key.
 
     A value also takes the place of what excludes it: another key of the same choice, such as ``train.stop``, or
     fairseq's option with the same purpose (``max-update``).

@@ -42,6 +42,17 @@ HYPOTHESIS = [
     "Der Hund rennt über die Wiese.",
 ]
 
+# The least that a configuration has.
+PLAIN: dict[str, Any] = {
+    "name": "x",
+    "languages": {"source": "en", "target": "de"},
+    "data": {"synthetic": {"pairs": 9, "valid": 1, "test": 1}},
+    "codes": {"symbols": 9},
+    "systems": {"bpe": {"algorithm": "bpe"}},
+    "baseline": "bpe",
+    "train": {"options": {"arch": "transformer"}},
+}
+
 
 def write(path: Path, lines: list[str]) -> Path:
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
@@ -194,22 +205,13 @@ def test_score_needs_no_experiment(tmp_path: Path, capsys: pytest.CaptureFixture
     shown = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in shown] == ["BLEU", "TER ↓", "tokenised BLEU, compounds split"]
     assert list(read_result(Scores, output).metrics) == ["bleu", "ter", "tokenised_bleu_split"]
-    plain = {
-        "name": "x",
-        "languages": {"source": "en", "target": "de"},
-        "data": {"synthetic": {"pairs": 9, "valid": 1, "test": 1}},
-        "codes": {"symbols": 9},
-        "systems": {"bpe": {"algorithm": "bpe"}},
-        "baseline": "bpe",
-        "train": {"options": {"arch": "transformer"}},
-    }
-    config = parse_config({**plain, "score": {"metrics": ["chrf++", "tokenised_bleu_lc"]}})
+    config = parse_config({**PLAIN, "score": {"metrics": ["chrf++", "tokenised_bleu_lc"]}})
     found = score(Texts(hypothesis, [reference]), output, origin=Origin(checkpoint="checkpoint9"), config=config)
     assert list(found.metrics) == ["chrf++", "tokenised_bleu_lc"] and found.checkpoint == "checkpoint9"
     assert "moses.de" in found.metrics["tokenised_bleu_lc"].signature
-    assert set(parse_config(plain).score.metrics) < set(METRICS)
+    assert set(parse_config(PLAIN).score.metrics) < set(METRICS)
     with pytest.raises(UsageError, match=r"score\.metrics\[0\]: must be bleu or chrf"):
-        parse_config({**plain, "score": {"metrics": ["rouge"]}})
+        parse_config({**PLAIN, "score": {"metrics": ["rouge"]}})
 
 
 def test_a_metric_that_cannot_be_computed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,7 +304,7 @@ def test_comet_reads_source_translation_and_reference(tmp_path: Path, comet: lis
 
 
 def test_comet_of_several_models(tmp_path: Path, comet: list[list[dict[str, str]]]) -> None:
-    """Each has a column and a test of its own; one without references gets none, and says so in its signature."""
+    """Each has its column and its significance test; one without references gets none, and says so in its signature."""
     sources = write(tmp_path / "src", ["A", "B", "C", "D"])
     reference = write(tmp_path / "ref", REFERENCE)
     models = [
@@ -347,20 +349,11 @@ def test_two_models_of_comet_of_one_name_are_refused(tmp_path: Path, comet: list
 
 def test_the_models_of_comet_in_a_configuration(tmp_path: Path) -> None:
     """One, as before there could be several, or a list."""
-    plain: dict[str, Any] = {
-        "name": "x",
-        "languages": {"source": "en", "target": "de"},
-        "data": {"synthetic": {"pairs": 9, "valid": 1, "test": 1}},
-        "codes": {"symbols": 9},
-        "systems": {"bpe": {"algorithm": "bpe"}},
-        "baseline": "bpe",
-        "train": {"options": {"arch": "transformer"}},
-    }
     for given, found in (("a", ["a"]), (["a", "b"], ["a", "b"])):
-        config = parse_config({**plain, "score": {"comet": given}})
+        config = parse_config({**PLAIN, "score": {"comet": given}})
         assert config.score.comet == found and parse_config(config.to_dict()) == config
     with pytest.raises(UsageError, match=r"score\.comet: must not be empty"):
-        parse_config({**plain, "score": {"comet": []}})
+        parse_config({**PLAIN, "score": {"comet": []}})
 
 
 def real_comet_model(folder: Path, referenceless: bool) -> Path:
@@ -389,7 +382,7 @@ def real_comet_model(folder: Path, referenceless: bool) -> Path:
 
 
 def test_comet_with_real_models(tmp_path: Path) -> None:
-    """With the package, which has an environment of its own: segments keep their order, whatever batches it makes."""
+    """With the package, which needs a separate environment: segments keep their order, whatever batches it makes."""
     comet = pytest.importorskip("comet", reason="needs the extra 'comet'")
     models = [real_comet_model(tmp_path / name, name == "kiwi") for name in ("da", "kiwi")]
     found = []

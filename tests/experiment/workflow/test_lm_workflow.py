@@ -297,7 +297,7 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
         (("lr: 0.01", "lrr: 0.01"), "fairseq-train: unrecognized arguments: --lrr"),
         (("synthetic: {documents: 60, valid: 3, test: 8, stems: 60, clauses: 1, sentences: 5}",
           "documents: {train: [none], valid: [none], tests: {a: [none]}}"), "none: no such file"),
-        # For this one the harness reads all of its own tasks, which takes it 20 s.
+        # For this one the harness indexes its built-in tasks, which takes 20 s.
         pytest.param(("[long, short]", "[long, sort]"), "lm_eval has no task 'sort'", marks=pytest.mark.long),
         (("[invented]", "[missing]"), "tasks\\.include_path: missing: no such folder"),
         (("[invented]}", "[invented], paper_setting: {equal_text: 5B}}"), "tasks\\.paper_setting\\.equal_text: 5B: n"),
@@ -314,7 +314,7 @@ def test_an_error_is_one_line_before_anything_is_done(
 
 
 def test_a_task_that_the_harness_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By what the workflow calls before its first step; here the harness reads none of its own tasks."""
+    """By what the workflow calls before its first step; here the harness indexes none of its built-in tasks."""
     from lm_eval.tasks._index import TaskIndex
 
     write_tasks(tmp_path)
