@@ -31,15 +31,15 @@ rule train:
 rule report:
     input: "bpe/training.json"
     output: "report.html"
-    shell: "sleep 1.5; touch {output}"
+    shell: "REPORT"
 onsuccess: print("the closing words")
 """
 STEPS = ["[1/3] get data", "[2/3] train bpe", "[3/3] report"]
 
 
-def workflow(folder: Path, command: str = "touch {output}") -> list[str]:
-    """The command line of a workflow of three steps."""
-    (folder / "Snakefile").write_text(SNAKEFILE.replace("COMMAND", command))
+def workflow(folder: Path, command: str = "touch {output}", report: str = "touch {output}") -> list[str]:
+    """The command line of a workflow of three steps; the commands of the first and the last."""
+    (folder / "Snakefile").write_text(SNAKEFILE.replace("COMMAND", command).replace("REPORT", report))
     return [sys.executable, "-c", PROGRAM, "--cores", "1", "--logger", "mt-scaffold"]
 
 
@@ -56,7 +56,9 @@ def test_a_log_has_one_line_per_step(tmp_path: Path) -> None:
 
 def test_a_terminal_has_a_moving_line_with_the_time_left_below_the_steps(tmp_path: Path) -> None:
     """It is written over and over, and gone when the closing words are printed; what is not known is no "?"."""
-    arguments = workflow(tmp_path)
+    waiting = "time left not known yet: report"
+    # The last step ends once the line was seen, however slow the machine is.
+    arguments = workflow(tmp_path, report="timeout 60 sh -c 'until [ -e seen ]; do sleep 0.1; done'; touch {output}")
     leader, follower = pty.openpty()
     with subprocess.Popen(arguments, cwd=tmp_path, stdout=follower, stderr=follower) as process:
         os.close(follower)
@@ -64,6 +66,8 @@ def test_a_terminal_has_a_moving_line_with_the_time_left_below_the_steps(tmp_pat
         try:
             while part := os.read(leader, 4096):
                 written += part
+                if waiting.encode() in written:
+                    (tmp_path / "seen").touch()
         except OSError:
             # How Linux tells that the other side is closed.
             pass
@@ -72,7 +76,7 @@ def test_a_terminal_has_a_moving_line_with_the_time_left_below_the_steps(tmp_pat
     shown = [line.rstrip("\r").rpartition("\r")[2] for line in written.decode().split("\n")]
     assert [line.partition(":")[0] for line in shown if line.startswith("[")] == STEPS
     assert shown[-2] == "the closing words" and shown[-1] == ""
-    assert "time left not known yet: report" in written.decode() and "?" not in written.decode()
+    assert waiting in written.decode() and "?" not in written.decode()
 
 
 def test_a_failed_step_is_shown_with_the_end_of_its_log(tmp_path: Path) -> None:
