@@ -1,9 +1,12 @@
 // Hashes of words, strings and numbers, which differ from process to process.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -34,19 +37,28 @@ struct HashedWord {
 
 // `text` must be readable for kPadding bytes past its end.
 inline HashedWord hash_word(std::string_view text) {
-  static constexpr uint64_t kMask[9] = {
-      0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, ~uint64_t{0}};
+  // The bytes of a mask that keeps the first `i` of 16, without a branch on the length of the word.
+  static constexpr auto kMasks = [] {
+    std::array<uint8_t, 32> bytes{};
+    std::fill_n(bytes.begin(), 16, uint8_t{0xFF});
+    return bytes;
+  }();
+  const auto keep = [](size_t bytes, auto& words) {
+    uint64_t mask[std::size(words)];
+    std::memcpy(mask, &kMasks[16 - (bytes < 16 ? bytes : 16)], sizeof mask);
+    for (size_t i = 0; i < std::size(words); ++i) words[i] &= mask[i];
+  };
   const HashSeeds seeds = kHashSeeds;
   HashedWord word{text, {0, 0}, 0};
   const size_t n = text.size();
   std::memcpy(word.head, text.data(), 16);
-  word.head[0] &= kMask[n < 8 ? n : 8];
-  word.head[1] &= kMask[n < 8 ? 0 : n < 16 ? n - 8 : 8];
+  keep(n, word.head);
   word.hash = mix(word.head[0] ^ seeds.first ^ n, word.head[1] ^ seeds.second);
   for (size_t i = 16; i < n; i += 8) {
-    uint64_t chunk;
-    std::memcpy(&chunk, text.data() + i, 8);
-    word.hash = mix(word.hash ^ seeds.second, (chunk & kMask[n - i < 8 ? n - i : 8]) ^ seeds.first);
+    uint64_t chunk[1];
+    std::memcpy(chunk, text.data() + i, 8);
+    keep(n - i, chunk);
+    word.hash = mix(word.hash ^ seeds.second, chunk[0] ^ seeds.first);
   }
   return word;
 }
