@@ -297,5 +297,7 @@ def closing_words(layout: AnyLayout, shown: Sequence[str]) -> str:
     comparison = layout.comparison("txt")
     lines = [comparison.read_text(encoding="utf-8")] if comparison.exists() else []
     if missing := [name for name in layout.config.systems if name not in shown]:
-        lines.append(f"Not compared, because only= leaves them out and they are not finished: {', '.join(missing)}\n")
+        lines.append(
+            f"Not compared, as they are not trained yet (a run without --only trains them): {', '.join(missing)}\n"
+        )
     return "\n".join([*lines, *task_of(layout.config).closing_words(layout)])
