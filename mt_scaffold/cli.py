@@ -196,10 +196,10 @@ def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.Argumen
                 module.add_arguments(subparser)
                 subparser.set_defaults(run=module.run)
             else:
-                from mt_scaffold import signature  # not for segmenting, which starts at once
+                from mt_scaffold import options_from_signature  # not for segmenting, which starts at once
 
-                signature.add_arguments(subparser, module.run)
-                subparser.set_defaults(run=functools.partial(signature.call, module.run))
+                options_from_signature.add_arguments(subparser, module.run)
+                subparser.set_defaults(run=functools.partial(options_from_signature.call, module.run))
             # tests/test_help.py insists on them.
             if examples := "".join(f"\n  {line}" for line in getattr(module, "EXAMPLES", "").splitlines()):
                 subparser.epilog = f"{subparser.epilog}\n\n" if subparser.epilog else ""

@@ -1,4 +1,4 @@
-"""The codes file as a Python object; the core reads and writes the format itself (``core/codes/codes.cpp``)."""
+"""The codes file as a Python object; the core reads the format and writes what it learns (``core/codes/codes.cpp``)."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from mt_scaffold.experiment.inference.translate import translate
 from mt_scaffold.experiment.runtime.fairseq import option_arguments
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.average import average
-from mt_scaffold.experiment.workflow.steps import plan
+from mt_scaffold.experiment.workflow.common_steps import plan
 from mt_scaffold.tables import format_table
 
 METRICS = ("bleu", "chrf", "reference_bits_per_byte")

@@ -84,7 +84,7 @@ class Snakemake(ForkServer):
 
     def __init__(self) -> None:
         # Snakemake itself, and what the Snakefile imports.
-        super().__init__("snakemake.cli", "mt_scaffold.experiment.workflow.steps")
+        super().__init__("snakemake.cli", "mt_scaffold.experiment.workflow.common_steps")
 
     def run(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run it in ``folder``; ``stdout`` of the result is all that it and its steps have printed."""

@@ -18,7 +18,7 @@ for needed in ("griffe", "markdown_it", "mkdocs", "yaml"):
 
 import yaml  # noqa: E402
 
-from mt_scaffold import cli, signature  # noqa: E402
+from mt_scaffold import cli, options_from_signature  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "RELEASING.md")]
@@ -173,8 +173,8 @@ def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
     assert list(load_config(path).systems) == ["bpe", "scaffold"]
     (options,) = re.findall(r"(--sample .+)", page)
     parser = argparse.ArgumentParser()
-    signature.add_arguments(parser, ExperimentOptions)
-    given = signature.call(ExperimentOptions, parser.parse_args(shlex.split(options)))
+    options_from_signature.add_arguments(parser, ExperimentOptions)
+    given = options_from_signature.call(ExperimentOptions, parser.parse_args(shlex.split(options)))
     rehearsal = plan_experiment([path], given.settings).experiment
     assert rehearsal.data.sample == 2000 and rehearsal.seeds == [1]
 

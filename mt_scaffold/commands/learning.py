@@ -9,7 +9,7 @@ from typing import Any
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.methods import make_method, methods
-from mt_scaffold.methods.method import Method
+from mt_scaffold.methods.base import Method
 
 Methods = Mapping[str, type[Method[Any]]]
 

@@ -17,9 +17,9 @@ from mt_scaffold.options import check_choice
 
 if TYPE_CHECKING:
     from mt_scaffold.corpus.files import PathLike
+    from mt_scaffold.methods.base import Method as Method
     from mt_scaffold.methods.bpe import PlainBPE as PlainBPE
     from mt_scaffold.methods.bpe import Scaffold as Scaffold
-    from mt_scaffold.methods.method import Method as Method
     from mt_scaffold.methods.parity import Parity as Parity
     from mt_scaffold.methods.picky import Picky as Picky
     from mt_scaffold.methods.random_trimming import RandomlyTrimmed as RandomlyTrimmed
@@ -76,7 +76,7 @@ def method_of_file(model: PathLike) -> type[Method[Any]]:
 
 
 def __getattr__(name: str) -> Any:
-    module = "method" if name == "Method" else {entry.kind: entry.module for entry in METHODS.values()}.get(name)
+    module = "base" if name == "Method" else {entry.kind: entry.module for entry in METHODS.values()}.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

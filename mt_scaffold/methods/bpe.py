@@ -13,7 +13,7 @@ from mt_scaffold.corpus.files import PathLike, Writable
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.methods.method import Method, Words, min_frequency_setting, symbols_setting, total_symbols_setting
+from mt_scaffold.methods.base import Method, Words, min_frequency_setting, symbols_setting, total_symbols_setting
 from mt_scaffold.methods.trace import Step, TraceWriter
 from mt_scaffold.progress import progress_line
 from mt_scaffold.segment.inference import INFERENCES, MERGES

@@ -16,8 +16,8 @@ from mt_scaffold.corpus.inputs import Lines, TextFile, text_sources
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import UsageError
 from mt_scaffold.methods import make_method, methods
+from mt_scaffold.methods.base import Inputs, Learned, Method
 from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, Scaffold
-from mt_scaffold.methods.method import Inputs, Learned, Method
 from mt_scaffold.options import check_choice
 
 Model = TypeVar("Model", bound=Learned)

@@ -18,8 +18,7 @@ from mt_scaffold.corpus.files import PathLike, Readable, Writable, shown
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.inputs import TextFile, core_input, exactly_one, readable, source_name, text_sources
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, warn_of_limit, without_base_symbols
-from mt_scaffold.methods.method import (
+from mt_scaffold.methods.base import (
     Count,
     Inputs,
     Load,
@@ -31,6 +30,7 @@ from mt_scaffold.methods.method import (
     text_name,
     total_symbols_setting,
 )
+from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, warn_of_limit, without_base_symbols
 from mt_scaffold.methods.trace import Step, TraceWriter
 from mt_scaffold.progress import progress_line
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 from mt_scaffold import _core
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.errors import UsageError
+from mt_scaffold.methods.base import setting, symbols_setting
 from mt_scaffold.methods.bpe import MergingMethod
-from mt_scaffold.methods.method import setting, symbols_setting
 from mt_scaffold.segment.inference import INFERENCES
 
 

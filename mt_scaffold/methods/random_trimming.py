@@ -14,8 +14,8 @@ from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import Writable
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.errors import UsageError
+from mt_scaffold.methods.base import Words, check_amount, setting, symbols_setting
 from mt_scaffold.methods.bpe import LearnedCodes, MergingMethod, Scaffold
-from mt_scaffold.methods.method import Words, check_amount, setting, symbols_setting
 
 
 @dataclass(frozen=True)

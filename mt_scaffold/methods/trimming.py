@@ -23,14 +23,14 @@ from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile
 from mt_scaffold.corpus.text import decode, is_base_symbol
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, PlainBPE, warn_of_limit
-from mt_scaffold.methods.method import (
+from mt_scaffold.methods.base import (
     Words,
     min_frequency_setting,
     setting,
     symbols_setting,
     total_symbols_setting,
 )
+from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, PlainBPE, warn_of_limit
 from mt_scaffold.progress import progress_line
 from mt_scaffold.segment.frequencies import use_of_vocabulary
 from mt_scaffold.segment.neighbours import neighbour_entropies

@@ -16,7 +16,7 @@ from mt_scaffold.corpus.files import PathLike, Writable, shown
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.methods.method import Method, TooManySymbols, Words, symbols_setting, total_symbols_setting
+from mt_scaffold.methods.base import Method, TooManySymbols, Words, symbols_setting, total_symbols_setting
 from mt_scaffold.methods.unigram_segmenter import MODEL_SUFFIX, WORD_START, UnigramSegmenter
 from mt_scaffold.segment.frequencies import Vocabulary
 

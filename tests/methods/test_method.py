@@ -30,8 +30,8 @@ from mt_scaffold.methods import (
     make_method,
     methods,
 )
+from mt_scaffold.methods.base import min_frequency_setting, setting, symbols_setting, total_symbols_setting
 from mt_scaffold.methods.bpe import MergingMethod
-from mt_scaffold.methods.method import min_frequency_setting, setting, symbols_setting, total_symbols_setting
 from mt_scaffold.methods.trimming import trim
 from mt_scaffold.segment.draw import NO_DRAW, RESAMPLINGS, Draw, description, training_options
 from mt_scaffold.segment.inference import INFERENCES

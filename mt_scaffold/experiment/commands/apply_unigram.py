@@ -6,7 +6,7 @@ from typing import Annotated
 
 from mt_scaffold.experiment.commands.arguments import Threads
 from mt_scaffold.methods.unigram_segmenter import apply_unigram
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold apply-unigram --codes unigram.model --input train.en --output train.pieces.en

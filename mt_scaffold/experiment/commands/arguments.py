@@ -13,8 +13,8 @@ from mt_scaffold.experiment.binarise.dictionary import NO_LIMITS
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.configuration.yaml_file import settings_from
+from mt_scaffold.options_from_signature import Option
 from mt_scaffold.segment.inference import INFERENCES, MERGES
-from mt_scaffold.signature import Option
 
 File = Annotated[str, Option("FILE")]
 Folder = Annotated[str, Option("FOLDER")]

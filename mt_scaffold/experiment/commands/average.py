@@ -8,7 +8,7 @@ from typing import Annotated
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.commands.arguments import OutputFile
 from mt_scaffold.experiment.training.average import average, last_checkpoints
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold average --checkpoints model/checkpoints --last 5 --output averaged.pt

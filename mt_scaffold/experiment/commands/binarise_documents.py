@@ -8,7 +8,7 @@ from typing import Annotated
 from mt_scaffold.corpus.documents import DOCUMENT_FORMATS
 from mt_scaffold.experiment.binarise.documents import binarise_documents
 from mt_scaffold.experiment.commands.arguments import File, Name, OutputFolder
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold binarise-documents --codes codes --train train.jsonl --valid valid.jsonl --test test.jsonl \\

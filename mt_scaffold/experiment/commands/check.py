@@ -6,7 +6,7 @@ from typing import Annotated
 
 from mt_scaffold.experiment.commands.arguments import ExperimentOptions
 from mt_scaffold.experiment.workflow.checking import check_experiment
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold check configs/demo.yaml

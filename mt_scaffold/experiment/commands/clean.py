@@ -9,7 +9,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.commands.arguments import File
 from mt_scaffold.experiment.data.clean import HoldOut, clean
 from mt_scaffold.experiment.runtime.results import write_result
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold clean --source train.en --target train.de --output-source clean.en --output-target clean.de

@@ -15,7 +15,7 @@ from mt_scaffold.experiment.evaluation.harness import tables
 from mt_scaffold.experiment.evaluation.harness.compare import compare_tasks, holds_tasks
 from mt_scaffold.experiment.evaluation.measures import Labelled
 from mt_scaffold.experiment.tasks import layout_of, task_of
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold compare bpe.json scaffold.json --baseline bpe --output comparison

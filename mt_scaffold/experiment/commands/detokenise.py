@@ -6,7 +6,7 @@ from typing import Annotated
 
 from mt_scaffold.experiment.commands.arguments import OutputFile
 from mt_scaffold.experiment.data.tokenise import detokenise_text
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold join < translated.bpe | mt-scaffold detokenise --language de > translated.de

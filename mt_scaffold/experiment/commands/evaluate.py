@@ -9,7 +9,7 @@ from mt_scaffold.corpus.documents import DOCUMENT_FORMATS
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.commands.arguments import File, Folder, Name, OutputFile
 from mt_scaffold.experiment.evaluation.bits_per_byte import Evaluation, evaluate, evaluate_folder
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold evaluate --checkpoint averaged.pt --data binarised --output scores.json

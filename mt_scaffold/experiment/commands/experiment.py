@@ -1,4 +1,4 @@
-"""mt-scaffold experiment: the steps of the workflow; see mt_scaffold.experiment.workflow.steps."""
+"""mt-scaffold experiment: the steps of the workflow; see mt_scaffold.experiment.workflow.common_steps."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from mt_scaffold import signature
+from mt_scaffold import options_from_signature
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.layout import CONFIG, Layout
 from mt_scaffold.experiment.runtime.schema import nearest
 from mt_scaffold.experiment.tasks import read_layout
 from mt_scaffold.experiment.tasks.codes import made_codes
-from mt_scaffold.experiment.workflow.steps import STEPS, step_of
+from mt_scaffold.experiment.workflow.common_steps import STEPS, step_of
 
 EXAMPLES = """\
 mt-scaffold experiment average --config experiments/demo/config.yaml --system bpe --seed 1
@@ -36,12 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     steps = parser.add_subparsers(dest="step", metavar="STEP", required=True)
     for name, step in STEPS.items():
-        summary = signature.summary(step)
+        summary = options_from_signature.summary(step)
         subparser = steps.add_parser(name, help=summary[0].lower() + summary[1:].rstrip("."), description=summary)
         subparser.add_argument(
             "--config", required=True, metavar="FILE", help=f"the {CONFIG} in the folder of the experiment"
         )
-        signature.add_arguments(subparser, step, leading=1)
+        options_from_signature.add_arguments(subparser, step, leading=1)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError(f"{config}: give the {CONFIG} in the folder of an experiment, which the workflow writes")
     layout = read_layout(config.parent)
     step = step_of(options.step, layout)
-    bound = signature.bind(step, options, layout)
+    bound = options_from_signature.bind(step, options, layout)
     if "run" in bound.arguments and bound.arguments["run"] not in layout.runs:
         known = ", ".join(each.name for each in layout.runs)
         raise UsageError(f"{config}: has no run {bound.arguments['run'].name}; there are {known}")

@@ -27,8 +27,8 @@ from mt_scaffold.experiment.configuration import load_config
 from mt_scaffold.experiment.inference.export_ctranslate2 import QUANTIZATIONS, export_ctranslate2
 from mt_scaffold.experiment.inference.export_transformers import export_transformers, trained_model
 from mt_scaffold.experiment.inference.model_files import ModelFiles, system_files
+from mt_scaffold.options_from_signature import Option
 from mt_scaffold.segment.inference import MERGES
-from mt_scaffold.signature import Option
 
 EXAMPLES = """\
 mt-scaffold export ctranslate2 --experiment experiments/demo --system scaffold --output translator

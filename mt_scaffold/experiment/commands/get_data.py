@@ -10,7 +10,7 @@ from mt_scaffold.experiment.configuration import load_config
 from mt_scaffold.experiment.data.download import CACHE_VARIABLE
 from mt_scaffold.experiment.data.parallel import fetch_data, get_data
 from mt_scaffold.experiment.runtime.results import write_result
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold get-data --config configs/multi30k_en_de.yaml --output-dir raw

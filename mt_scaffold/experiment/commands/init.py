@@ -9,7 +9,7 @@ from typing import Annotated
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.commands.arguments import File, OutputFile
 from mt_scaffold.experiment.workflow.initial import Pair, ParallelTexts, init_documents, init_translation
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold init corpus/train.en corpus/train.de

@@ -8,7 +8,7 @@ from typing import Annotated
 from mt_scaffold.experiment.commands.arguments import Threads
 from mt_scaffold.methods import Unigram
 from mt_scaffold.methods.learn import learn
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold learn-unigram --symbols 8000 --input train.en train.de --output unigram.model

@@ -10,7 +10,7 @@ from mt_scaffold.experiment.commands.arguments import File, Folder, Name, Output
 from mt_scaffold.experiment.evaluation.harness.scores import format_harness
 from mt_scaffold.experiment.evaluation.lm_eval import Asking, run_harness
 from mt_scaffold.experiment.training.average import last_checkpoints
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold lm-eval --checkpoints model/checkpoints --last 5 --data binarised --tasks paper --num-fewshot 0 5 \\

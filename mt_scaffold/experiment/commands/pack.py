@@ -9,7 +9,7 @@ from mt_scaffold.experiment.commands.arguments import OutputFolder
 from mt_scaffold.experiment.evaluation.metrics import METRICS
 from mt_scaffold.experiment.packing.pack import OTHER_ENGINE, pack, packed_folder
 from mt_scaffold.experiment.packing.packed_model import CARD, NEW_CARD
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 from mt_scaffold.tables import decimal
 
 EXAMPLES = """\

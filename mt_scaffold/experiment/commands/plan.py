@@ -7,8 +7,8 @@ from typing import Annotated
 from mt_scaffold.experiment.commands.arguments import Folder
 from mt_scaffold.experiment.evaluation.metrics import KINDS
 from mt_scaffold.experiment.evaluation.plan import as_text
-from mt_scaffold.experiment.workflow.steps import plan
-from mt_scaffold.signature import Option
+from mt_scaffold.experiment.workflow.common_steps import plan
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold plan experiments/multi30k_en_de --difference 0.5

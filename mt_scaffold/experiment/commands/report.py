@@ -7,7 +7,7 @@ from typing import Annotated
 from mt_scaffold.experiment.commands.arguments import Folder
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.layout import read_folder
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold report experiments/demo --examples 10

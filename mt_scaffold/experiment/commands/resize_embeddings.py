@@ -11,7 +11,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.commands.arguments import File, OutputFolder
 from mt_scaffold.experiment.surgery.fairseq_model import resize_fairseq
 from mt_scaffold.experiment.surgery.transformers_model import resize_transformers
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold trim model.codes --below 10 --input corpus.txt --output small.codes --map map.json

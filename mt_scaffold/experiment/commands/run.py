@@ -8,7 +8,7 @@ from typing import Annotated
 
 from mt_scaffold.experiment.commands.arguments import ExperimentOptions, Name
 from mt_scaffold.experiment.workflow.running import Settings, run_experiment
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold run configs/demo.yaml

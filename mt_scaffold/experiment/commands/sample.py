@@ -11,7 +11,7 @@ from mt_scaffold.corpus.text import read_lines
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.commands.arguments import File, OutputFile
 from mt_scaffold.experiment.inference.sample import Sampling, format_samples, sample
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold sample --checkpoint averaged.pt --data binarised --prompt "Once upon a time" --temperature 0.8

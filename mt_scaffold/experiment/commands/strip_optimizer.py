@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from mt_scaffold.experiment.training.strip_optimizer import strip_optimizer
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold strip-optimizer --checkpoints model/checkpoints

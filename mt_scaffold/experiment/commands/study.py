@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from mt_scaffold.experiment.commands.arguments import Folder, OutputFolder
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold study configs/study_intrinsic.yaml --texts corpora --output experiments/study_intrinsic --jobs 2

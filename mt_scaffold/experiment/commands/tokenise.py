@@ -8,7 +8,7 @@ from mt_scaffold.experiment.commands.arguments import File, OutputFile
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.tokenise import tokenise
 from mt_scaffold.experiment.runtime.results import write_result
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold tokenise --language de < train.raw.de > train.de

@@ -8,7 +8,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.commands.arguments import File, Name, OutputFolder
 from mt_scaffold.experiment.runtime.fairseq import LAUNCHERS, gpus_in_all, option_arguments
 from mt_scaffold.experiment.training.train import train
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold train --data binarised --output model -- --arch transformer --max-epoch 10

@@ -8,7 +8,7 @@ from mt_scaffold.experiment.commands.arguments import File, Name, OutputFolder
 from mt_scaffold.experiment.inference.export_ctranslate2 import QUANTIZATIONS
 from mt_scaffold.experiment.inference.translate import ENGINES, translate
 from mt_scaffold.experiment.runtime.fairseq import option_arguments
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 EXAMPLES = """\
 mt-scaffold translate --data binarised --subset test --model averaged.pt --output translations -- --beam 4

@@ -10,8 +10,8 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.commands.arguments import Name, OutputFile
 from mt_scaffold.experiment.packing.packed_model import BLOCK_LINES, PackedModel, translate_text
 from mt_scaffold.options import worker_count
+from mt_scaffold.options_from_signature import Option
 from mt_scaffold.progress import progress_line
-from mt_scaffold.signature import Option
 
 EXAMPLES = """\
 mt-scaffold translate-text --model demo-scaffold < text > translation

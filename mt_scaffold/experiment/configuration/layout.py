@@ -20,7 +20,7 @@ from mt_scaffold.experiment.configuration.yaml_file import typed
 from mt_scaffold.experiment.runtime.locks import Lock, take_lock
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.methods.bpe import MethodWithCodes
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 COMPARISON_KINDS = ("txt", "md", "tex", "json", "csv")
 CONFIG = "config.yaml"

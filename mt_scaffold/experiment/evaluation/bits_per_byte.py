@@ -29,7 +29,7 @@ from mt_scaffold.experiment.inference.causal_model import encode_documents, load
 from mt_scaffold.experiment.inference.language_model import LanguageModel, inputs_of, load_model, log_probabilities
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 
 NOT_COMPARABLE = "per token: not comparable between vocabularies"
 

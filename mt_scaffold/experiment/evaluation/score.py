@@ -35,7 +35,7 @@ from mt_scaffold.experiment.runtime.provenance import sha256, versions
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.options import refuse_text
-from mt_scaffold.signature import Option
+from mt_scaffold.options_from_signature import Option
 from mt_scaffold.tables import decimal
 
 

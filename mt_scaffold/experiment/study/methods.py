@@ -14,8 +14,8 @@ from mt_scaffold.corpus.count import load_counts
 from mt_scaffold.corpus.text import END_OF_WORD, is_base_symbol
 from mt_scaffold.experiment.study.configuration import StudiedMethod
 from mt_scaffold.methods import Method
+from mt_scaffold.methods.base import TooManySymbols, Words
 from mt_scaffold.methods.bpe import LearnedCodes
-from mt_scaffold.methods.method import TooManySymbols, Words
 from mt_scaffold.segment.inference import MERGES
 from mt_scaffold.segment.numbering import numbering_of, ordinary_tokens
 

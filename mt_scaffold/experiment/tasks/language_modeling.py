@@ -44,7 +44,7 @@ from mt_scaffold.experiment.training.language_model_options import (
     short_schedules,
     training_options,
 )
-from mt_scaffold.experiment.training.resuming import Start
+from mt_scaffold.experiment.training.start import Start
 from mt_scaffold.experiment.training.train import plan_start
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from mt_scaffold.experiment.configuration.layout import Layout, Run
 from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.tasks.training_text import TrainingText
-from mt_scaffold.experiment.training.resuming import Start
-from mt_scaffold.signature import Option
+from mt_scaffold.experiment.training.start import Start
+from mt_scaffold.options_from_signature import Option
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.measures import Measure

@@ -50,7 +50,7 @@ from mt_scaffold.experiment.tasks.task import (
 )
 from mt_scaffold.experiment.tasks.training_text import TrainingText, parallel_text
 from mt_scaffold.experiment.training.averaging_check import check_averaging, short_trainings
-from mt_scaffold.experiment.training.resuming import Start
+from mt_scaffold.experiment.training.start import Start
 from mt_scaffold.experiment.training.train import plan_start
 from mt_scaffold.experiment.training.translation_options import OWN_TASKS, training_options
 from mt_scaffold.segment.draw import Draw

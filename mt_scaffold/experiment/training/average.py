@@ -16,6 +16,7 @@ from mt_scaffold.experiment.runtime.checkpoints import (
     updates_made,
     without_optimiser,
 )
+from mt_scaffold.experiment.training.last_checkpoint import LAST_CHECKPOINT
 
 
 def average(checkpoints: Sequence[PathLike], output: PathLike) -> list[str]:
@@ -83,7 +84,7 @@ def last_checkpoints(folder: PathLike, last: int, by_updates: bool = False, skip
 def _by_updates(folder: Path) -> list[Path]:
     """Return the checkpoints within epochs and, unless it is the newest of these, that of the final update."""
     found = update_checkpoints(folder)
-    final = folder / "checkpoint_last.pt"
+    final = folder / LAST_CHECKPOINT
     after_the_interval = final.exists() and updates_made(load_checkpoint(final), final) > max(found, default=0)
     return [*found.values(), *([final] if after_the_interval else [])]
 

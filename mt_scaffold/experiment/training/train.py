@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,9 +28,7 @@ from mt_scaffold.experiment.configuration.layout import (
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, unfair_patience
 from mt_scaffold.experiment.runtime.checkpoints import (
     check_optimiser,
-    epoch_checkpoints,
     load_checkpoint,
-    update_checkpoints,
     updates_made,
 )
 from mt_scaffold.experiment.runtime.fairseq import (
@@ -52,8 +48,9 @@ from mt_scaffold.experiment.runtime.locks import locked
 from mt_scaffold.experiment.runtime.provenance import sha256, versions
 from mt_scaffold.experiment.runtime.result_warnings import NOT_CONVERGED, ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import write_result
+from mt_scaffold.experiment.training.last_checkpoint import LAST_CHECKPOINT, has_made_its_updates, mend_last_checkpoint
 from mt_scaffold.experiment.training.progress import PROGRESS_FILE, progress_file
-from mt_scaffold.experiment.training.resuming import Start, check_resumable, options_of, write_start
+from mt_scaffold.experiment.training.start import Start, check_resumable, options_of, write_start
 from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest, stopped_by_signal
 from mt_scaffold.experiment.training.training_log import parameters_in_log, read_training_log
 
@@ -107,7 +104,7 @@ def train(
     ``options`` are fairseq-train's own (``["--arch", "transformer", "--max-epoch", "10", ...]``; option_arguments
     makes them from a configuration); data, languages, seed, folders and ``--cpu`` (where PyTorch sees no GPU) are added
     here. ``keep_epochs``: how many of the last epochs' checkpoints stay on disk (default: all).
-    ``launcher``, ``nodes`` and ``gpus`` (of each node): see fairseq_tools.launcher_command.
+    ``launcher``, ``nodes`` and ``gpus`` (of each node): see runtime.fairseq.launcher_command.
 
     ``output`` gets ``command.txt`` (the exact command), ``train.log``, ``checkpoints/``, and at the end
     ``training.json`` (what is returned). A training that was stopped resumes from its last checkpoint; one that was
@@ -136,11 +133,11 @@ def train(
     ):
         check_resumable(output, start)
         write_start(output, start)
-        _mend_last_checkpoint(output / CHECKPOINTS)
+        mend_last_checkpoint(output / CHECKPOINTS)
         chosen = {name: " ".join(values) for name, values in start.options.items()}
-        if not _has_made_its_updates(output / CHECKPOINTS, chosen):
+        if not has_made_its_updates(output / CHECKPOINTS, number_of(chosen.get("--max-update"))):
             if "--reset-optimizer" not in chosen:
-                check_optimiser(output / CHECKPOINTS / "checkpoint_last.pt")
+                check_optimiser(output / CHECKPOINTS / LAST_CHECKPOINT)
             with on_signal.stops_training() as request:
                 updates = _run(start.command, output / TRAINING_LOG, request, "--cpu" in start.options)
             if updates is not None:
@@ -210,12 +207,6 @@ def _check_options(options: dict[str, str]) -> None:
         raise UsageError(f"--average-last {last}: {keep} {kept} keeps fewer; keep {last} or more, or average fewer")
 
 
-def _has_made_its_updates(checkpoints: Path, options: dict[str, str]) -> bool:
-    """Return whether a training has reached its --max-update, beyond which fairseq would add one at every start."""
-    last, limit = checkpoints / "checkpoint_last.pt", number_of(options.get("--max-update"))
-    return limit > 0 and last.exists() and updates_made(load_checkpoint(last), last) >= limit
-
-
 def _run(command: Sequence[str], log: Path, request: StopRequest, on_cpu: bool) -> int | None:
     """Run fairseq-train; where this package's own task refuses something, its one line is the error.
 
@@ -241,25 +232,9 @@ def _run(command: Sequence[str], log: Path, request: StopRequest, on_cpu: bool) 
     return updates
 
 
-def _mend_last_checkpoint(checkpoints: Path) -> None:
-    """Replace a truncated checkpoint_last.pt, which fairseq writes as a copy, with the newest complete checkpoint."""
-    last = checkpoints / "checkpoint_last.pt"
-    if not last.exists() or zipfile.is_zipfile(last):
-        return
-    all_checkpoints = [*epoch_checkpoints(checkpoints).values(), *update_checkpoints(checkpoints).values()]
-    whole = [path for path in all_checkpoints if zipfile.is_zipfile(path)]
-    if not whole:
-        last.unlink()
-        return
-    beside = last.with_suffix(".part")
-    shutil.copyfile(max(whole, key=lambda path: path.stat().st_mtime_ns), beside)
-    shutil.copymode(last, beside)
-    beside.replace(last)
-
-
 def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
     checkpoints = output / CHECKPOINTS
-    last = checkpoints / "checkpoint_last.pt"
+    last = checkpoints / LAST_CHECKPOINT
     if not last.exists():
         raise MTScaffoldError(
             f"{checkpoints}: fairseq-train wrote no checkpoint_last.pt; remove --no-last-checkpoints from the options"

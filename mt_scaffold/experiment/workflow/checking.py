@@ -17,9 +17,9 @@ from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, WrongO
 from mt_scaffold.experiment.runtime.schema import self_and_parents
 from mt_scaffold.experiment.tasks import task_of
 from mt_scaffold.experiment.tasks.training_text import TrainingText, shown_size
-from mt_scaffold.experiment.training.resuming import options_of
+from mt_scaffold.experiment.training.start import options_of
+from mt_scaffold.experiment.workflow.common_steps import check_fairseq_options
 from mt_scaffold.experiment.workflow.staleness import changed_trainings
-from mt_scaffold.experiment.workflow.steps import check_fairseq_options
 
 # Bytes of a number in fp32, of which Adam has two for each parameter.
 _FP32 = 4

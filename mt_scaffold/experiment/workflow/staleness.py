@@ -14,7 +14,7 @@ from typing import Any
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Layout, Run
 from mt_scaffold.experiment.tasks import task_of
-from mt_scaffold.experiment.training.resuming import changes, check_resumable, ended_with, not_resumable, read_start
+from mt_scaffold.experiment.training.start import changes, check_resumable, ended_with, not_resumable, read_start
 
 AnyLayout = Layout[Any]
 

@@ -16,8 +16,8 @@ from mt_scaffold.experiment.configuration.layout import Run, plan_experiment
 from mt_scaffold.experiment.configuration.systems import System
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.training.translation_options import training_options
+from mt_scaffold.experiment.workflow.common_steps import check_fairseq_options, closing_words, gpus_per_node, one_of
 from mt_scaffold.experiment.workflow.staleness import depends_on
-from mt_scaffold.experiment.workflow.steps import check_fairseq_options, closing_words, gpus_per_node, one_of
 from mt_scaffold.segment.draw import training_options as resampling_options
 
 DEMO = ROOT / "configs" / "demo.yaml"

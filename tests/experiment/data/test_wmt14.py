@@ -20,7 +20,7 @@ import yaml
 from fork_server import SNAKEFILE, ForkServer, Snakemake
 from wmt14_archives import CONFIGS, derived_config, make_archives
 
-from mt_scaffold import signature
+from mt_scaffold import options_from_signature
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
@@ -341,8 +341,8 @@ def test_a_dry_run_shows_the_whole_graph(snakemake: Snakemake, tmp_path: Path, n
 def settings_of(command: str) -> dict[str, Any]:
     """The settings of options of mt-scaffold run, in a command of docs/paper.md."""
     parser = argparse.ArgumentParser()
-    signature.add_arguments(parser, ExperimentOptions)
-    given: ExperimentOptions = signature.call(ExperimentOptions, parser.parse_args(shlex.split(command)))
+    options_from_signature.add_arguments(parser, ExperimentOptions)
+    given: ExperimentOptions = options_from_signature.call(ExperimentOptions, parser.parse_args(shlex.split(command)))
     return given.settings
 
 

@@ -29,7 +29,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.runtime import fairseq as fairseq_tools
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.training.average import average
-from mt_scaffold.experiment.training.resuming import Start, check_resumable, read_start, write_start
+from mt_scaffold.experiment.training.start import Start, check_resumable, read_start, write_start
 from mt_scaffold.experiment.training.train import train
 
 # An epoch of the tiny data has 19 updates.

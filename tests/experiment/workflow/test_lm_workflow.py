@@ -22,7 +22,7 @@ import yaml
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import parse_experiment
 from mt_scaffold.experiment.tasks import task_of
-from mt_scaffold.experiment.workflow.steps import check_start
+from mt_scaffold.experiment.workflow.common_steps import check_start
 
 CONFIGURATION = """
 task: language_modeling

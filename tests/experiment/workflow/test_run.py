@@ -19,7 +19,7 @@ from mt_scaffold.experiment.runtime import fairseq_options
 from mt_scaffold.experiment.runtime.fairseq_options import Call, check_options
 from mt_scaffold.experiment.runtime.locks import take_lock
 from mt_scaffold.experiment.tasks import layout_of, task_of, training_text, translation
-from mt_scaffold.experiment.training.resuming import write_start
+from mt_scaffold.experiment.training.start import write_start
 from mt_scaffold.experiment.workflow.checking import CheckFailed, check_experiment
 from mt_scaffold.experiment.workflow.running import Settings, run_experiment, snakemake_arguments
 from mt_scaffold.experiment.workflow.staleness import changed_trainings

@@ -1,7 +1,8 @@
 """The steps that every task has, and what the Snakefile asks: which steps there are, and whether they can succeed.
 
 A step is a function of the layout of an experiment; its other arguments are its options on the command line
-(``mt-scaffold experiment STEP``). The steps that only one task has stand with that task.
+(``mt-scaffold experiment STEP``). The steps that only one task has are in ``tasks/translation.py`` and
+``tasks/language_modeling.py``, each with its rule in ``workflow/rules``.
 """
 
 from __future__ import annotations

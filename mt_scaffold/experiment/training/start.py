@@ -1,6 +1,6 @@
 """command.txt, what a training was started with, and what of it may change when the training resumes.
 
-What it resumes from is ``checkpoint_last.pt``, which ``train.py`` gives to fairseq; the plug-in's counts are in it.
+What it resumes from is in ``last_checkpoint.py``.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.layout import CHECKPOINTS, TRAINING_COMMAND
-from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
+from mt_scaffold.experiment.training.last_checkpoint import knows_its_batch
 
 # When the training ends.
 _ENDS = "max-epoch max-update stop-time-hours stop-min-lr stop-tokens stop-text patience"
@@ -137,7 +136,7 @@ def check_resumable(training: PathLike, new: Start) -> None:
     if old is None:
         return
     changed = _changes(old, new)
-    if not changed and new.processes not in (None, old.processes) and not _knows_its_batch(Path(training)):
+    if not changed and new.processes not in (None, old.processes) and not knows_its_batch(Path(training) / CHECKPOINTS):
         changed.append(
             f"{new.processes} processes instead of {old.processes}, from a checkpoint within an epoch that does not "
             "say how many had shared it"
@@ -167,15 +166,6 @@ def ended_with(training: PathLike, new: Start) -> bool:
     ends = [f"--{name}" for name in _ENDS.split()]
     same_end = all(old.options.get(name) == new.options.get(name) for name in ends)
     return same_end and not _changes(old, dataclasses.replace(new, processes=None))
-
-
-def _knows_its_batch(training: Path) -> bool:
-    """Return whether the last checkpoint tells its batch for other processes too; fairseq's own tasks do not."""
-    last = training / CHECKPOINTS / "checkpoint_last.pt"
-    if not zipfile.is_zipfile(last):
-        return False
-    iterator = load_checkpoint(last)["extra_state"]["train_iterator"]
-    return "processes" in iterator or not iterator.get("iterations_in_epoch")
 
 
 def _changes(old: Start, new: Start) -> list[str]:

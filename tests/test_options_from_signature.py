@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from mt_scaffold import cli, signature
-from mt_scaffold.signature import Option
+from mt_scaffold import cli, options_from_signature
+from mt_scaffold.options_from_signature import Option
 
 Shared = Annotated[int, Option("COUNT", help="of a shared type")]
 
@@ -64,8 +64,8 @@ def rest(*options: Annotated[str, Option("-- OPTIONS")], seed: int | str = 1) ->
 def parsed(function: Callable[..., object], line: str) -> Any:
     """What a call of ``function`` with a command line returns."""
     parser = argparse.ArgumentParser(exit_on_error=False)
-    signature.add_arguments(parser, function)
-    return signature.call(function, parser.parse_args(line.split()))
+    options_from_signature.add_arguments(parser, function)
+    return options_from_signature.call(function, parser.parse_args(line.split()))
 
 
 def test_every_kind_of_argument_arrives_as_its_type() -> None:
@@ -104,7 +104,7 @@ def test_what_has_no_default_is_required(line: str) -> None:
 def test_help_is_the_docstring() -> None:
     """Its paragraphs after the first, a line for each argument, the meaning of a shared type, and the defaults."""
     parser = argparse.ArgumentParser()
-    signature.add_arguments(parser, command)
+    options_from_signature.add_arguments(parser, command)
     text = " ".join(parser.format_help().split())
     for shown in (
         "The description, which may say 100 % of it.",
@@ -124,8 +124,10 @@ def test_help_is_the_docstring() -> None:
 def test_arguments_that_are_given_are_not_declared() -> None:
     """The first of a step is the layout of the experiment."""
     parser = argparse.ArgumentParser()
-    signature.add_arguments(parser, command, leading=2)
-    bound = signature.bind(command, parser.parse_args(["--codes", "c", "--least", "1"]), "layout", ["more"])
+    options_from_signature.add_arguments(parser, command, leading=2)
+    bound = options_from_signature.bind(
+        command, parser.parse_args(["--codes", "c", "--least", "1"]), "layout", ["more"]
+    )
     assert bound.args == ("layout", ["more"]) and bound.kwargs["codes_name"] == "c"
 
 

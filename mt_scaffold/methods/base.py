@@ -1,4 +1,4 @@
-"""A segmentation method: its settings, what it learns from counted words, and what it segments with that.
+"""What every segmentation method is made from: its settings, what it learns from counted words, how it segments.
 
 A method is a frozen dataclass. Its fields are its settings: options of its command, keys of a system in YAML, and
 parts of the names of files; ``setting`` says for each what it means and which values it takes.
