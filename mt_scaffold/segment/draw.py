@@ -1,4 +1,4 @@
-"""How the segmentation of training text varies: ``Draw``, and its kinds."""
+"""How the segmentation of training text varies: ``Draw``, and its kinds. In fairseq its seed is ``side_seed``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The metrics of the kit: what each is computed on, and sacreBLEU's implementation of it.
 
-A new one is a line of METRICS and a branch of ``sacrebleu_metric``; one that takes more than text is computed in
-``score.py``, as COMET is.
+A new one is a line of METRICS, a branch of ``sacrebleu_metric`` and, for an experiment to ask for it, its name in
+``configuration.MetricName``; one that takes more than text is computed in ``score.py``, as COMET is.
 """
 
 from __future__ import annotations

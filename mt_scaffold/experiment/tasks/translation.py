@@ -1,4 +1,8 @@
-"""Translation: from raw parallel text to the scores of each system's translations, compared."""
+"""Translation: from raw parallel text to the scores of each system's translations, compared.
+
+A new step is a function of the layout here, a line of ``steps`` and one of ``depends``, and its rule in
+``workflow/rules/translation.smk``.
+"""
 
 from __future__ import annotations
 
