@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from learning import learn_with
 
-from mt_scaffold import BPE, _core
+from mt_scaffold import BPE, _core, count_words
 
 
 def cost(work: Callable[[], object]) -> float:
@@ -39,6 +39,36 @@ def test_codes_of_a_long_repeated_word_grow_with_it(algorithm: str, capsys: pyte
         sizes.append(len(learned.text))
         assert f"more than {_core.LONGEST_TOKEN:,} bytes" in capsys.readouterr().err
     assert sizes[1] <= 6 * sizes[0]
+
+
+LEARNING = """
+import sys
+from pathlib import Path
+from mt_scaffold import learn_bpe
+
+def peak():
+    lines = open("/proc/self/status").read().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+
+word = "".join(chr(0x4E00 + i) for i in range(int(sys.argv[1])))
+before = peak()
+learn_bpe(lines=[f"{word} {word}"], num_symbols=100_000, algorithm=sys.argv[2], outfile=sys.argv[3])
+print(peak() - before, Path(sys.argv[3]).stat().st_size)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak from /proc")
+@pytest.mark.parametrize("algorithm", ["bpe", "scaffold", "picky"])
+def test_memory_of_a_long_repeated_word_grows_with_it(tmp_path: Path, algorithm: str) -> None:
+    """Four times the length takes at most six times the memory and codes; it was sixteen times for both."""
+    found = []
+    for length in (2000, 8000):
+        command = [sys.executable, "-c", LEARNING, str(length), algorithm, str(tmp_path / "codes")]
+        done = subprocess.run(command, capture_output=True, check=True)
+        assert f"more than {_core.LONGEST_TOKEN:,} bytes" in done.stderr.decode()
+        found.append(tuple(map(int, done.stdout.split())))
+    (memory, size), (memory_of_four, size_of_four) = found
+    assert memory_of_four <= 6 * memory and size_of_four <= 6 * size
 
 
 def test_results_do_not_depend_on_the_seed_of_hashes() -> None:
@@ -102,6 +132,33 @@ def test_ctrl_c_ends_work_on_a_long_word(inference: str) -> None:
     before = signal.signal(signal.SIGPROF, signal.default_int_handler)
     try:
         assert cost(pressed) < whole / 2
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+@pytest.mark.parametrize("text", ["many words", "one word"])
+@pytest.mark.parametrize("algorithm", ["bpe", "scaffold", "picky"])
+def test_ctrl_c_ends_learning(algorithm: str, text: str) -> None:
+    """Pairs are counted and merged by then, the input is long read: it is not taken only once the codes are learned."""
+    draw = random.Random(1)
+    longest, words = (30, 100_000) if text == "many words" else (2_000_000, 1)
+    lines = [" ".join("".join(draw.choices("abcdefghijklmnop", k=longest)) for _ in range(words))]
+
+    def learned() -> None:
+        learn_with(None, None, 20_000, lines=lines, num_workers=1, algorithm=algorithm)
+
+    counted, whole = cost(lambda: count_words(lines=lines, num_workers=1)), cost(learned)
+    assert counted < whole / 4
+
+    def pressed() -> None:
+        signal.setitimer(signal.ITIMER_PROF, whole / 3)
+        with pytest.raises(KeyboardInterrupt):
+            learned()
+
+    before = signal.signal(signal.SIGPROF, signal.default_int_handler)
+    try:
+        assert cost(pressed) < whole * 3 / 4
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)

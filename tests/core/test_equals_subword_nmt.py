@@ -32,7 +32,16 @@ from subword_nmt import get_vocab as their_vocab
 from subword_nmt import learn_bpe as their_learn
 from subword_nmt import learn_joint_bpe_and_vocab as their_joint
 
-from mt_scaffold import BPE, PlainBPE, apply_bpe, get_vocab, learn_bpe, learn_joint_bpe_and_vocab, read_vocabulary
+from mt_scaffold import (
+    BPE,
+    PlainBPE,
+    _core,
+    apply_bpe,
+    get_vocab,
+    learn_bpe,
+    learn_joint_bpe_and_vocab,
+    read_vocabulary,
+)
 
 # subword-nmt's learner treats a Unicode space inside a merged symbol as a boundary between symbols: it learns other
 # merges where one occurs. test_their_learner_cuts_at_unicode_spaces shows it.
@@ -89,6 +98,14 @@ def test_learning_with_a_very_long_word() -> None:
     text = hard_text(6, 500, list("abcdeé日"), long_word=100_000)
     ours = learn_bpe(io.BytesIO(text.encode("utf-8")), None, 40, algorithm="bpe")
     assert ours.text == their_codes(lines_at_lf(text), 40)
+
+
+def test_learning_a_word_as_long_as_a_token_may_be(capfd: pytest.CaptureFixture[str]) -> None:
+    """Up to the limit on the length of tokens, a repeated word is learned whole, and without a warning."""
+    word = "".join(chr(0x4E00 + number) for number in range((_core.LONGEST_TOKEN - len("</w>")) // 3))
+    lines = [f"{word} {word}"]
+    assert learn_bpe(lines=lines, num_symbols=10_000, algorithm="bpe").text == their_codes(lines, 10_000)
+    assert "bytes" not in capfd.readouterr().err
 
 
 def test_several_texts_are_learned_from_as_one(tmp_path: Path) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -292,6 +296,28 @@ def test_aliases_that_stand_for_too_much_are_refused(tmp_path: Path, levels: int
     merges = "".join(f"b{n}: &b{n} {{<<: [{', '.join([f'*b{n - 1}'] * 10)}], k{n}: 1}}\n" for n in range(1, levels))
     with pytest.raises(UsageError, match=r"small\.yaml: its aliases stand for more than 10,000 values"):
         load(tmp_path, f"{SMALL}b0: &b0 {{k: 1}}\n{merges}")
+
+
+def test_a_check_refuses_aliases_before_they_cost_anything(tmp_path: Path) -> None:
+    """A file of 400 bytes took a minute and 6 GB: now little more than a file that is missing, and one line."""
+    bomb = "".join(f"a{number}: {entry}\n" for number, entry in enumerate(aliases(8)))
+    (tmp_path / "bomb.yaml").write_text(bomb, encoding="utf-8")
+
+    def check(name: str) -> tuple[int, int, bytes]:
+        """Return the exit status, the peak in KiB, and what is printed to stderr."""
+        command = [sys.executable, "-m", "mt_scaffold", "check", str(tmp_path / name)]
+        with subprocess.Popen(
+            command, stderr=subprocess.PIPE, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
+        ) as process:
+            assert process.stderr is not None
+            printed = process.stderr.read()
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode, used.ru_maxrss, printed
+
+    status, peak, printed = check("bomb.yaml")
+    assert status == 2 and printed.count(b"\n") == 1 and b"its aliases stand for more than 10,000 values" in printed
+    assert peak < check("missing.yaml")[1] + 200 * 1024
 
 
 def test_aliases_are_read(tmp_path: Path) -> None:
