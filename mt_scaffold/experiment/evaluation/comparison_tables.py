@@ -85,8 +85,8 @@ def laid_out(
     markdown: bool = False,
 ) -> str:
     """Return a comparison as one text: title, answer, the first table, what limits it, the other tables with notes."""
-    blocks = [title] if title else []
-    blocks.append(f"**{answer}**" if markdown else answer)
+    blocks = [_shown(title, markdown)] if title else []
+    blocks.append(f"**{_shown(answer, markdown)}**" if markdown else answer)
     for number, table in enumerate(tables):
         if number:
             blocks.append(f"{table.title}:")
@@ -104,8 +104,12 @@ def laid_out(
 
 
 def _listed(lines: Iterable[str], markdown: bool) -> list[str]:
+    return [f"- {_shown(line, markdown)}" for line in lines]
+
+
+def _shown(line: str, markdown: bool) -> str:
     # Markdown would take <unk> for HTML.
-    return [f"- {line.replace('*:', chr(92) + '*:').replace('<', '&lt;') if markdown else line}" for line in lines]
+    return line.replace("*:", "\\*:").replace("<", "&lt;") if markdown else line
 
 
 def as_latex(comparison: Comparison) -> str:

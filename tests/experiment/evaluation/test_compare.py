@@ -9,6 +9,7 @@ import statistics
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -16,7 +17,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
-from mt_scaffold.experiment.configuration import Published
+from mt_scaffold.experiment.configuration import Published, load_experiment, parse_experiment
 from mt_scaffold.experiment.data.overlap import TestOverlap
 from mt_scaffold.experiment.data.parallel import RawReport
 from mt_scaffold.experiment.data.report import DataReport
@@ -28,6 +29,7 @@ from mt_scaffold.experiment.evaluation.score import Origin, Texts, score
 from mt_scaffold.experiment.evaluation.significance import shown_p
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
+from mt_scaffold.tables import latex
 
 VOCABULARY = "der die das Hund Katze läuft schläft im Haus Garten schnell langsam und".split()
 
@@ -274,6 +276,25 @@ def test_every_figure_is_in_the_csv(scores: list[Path], tmp_path: Path) -> None:
         *(test.difference, test.low, test.high, test.p, test.p_holm)
     ]
     assert rows[0]["baseline"] == "" and rows[1]["baseline"] == "bpe" and rows[0]["bleu_p"] == ""
+
+
+@pytest.mark.parametrize("name", ["x|y", "R&D", "a<b>", 'in "quotes", b', "50%_$#", r"{a}\b"])
+def test_a_systems_name_is_text_in_every_form(scores: list[Path], tmp_path: Path, name: str) -> None:
+    """It ends no cell, is no markup, and is read back from the CSV; the reports' pages allow no such names."""
+    command = ["compare", f"{name}={scores[0]}", f"bpe={scores[3]}", "--baseline", name, "--samples", "20"]
+    assert main([*command, "--title", f"With {name}", "--output", str(tmp_path / "table")]) == 0
+    text = {kind: (tmp_path / f"table.{kind}").read_text(encoding="utf-8") for kind in ("md", "tex")}
+    for kind, mark, shown in (("md", "|", name.replace("<", "&lt;").replace("|", "\\|")), ("tex", "&", latex(name))):
+        rows = [re.split(rf"(?<!\\){re.escape(mark)}", line) for line in text[kind].splitlines() if f" {mark} " in line]
+        heading, first, second = ([cell.strip() for cell in row] for row in rows[:3])
+        assert len(heading) == len(first) == len(second)
+        assert first[heading.index("system")] == second[heading.index("against")] == shown
+    assert "<" not in text["md"]
+    with open(tmp_path / "table.csv", encoding="utf-8", newline="") as stream:
+        assert [(row["system"], row["baseline"]) for row in csv.DictReader(stream)] == [(name, ""), ("bpe", name)]
+    settings = load_experiment(ROOT / "configs" / "demo.yaml").to_dict()
+    with pytest.raises(UsageError, match=re.escape(f"systems.{name}: not a valid name")):
+        parse_experiment({**settings, "systems": {**settings["systems"], name: {"algorithm": "bpe"}}})
 
 
 def test_real_data_is_not_called_synthetic(scores: list[Path]) -> None:
