@@ -395,6 +395,52 @@ def test_a_model_of_youtokentome_with_one_string_twice_is_refused(
     assert reason is None or reason in capfd.readouterr().err
 
 
+_CHARACTERS = "97 1\n98 2\n9601 3\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("3 1\n97 1\n98 1\n9601 3\n1 3 4\n0 -1 -1 -1\n", "'b' and 'a' have one id, 1"),
+        (f"3 1\n{_CHARACTERS}1 2 2\n0 -1 -1 -1\n", "'b' and 'ab' have one id, 2"),
+        (f"3 2\n{_CHARACTERS}1 2 4\n1 1 4\n0 -1 -1 -1\n", "'ab' and 'aa' have one id, 4"),
+        (f"3 1\n{_CHARACTERS}1 2 4\n1 -1 -1 -1\n", "'a' and '<UNK>' have one id, 1"),
+        (f"3 1\n{_CHARACTERS}1 2 4\n0 0 -1 -1\n", "'<UNK>' and '<PAD>' have one id, 0"),
+        (f"3 1\n{_CHARACTERS}1 2 -4\n0 -1 -1 -1\n", "has the id -4, which is not from 0"),
+        (f"3 1\n{_CHARACTERS}1 2 4\n-1 -1 -1 -1\n", "neither a piece for unknown characters nor one for each byte"),
+        ("3 1\n97 1\n32 2\n9601 3\n1 2 4\n0 -1 -1 -1\n", "a piece holds a space itself"),
+        ("3 1\n97 1\n55296 2\n9601 3\n1 2 4\n0 -1 -1 -1\n", "the character 0xd800, which has the id 2, is a surrogate"),
+        ("3 1\n97 1\n98 2\n99 3\n1 2 4\n0 -1 -1 -1\n", "'\u2581' is no piece by itself"),
+        (f"3 1\n{_CHARACTERS}1 9 4\n0 -1 -1 -1\n", "not a model of YouTokenToMe"),
+    ],
+)
+def test_a_model_of_youtokentome_that_codes_cannot_spell_is_refused(
+    content: str, reason: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """No character is lost for another with its id: they were, and others got the ids of both."""
+    (tmp_path / "model").write_text(content, encoding="ascii")
+    assert main(["import", f"{tmp_path}/model", "--output", f"{tmp_path}/codes"]) == 1
+    message = capfd.readouterr().err
+    assert reason in message and message.count("\n") == 1 and not (tmp_path / "codes").exists()
+
+
+def test_what_a_model_of_youtokentome_cannot_spell_does_not_go_out(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It has no bytes: codes that were extended with a character that the model lacks merge those. Nor gaps of ids."""
+    codes, longer, out = (str(tmp_path / name) for name in ("codes", "longer", "out"))
+    (tmp_path / "text").write_text("aΩΩ aΩΩ\n", encoding="utf-8")
+    for last, reason in ((4, "is of parts of characters, which YouTokenToMe does not merge"), (6, "has the id 4, and")):
+        (tmp_path / "model").write_text(f"3 1\n{_CHARACTERS}1 2 {last}\n0 -1 -1 -1\n", encoding="ascii")
+        assert main(["import", f"{tmp_path}/model", "--output", codes]) == 0
+        assert main(["extend", codes, "--symbols", "4", "--input", f"{tmp_path}/text", "--output", longer]) == 0
+        source = longer if last == 4 else codes
+        capfd.readouterr()
+        assert main(["export-tokenizers", "--codes", source, "--to", "youtokentome", "--output", out]) == 1
+        message = capfd.readouterr().err
+        assert reason in message and message.count("\n") == 1 and not Path(out).exists()
+
+
 def test_ranks_with_a_token_that_no_merge_makes_are_refused(tmp_path: Path) -> None:
     """tiktoken gives such a token to words that spell it, and nothing else."""
     tokens = [*(bytes((byte,)) for byte in range(256)), b"abc"]

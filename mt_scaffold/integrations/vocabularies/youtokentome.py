@@ -37,12 +37,14 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
         numbers = list(map(int, read_file(path).split()))
         characters, rules = numbers[:2]
         rows = numbers[2:]
-        ids = {rows[2 * i + 1]: chr(rows[2 * i]) for i in range(characters)}
+        listed = [(rows[2 * i + 1], chr(rows[2 * i])) for i in range(characters)]
+        ids = dict(listed)
         rows = rows[2 * characters :]
         merges = []
         for left, right, number in (rows[3 * i : 3 * i + 3] for i in range(rules)):
             merges.append((ids[left], ids[right]))
-            ids[number] = ids[left] + ids[right]
+            ids.setdefault(number, ids[left] + ids[right])
+            listed.append((number, ids[left] + ids[right]))
         named = dict(zip(_SPECIAL, rows[3 * rules :], strict=True))
     except (ValueError, IndexError, KeyError, OverflowError) as error:
         raise MTScaffoldError(f"{name}: not a model of YouTokenToMe ({error!r})") from None
@@ -51,9 +53,13 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
     made = {left + right for left, right in applied}
     pieces: dict[str, int] = {}
     others: dict[int, bytes] = {}
-    for number, piece in ids.items():
+    for number, piece in listed:
+        if ids[number] != piece:
+            raise refused(name, f"'{ids[number]}' and '{piece}' have one id, {number}")
         if piece in pieces:
             raise refused(name, f"two ids, {pieces[piece]} and {number}, spell '{piece}'")
+        if "\ud800" <= piece < "\ue000":
+            raise refused(name, f"the character {ord(piece[0]):#x}, which has the id {number}, is a surrogate")
         if len(piece) == 1 or piece in made:
             pieces[piece] = number
         else:
