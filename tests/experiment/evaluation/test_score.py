@@ -303,6 +303,40 @@ def test_comet_reads_source_translation_and_reference(tmp_path: Path, comet: lis
     assert result.files["source"].path == "src" and read_result(Scores, files[2]) == result
 
 
+class RunsCode:
+    """What a pickle makes a loader call: it leaves a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_comet_alone_decides_whether_a_pickle_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weights_only: bool
+) -> None:
+    """As docs/scores.md says: nothing of ours unpickles a checkpoint. Lightning does before 2.6, and refuses later."""
+    torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
+    ran, model = tmp_path / "ran", comet_model(tmp_path / "model", "regression_metric", 0.5)
+    torch.save({"state_dict": RunsCode(ran)}, model / "checkpoints" / "model.ckpt")
+    given: list[str] = []
+
+    def loads(checkpoint: str) -> None:
+        given.append(checkpoint)
+        assert not ran.exists()
+        torch.load(checkpoint, weights_only=weights_only)
+        raise MTScaffoldError("loaded")
+
+    monkeypatch.setitem(sys.modules, "comet", types.SimpleNamespace(load_from_checkpoint=loads))
+    texts = Texts(write(tmp_path / "hyp", HYPOTHESIS), [write(tmp_path / "ref", REFERENCE)], source=tmp_path / "ref")
+    with pytest.raises(Exception, match="Weights only load failed" if weights_only else "^loaded$"):
+        score(texts, tmp_path / "scores.json", Scoring(comet=[model]))
+    assert given == [str(model / "checkpoints" / "model.ckpt")] and ran.exists() != weights_only
+    assert not (tmp_path / "scores.json").exists()
+
+
 def test_comet_of_several_models(tmp_path: Path, comet: list[list[dict[str, str]]]) -> None:
     """Each has its column and its significance test; one without references gets none, and says so in its signature."""
     sources = write(tmp_path / "src", ["A", "B", "C", "D"])
