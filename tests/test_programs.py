@@ -208,17 +208,25 @@ def test_get_data_removes_a_byte_order_mark(folder: Path, capfd: pytest.CaptureF
 
 
 class Interrupted(NamedTuple):
-    """A run that Ctrl-C has ended in its first training. logs: of all steps."""
+    """A run that a signal has ended in its first training. logs: of all steps. left: processes and unfinished files."""
 
     status: int
     lines: list[str]
     logs: str
     checkpoint: Path
+    left: list[str]
+
+
+@pytest.fixture(scope="module", params=[signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def sent(request: pytest.FixtureRequest) -> signal.Signals:
+    """The signal: Ctrl-C goes to every process, as from a terminal, SIGTERM to the one that was started."""
+    number: signal.Signals = request.param
+    return number
 
 
 @pytest.fixture(scope="module")
-def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Interrupted]:
-    """``mt-scaffold run`` in a process group, as a terminal starts and interrupts it."""
+def interrupted(sent: signal.Signals, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Interrupted]:
+    """``mt-scaffold run`` in a process group, as a terminal starts and interrupts it, or a scheduler."""
     pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
     pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
     folder = tmp_path_factory.mktemp("user")
@@ -235,11 +243,19 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Interrupte
                     break
                 time.sleep(0.05)
             else:
-                os.killpg(process.pid, signal.SIGINT)
+                (os.killpg if sent == signal.SIGINT else os.kill)(process.pid, sent)
             assert process.stdout is not None
             shown = process.stdout.read()
+        left = [*of_session(process.pid), *(str(path) for path in Path("experiments").rglob(".*.part"))]
         logs = "".join(path.read_text(encoding="utf-8") for path in Path("experiments").rglob("*.log"))
-        yield Interrupted(process.returncode, shown.splitlines(), logs, training / "checkpoints" / "checkpoint_last.pt")
+        last = training / "checkpoints" / "checkpoint_last.pt"
+        yield Interrupted(process.returncode, shown.splitlines(), logs, last, left)
+
+
+def of_session(session: int) -> list[str]:
+    """Return the processes of a session that still run."""
+    done = subprocess.run(["ps", "-s", str(session), "-o", "pid=,args="], stdout=subprocess.PIPE, text=True)
+    return done.stdout.splitlines()
 
 
 def started() -> subprocess.Popen[str]:
@@ -262,13 +278,15 @@ def test_a_run_shows_one_line_per_step(interrupted: Interrupted) -> None:
 
 
 @pytest.mark.long
-def test_ctrl_c_leaves_every_training_saved(interrupted: Interrupted) -> None:
-    """A terminal sends it to Snakemake, shells and steps at once: no traceback, and no step that has failed."""
+def test_a_signal_leaves_every_training_saved(interrupted: Interrupted, sent: signal.Signals) -> None:
+    """Snakemake, shells and steps get it at once, or one process alone: no traceback, no step that fails, none left."""
     shown = "\n".join(interrupted.lines)
-    assert interrupted.status == 128 + signal.SIGINT, shown
+    assert interrupted.status == 128 + sent, shown
+    assert not interrupted.left
     *_, stopping, last = interrupted.lines
     assert stopping == "mt-scaffold: stopping; a training saves after its update. Ctrl-C again ends at once"
-    found = re.fullmatch(r"mt-scaffold: .*bpe/seed-1: interrupted after update (\d+); the same command resumes", last)
+    how_far = r"(?:interrupted|stopped on request) after update (\d+)"
+    found = re.fullmatch(rf"mt-scaffold: .*bpe/seed-1: {how_far}; the same command resumes", last)
     assert found and not re.search("Traceback|Error|failed", shown + interrupted.logs), shown + interrupted.logs
     torch = pytest.importorskip("torch")
     state = torch.load(interrupted.checkpoint, weights_only=False)
