@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 
 from test_workflow import CONFIGURATION, settings
 
+from mt_scaffold.experiment.binarise.dictionary import read_dictionary
 from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.evaluation.score import Origin, Scoring, Texts, score
@@ -51,14 +53,45 @@ def test_a_table_appears_with_the_first_seed_of_every_system(tmp_path: Path) -> 
     assert interim.after(last[:1])[1] == "" and interim.after(last[1:])[1] == ""
 
 
-@pytest.mark.long
-def test_the_first_seed_is_scored_before_the_others_train(tmp_path: Path) -> None:
-    """Of every system, on one core: what an hour has found is there after an hour."""
-    settings(tmp_path, re.sub("max-epoch: [0-9]+", "max-epoch: 3", TWO_SEEDS))
+@pytest.fixture(scope="module")
+def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """An experiment of two seeds, run on one core to completion: its folder, and what was printed.
+
+    Its text is taken as it stands, with words that are spelt like subwords: a whole experiment must keep them.
+    """
+    folder = tmp_path_factory.mktemp("interim")
+    text = re.sub("max-epoch: [0-9]+", "max-epoch: 3", TWO_SEEDS)
+    settings(folder, f"{text}tokenise: none\n")
+    for path in (folder / "text").iterdir():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        marked = [f"@@ -{number} @@ {line}{'' if number % 10 else ' foo@@'}\n" for number, line in enumerate(lines)]
+        path.write_text("".join(marked), encoding="utf-8")
     command = [sys.executable, "-m", "mt_scaffold", "run", "tiny.yaml", "--cores", "1"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    steps = re.findall(r"^\[\d+/\d+\] (train|score) (\w+), seed (\d)", done.stdout, re.MULTILINE)
-    assert [seed for _, _, seed in steps] == ["1"] * 4 + ["2"] * 4, done.stdout
-    assert re.search(r"^\[\d+/\d+\] score [^(]*\(BLEU \d+\.\d\d\)", done.stdout, re.MULTILINE), done.stdout
-    assert done.stdout.count("So far, seed 1 alone:") == 1
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
+    return folder / "experiments" / "tiny", done.stdout
+
+
+@pytest.mark.long
+def test_the_first_seed_is_scored_before_the_others_train(rehearsal: tuple[Path, str]) -> None:
+    """Of every system, on one core: what an hour has found is there after an hour."""
+    _, shown = rehearsal
+    steps = re.findall(r"^\[\d+/\d+\] (train|score) (\w+), seed (\d)", shown, re.MULTILINE)
+    assert [seed for _, _, seed in steps] == ["1"] * 4 + ["2"] * 4, shown
+    assert re.search(r"^\[\d+/\d+\] score [^(]*\(BLEU \d+\.\d\d\)", shown, re.MULTILINE), shown
+    assert shown.count("So far, seed 1 alone:") == 1
+
+
+@pytest.mark.long
+def test_words_spelt_like_the_separator_reach_the_report(rehearsal: tuple[Path, str]) -> None:
+    """It trained, and died in the losses: the check warns, the dictionary has them, and each of their bytes counts."""
+    folder, shown = rehearsal
+    assert shown.count("words end in '@@' (this is the first") == 1
+    reference = (folder.parents[1] / "text" / "test.de").read_bytes().splitlines()
+    for system in ("bpe", "scaffold"):
+        names = {name for name, _ in read_dictionary(folder / "dictionaries" / f"{system}-150" / "dict.de.txt")}
+        assert {"@@", "foo@@</w>"} <= names
+        losses = json.loads((folder / system / "seed-1" / "scores" / "test.losses.json").read_text(encoding="utf-8"))
+        assert losses["sizes"] == [len(line) for line in reference]
+    assert re.search(r"^test +scaffold ", (folder / "comparison.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    assert (folder / "report.html").stat().st_size > 0
