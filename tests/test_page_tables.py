@@ -2,11 +2,17 @@
 
 import csv
 import json
+import math
+import re
 from pathlib import Path
 
 import pytest
 from paths import ROOT
 
+from mt_scaffold.experiment.configuration import load_experiment
+from mt_scaffold.experiment.report.paper import read_paper
+
+RESULTS = ROOT / "docs" / "results"
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
 
@@ -51,3 +57,125 @@ def test_the_rows_of_a_fair_comparison_are_those_that_were_counted() -> None:
     assert "it is {:,} and {:,}.".format(*entries) in page
     cut = {system: counts["mdn.de", system, "at most 32,768"] for system in ("bpe", "scaffold")}
     assert f"leaves {int(cut['scaffold']['unk_in_train']):,} running" in page and cut["bpe"]["unk_in_train"] == "0"
+
+
+def text_of(page: str) -> str:
+    """Return a page of docs/ as one line, with minus signs as Python writes them."""
+    return " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").replace("\u2212", "-").split())
+
+
+def test_gain_and_entropy_over_n_are_those_that_were_counted() -> None:
+    """The gain rises throughout on English alone; only at one N can a figure of the text be compared with the paper."""
+    page = text_of("results/README.md")
+    paths = {
+        "English": "vocabulary_sizes/english_documentation.json",
+        "German": "vocabulary_sizes/mdn_de.json",
+        "Multi30k": "multi30k_en_de/statistics.json",
+    }
+    stored = {name: json.loads((RESULTS / path).read_text(encoding="utf-8")) for name, path in paths.items()}
+    rows = stored | {"Multi30k": stored["Multi30k"]["sizes"]}
+    gains = {name: {row["symbols"]: row["gain"] for row in each} for name, each in rows.items()}
+    rising = {name: [*gain.values()] == sorted(gain.values()) for name, gain in gains.items()}
+    assert rising == {"English": True, "German": False, "Multi30k": False}
+    percent = "{:.2f}, {:.2f} and {:.2f} %".format(*(100 * gain for gain in gains["English"].values()))
+    assert f"rises with N on English documentation ({percent} at 32,000, 64,000 and 128,000 tokens)" in page
+    from_4000 = [gain for symbols, gain in gains["German"].items() if symbols >= 4000]
+    assert from_4000 == sorted(from_4000) and gains["German"][2000] > from_4000[0]
+    assert "On German prose it rises from 4,000 tokens on, and on [Multi30k]" in page
+
+    def higher(name: str, key: str) -> list[int]:
+        return [row["symbols"] for row in rows[name] if row["scaffold"][key] > row["bpe"][key]]
+
+    assert all(higher(name, "bytes_per_token") == [*gains[name]] for name in ("English", "German"))
+    assert higher("English", "entropy_bits") == [*gains["English"]] and higher("German", "entropy_bits") == [1000, 2000]
+    assert "On German its entropy is higher only at 1,000 and 2,000 tokens" in page
+    paper = read_paper().texts["Pile"].symbols
+    assert paper == [32_000] and "the paper has both for the Pile at 32,000 tokens only" in page
+
+
+def test_the_losses_by_frequency_are_those_that_were_stored() -> None:
+    """With the significant class that a first reading left out: rarer words cost more."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for block in (RESULTS / "multi30k_en_de" / "losses.txt").read_text(encoding="utf-8").split("\n\n"):
+        for line in block.splitlines():
+            if match := re.match(
+                r"(?:frequency|occurrences in the training text)  +(.+?)  .*  ([+-]\S+)  .*  (\S+)$", line
+            ):
+                found.setdefault(match[1], []).append((match[2], match[3]))
+    others, tens = found["other words"], found["10 to 99"]
+    page = text_of("results/README.md")
+    assert "all words but the 2,500 most frequent {} on test_2016_flickr (Holm's p {})".format(*others[0]) in page
+    assert "and {} with typos ({})".format(*others[3]) in page
+    assert f"on the other two test sets ({tens[1][0]} and {tens[2][0]})" in page
+    assert [float(p) < 0.05 for _, p in others] == [True, False, False, True]
+    assert [float(p) < 0.05 for _, p in tens] == [False, True, True, False]
+
+
+def test_what_dropout_cost_is_said_of_each_system() -> None:
+    """Two systems were once one range."""
+    text = (RESULTS / "multi30k_en_de" / "one-seed-dropout.txt").read_text(encoding="utf-8")
+    behind = {
+        system: sorted(map(float, re.findall(rf"{re.escape(system)}\+dropout +[\d.]+ +-([\d.]+)", text)))
+        for system in ("bpe", "scaffold")
+    }
+    shown = {system: f"{each[0]:.1f} to {each[-1]:.1f}" for system, each in behind.items()}
+    page = text_of("results/README.md")
+    assert (
+        f"BPE with dropout is {shown['bpe']} BLEU behind BPE, and Scaffold-BPE with dropout {shown['scaffold']}."
+        in page
+    )
+
+
+def test_the_control_has_the_lowest_entropy_and_the_fewest_bits() -> None:
+    """Which does not bear out the paper's argument from entropy; also how many bytes its tokens have."""
+    text = (RESULTS / "lm_german" / "statistics.txt").read_text(encoding="utf-8")
+    measures = {line[:27].strip(): [*map(float, line[27:].replace(",", "").split())] for line in text.splitlines()[2:]}
+    entropy, redundancy, size = (
+        measures[name] for name in ("entropy H, bits", "redundancy", "bytes per token, no </s>")
+    )
+    with open(RESULTS / "lm_german" / "comparison.csv", encoding="utf-8") as file:
+        bits = {
+            (row["group"], row["test_set"], row["system"]): float(row["bits_per_byte_mean"])
+            for row in csv.DictReader(file)
+        }
+    fewest = {key[:2]: min(("bpe", "scaffold", "control"), key=lambda system: bits[(*key[:2], system)]) for key in bits}
+    assert min(entropy) == entropy[2] and max(redundancy) == redundancy[2] and {*fewest.values()} == {"control"}
+    page = text_of("results/README.md")
+    assert "The control has the lowest entropy and the highest redundancy, yet the fewest bits per byte." in page
+    assert f"it has {100 - 100 * size[2] / size[0]:.0f} % fewer bytes per token" in page
+
+
+def test_which_differences_of_every_method_are_significant() -> None:
+    """Over the sentences of one training each, without resampling."""
+    with open(RESULTS / "study_methods" / "comparison.csv", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["baseline"] == "bpe" and row["system"] != "bpe+dropout"]
+    differences = [float(row["bleu_difference"]) for row in rows]
+    significant = sum(float(row["bleu_p_holm"]) < 0.05 for row in rows)
+    page = text_of("results/README.md")
+    assert f"within {min(differences):.1f} and +{max(differences):.1f} BLEU of BPE, and {significant} of these" in page
+    assert (
+        f"{significant} of these {len(rows)} differences are significant over the sentences of one training each"
+        in page
+    )
+
+
+def test_the_size_of_the_vocabulary_follows_from_entropy_and_redundancy() -> None:
+    """The intersection of both systems' intervals, and what 388 GB are in tokens."""
+    figures = {(each.quantity, each.text): each for each in read_paper().figures}
+    entropy, redundancy = figures["entropy H, bits", "Pile"], figures["redundancy", "Pile"]
+
+    def interval(of_entropy: float) -> tuple[int, int]:
+        ends = []
+        for h, r in ((entropy.bpe, redundancy.bpe), (entropy.scaffold, redundancy.scaffold)):
+            ends.append([2 ** ((float(h) + sign * of_entropy) / (1 - float(r) - sign * 0.00005)) for sign in (-1, 1)])
+        return math.ceil(max(low for low, _ in ends)), math.floor(min(high for _, high in ends))
+
+    page = text_of("paper.md")
+    assert "{:,} to {:,} (by the rounding of the redundancy".format(*interval(0)) in page
+    assert "{:,} to {:,} with that of the entropy too".format(*interval(0.00005)) in page
+    bytes_per_token = float(figures["bytes per token", "Pile"].bpe)
+    assert f"are {388 / bytes_per_token:.2f} billion tokens" in page
+    assert f"where 388 × 2³⁰ would be {388 * 2**30 / 1e9 / bytes_per_token:.1f} billion" in page
+    assert (
+        load_experiment(ROOT / "configs" / "lm_468m.yaml").to_dict()["comparisons"]["equal_text"]["text"] == 388 * 10**9
+    )
