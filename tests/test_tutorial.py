@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from mt_scaffold.cli import main
+
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = ROOT / "docs" / "tutorial.txt"
 BLOCK = re.compile(r"(<!-- not run by the tests: .+? -->\n)?```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -51,6 +53,24 @@ def test_the_commands_print_what_the_page_shows(tmp_path: Path, page: str, least
             encoding="utf-8",
         )
         assert (command, done.stdout) == (command, output)
+
+
+def test_the_separator_that_the_page_advises_keeps_every_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Words that end in the usual one are lost, with a warning; with the option as the page spells it, none is."""
+    monkeypatch.chdir(tmp_path)
+    text = "@@ -1 +1 @@ foo@@ food\n" * 3
+    Path("text").write_text(text, encoding="utf-8")
+    assert main(["learn-bpe", "--symbols", "3", "--input", "text", "--output", "codes"]) == 0
+    page = " ".join((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8").split())
+    (advice,) = re.findall(r"give both `apply-bpe` and `join` a `--separator` .+?, such as `(--separator \S+)`", page)
+    for options, keeps in (([], False), (advice.split(), True)):
+        capfd.readouterr()
+        assert main(["apply-bpe", "--codes", "codes", "--input", "text", "--output", "subwords", *options]) == 0
+        assert main(["join", "--input", "subwords", "--output", "words", *options]) == 0
+        assert (Path("words").read_text(encoding="utf-8") == text) == keeps
+        assert ("a word that is lost" in capfd.readouterr().err) != keeps
 
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)

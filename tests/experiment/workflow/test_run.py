@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 from test_workflow import CONFIGURATION, write_text
 
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
@@ -280,6 +281,22 @@ def test_a_check_says_what_an_experiment_needs(folder: Path, monkeypatch: pytest
     assert "time" not in found  # known only once updates have been measured
     swapped = check_experiment(configuration(folder, ("{source: en, target: de}", "{source: de, target: en}")))
     assert "text/train.en is read as de, and text/train.de as en; are they swapped?" in swapped.warnings
+
+
+@pytest.mark.usefixtures("fairseq_here")
+def test_the_page_of_wmt14_has_the_disk_and_parameters_of_the_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page once counted checkpoints in its own way."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MT_SCAFFOLD_CACHE", str(tmp_path))
+    page, disk, parameters = " ".join((ROOT / "docs" / "paper.md").read_text(encoding="utf-8").split()), [], []
+    for name in ("wmt14_en_de", "wmt14_en_fr"):
+        found = check_experiment(ROOT / "configs" / f"{name}.yaml").as_text()
+        disk += re.findall(r"about (\d+) GB of disk", found)
+        parameters += re.findall(r"([\d.]+) million parameters", found)
+    assert "estimates the disk: {} GB for German and {} GB for French".format(*disk) in page
+    assert "each of {:.0f} or {:.0f} million parameters".format(*map(float, parameters)) in page
 
 
 @pytest.mark.usefixtures("fairseq_here")
