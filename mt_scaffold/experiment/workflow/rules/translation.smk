@@ -9,8 +9,8 @@ CACHE = f"--cache {shlex.quote(str(cache))}" if cache else ""
 
 
 wildcard_constraints:
-    trained_on=steps.one_of(TRAINED_ON),
-    lang=steps.one_of(LANGUAGES),
+    trained_on=common_steps.one_of(TRAINED_ON),
+    lang=common_steps.one_of(LANGUAGES),
 
 
 def text(path):
@@ -109,8 +109,8 @@ rule report_data:
 # A model that is no codes file has another suffix.
 use rule learn as learn_model with:
     output:
-        layout.model(f"{{codes,{steps.one_of(codes.learned_codes(experiment, Unigram.suffix))}}}", Unigram.suffix),
-        layout.step_report(f"learn-{{codes,{steps.one_of(codes.learned_codes(experiment, Unigram.suffix))}}}"),
+        layout.model(f"{{codes,{common_steps.one_of(codes.learned_codes(experiment, Unigram.suffix))}}}", Unigram.suffix),
+        layout.step_report(f"learn-{{codes,{common_steps.one_of(codes.learned_codes(experiment, Unigram.suffix))}}}"),
 
 
 # For a vocabulary threshold: the frequencies of the subwords in the training text of one language.
