@@ -263,8 +263,10 @@ def translation_config(both: Both) -> dict[str, Any]:
     """The demonstration, on the generated text as files."""
     raw = both.new.folder / "generated" / "raw"
 
-    def pair(part: str) -> list[dict[str, str]]:
-        return [{"source": str(raw / f"{part}.en"), "target": str(raw / f"{part}.de")}]
+    def pair(part: str) -> list[dict[str, dict[str, str]]]:
+        return [
+            {side: {"path": str(raw / f"{part}.{language}")} for side, language in (("source", "en"), ("target", "de"))}
+        ]
 
     files = {"train": pair("train"), "valid": pair("valid"), "tests": {"test": pair("test")}}
     return read_config("demo.yaml") | {"data": {"files": files}}
