@@ -1,6 +1,6 @@
 """Forks while other threads are in the core, and prints how many children hung. usage: forking.py KIND FORKS
 
-A child does what the threads do, once, and is killed by its alarm if it does not end.
+A child does what the threads do, once, and is killed if it does not end.
 """
 
 from __future__ import annotations
@@ -135,7 +135,25 @@ class Counts:
         learn_bpe(io.BytesIO(self.text[:1000]), num_symbols=20)
 
 
-KINDS = {kind.__name__.lower(): kind for kind in (Words, Glossaries, Sampling, Properties, Ids, Counts)}
+class Streams:
+    """Streams of Python that the core's threads read: each read makes a thread known to Python."""
+
+    def __init__(self) -> None:
+        self.text = "\n".join(itertools.chain(*TEXTS)).encode()
+
+    def work(self) -> None:
+        count_words(SmallReads(self.text), num_workers=2)
+
+    def child(self) -> None:
+        count_words(SmallReads(self.text[:1000]), num_workers=2)
+
+
+class SmallReads(io.BytesIO):
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(100)
+
+
+KINDS = {kind.__name__.lower(): kind for kind in (Words, Glossaries, Sampling, Properties, Ids, Counts, Streams)}
 
 
 def repeat(work: Callable[[], object]) -> None:
@@ -152,13 +170,16 @@ def hung_children(kind: str, forks: int) -> int:
     for _ in range(forks):
         time.sleep(draw.random() * 1e-3)
         if (child := os.fork()) == 0:
-            signal.alarm(SECONDS)
             try:
                 task.child()
             finally:
                 os._exit(sys.exc_info()[0] is not None)
+        # Not the child's own alarm: it may hang before fork() has returned to it.
+        killer = threading.Timer(SECONDS, os.kill, (child, signal.SIGKILL))
+        killer.start()
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert status in (0, -signal.SIGALRM), f"a child ended with status {status}"
+        killer.cancel()
+        assert status in (0, -signal.SIGKILL), f"a child ended with status {status}"
         hung += status != 0
     return hung
 

@@ -9,6 +9,7 @@
 #include "bindings/bindings_common.hpp"
 #include "bindings/bindings_counts.hpp"
 #include "bindings/bindings_draw.hpp"
+#include "bindings/bindings_gil.hpp"
 #include "bindings/bindings_ids.hpp"
 #include "bindings/bindings_parity.hpp"
 #include "bindings/bindings_pretokeniser.hpp"
@@ -38,11 +39,11 @@ Isolate make_isolate(nb::object isolate, bool bytes) {
   if (isolate.is_none()) return nullptr;
   // The last copy may be destroyed on a thread that does not hold the GIL.
   auto callable = std::shared_ptr<nb::object>(new nb::object(std::move(isolate)), [](nb::object* object) {
-    nb::gil_scoped_acquire gil;
+    const HoldGil gil;
     delete object;
   });
   return remembering([callable, bytes](std::string_view word) {
-    nb::gil_scoped_acquire gil;
+    const HoldGil gil;
     std::vector<WordPart> parts;
     const nb::object argument = bytes ? nb::object(to_bytes(word)) : nb::object(decode(word));
     for (const auto& part : nb::cast<nb::list>((*callable)(argument))) {
@@ -110,7 +111,7 @@ NB_MODULE(_core, module) {
         OnStep report;
         if (!on_step.is_none()) {
           report = [&](const Step& step) {
-            nb::gil_scoped_acquire gil;
+            const HoldGil gil;
             nb::object returned = nb::none();
             if (step.returned) returned = nb::make_tuple(shown(step.returned->text), step.returned->frequency);
             on_step(shown(step.left), shown(step.right), step.frequency, step.head, step.left_marked, step.right_marked,

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/bindings_gil.hpp"
 #include "bindings/bindings_text.hpp"
 #include "io/blocks.hpp"
 #include "io/interruption.hpp"
@@ -21,11 +22,11 @@ class PythonSource : public Source {
  public:
   PythonSource(nb::object stream, std::string name) : read_(stream.attr("read")) { this->name = std::move(name); }
   ~PythonSource() override {
-    nb::gil_scoped_acquire gil;
+    const HoldGil gil;
     read_ = nb::object();
   }
   size_t read(char* into, size_t size, const std::atomic<bool>&) override {
-    nb::gil_scoped_acquire gil;
+    const HoldGil gil;
     const nb::object data = read_(size);
     if (!nb::isinstance<nb::bytes>(data)) throw nb::type_error("read() must return bytes");
     const auto view = nb::cast<std::string_view>(data);
@@ -44,7 +45,7 @@ class PythonBytes : public MemorySource {
   PythonBytes(nb::bytes text, std::string name)
       : MemorySource({text.c_str(), text.size()}, std::move(name)), text_(std::move(text)) {}
   ~PythonBytes() override {
-    nb::gil_scoped_acquire gil;
+    const HoldGil gil;
     text_ = nb::object();
   }
 
@@ -59,13 +60,13 @@ class PythonDocuments : public Source {
     this->name = std::move(name);
   }
   ~PythonDocuments() override {
-    nb::gil_scoped_acquire gil;
+    const HoldGil gil;
     read_ = nb::object();
   }
   size_t read(char*, size_t, const std::atomic<bool>&) override { return 0; }
   bool has_documents() const override { return true; }
   bool read_documents(std::string& text, std::vector<size_t>& ends) override {
-    nb::gil_scoped_acquire gil;
+    const HoldGil gil;
     const nb::object documents = read_();
     if (documents.is_none()) return false;
     for (const auto& document : nb::cast<nb::list>(documents)) {
@@ -83,11 +84,11 @@ class PythonSink : public Sink {
  public:
   explicit PythonSink(nb::object stream) : write_(stream.attr("write")) {}
   ~PythonSink() override {
-    nb::gil_scoped_acquire gil;
+    const HoldGil gil;
     write_ = nb::object();
   }
   void write(const char* data, size_t size, const std::atomic<bool>&) override {
-    nb::gil_scoped_acquire gil;
+    const HoldGil gil;
     while (size > 0) {
       const nb::object taken = write_(nb::bytes(data, size));
       // A raw stream may write a part only; one that returns None wrote all.
@@ -136,7 +137,7 @@ inline std::unique_ptr<Sink> make_sink(const NamedObject& output) {
 // Checks for Ctrl-C, and reports progress unless that is None.
 inline Tick make_tick(nb::object progress) {
   return [progress = std::move(progress)](uint64_t done) {
-    nb::gil_scoped_acquire gil;
+    const HoldGil gil;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (!progress.is_none()) progress(done);
   };
@@ -150,7 +151,7 @@ inline void set_error(const char* name, const std::string& message) {
 // Lets Ctrl-C end a long call in the thread that made it.
 inline Interruptible until_signal() {
   return Interruptible([] {
-    nb::gil_scoped_acquire gil;
+    const HoldGil gil;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   });
 }

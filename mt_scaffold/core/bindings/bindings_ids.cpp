@@ -11,6 +11,7 @@
 
 #include "bindings/bindings_common.hpp"
 #include "bindings/bindings_draw.hpp"
+#include "bindings/bindings_gil.hpp"
 #include "bindings/bindings_integers.hpp"
 #include "bindings/bindings_numpy.hpp"
 #include "segment/encode_ids.hpp"
@@ -191,7 +192,7 @@ auto as_list(Ids& self) {
 LinesOfJson lines_of_json(const nb::bytes& field, const nb::object& otherwise) {
   return {JsonField(std::string(field.c_str(), field.size())),
           [&otherwise](std::string_view line, uint64_t number, uint64_t offset) -> std::optional<std::string> {
-            nb::gil_scoped_acquire gil;
+            const HoldGil gil;
             const nb::object text = otherwise(to_bytes(line), number, offset);
             if (text.is_none()) return std::nullopt;
             return std::string(nb::cast<std::string_view>(text));

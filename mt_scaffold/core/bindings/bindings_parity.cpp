@@ -3,6 +3,7 @@
 #include "bindings/bindings_codes.hpp"
 #include "bindings/bindings_common.hpp"
 #include "bindings/bindings_counts.hpp"
+#include "bindings/bindings_gil.hpp"
 #include "learn/parity.hpp"
 
 namespace mt_scaffold {
@@ -29,7 +30,7 @@ void bind_parity(nb::module_& module) {
         OnParityStep report;
         if (!on_step.is_none()) {
           report = [&](const ParityStep& step) {
-            nb::gil_scoped_acquire gil;
+            const HoldGil gil;
             on_step(shown(step.left), shown(step.right), step.frequency, step.language, step.lengths);
           };
         }

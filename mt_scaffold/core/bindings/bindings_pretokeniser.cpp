@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "bindings/bindings_gil.hpp"
 #include "bindings/bindings_text.hpp"
 #include "text/pretokeniser.hpp"
 #include "text/text.hpp"
@@ -15,11 +16,11 @@ namespace {
 Pretokeniser::Split make_split(nb::object split) {
   // The last copy may be destroyed on a thread that does not hold the GIL.
   auto callable = std::shared_ptr<nb::object>(new nb::object(std::move(split)), [](nb::object* object) {
-    nb::gil_scoped_acquire gil;
+    const HoldGil gil;
     delete object;
   });
   return [callable](std::string_view document) {
-    nb::gil_scoped_acquire gil;
+    const HoldGil gil;
     auto ends = nb::cast<std::vector<size_t>>((*callable)(to_bytes(document)));
     size_t before = 0;
     for (const size_t end : ends) {
