@@ -378,6 +378,23 @@ def test_the_last_place_of_a_merge_is_its_rank(tmp_path: Path) -> None:
     assert library.Tokenizer.from_str(out).encode("ab b").ids == [4, 2, 0, 2]
 
 
+def test_spaces_as_gemma_replaces_them_are_imported(tmp_path: Path) -> None:
+    """Its normaliser replaces the spaces at which its pre-tokeniser would split; any other split is refused."""
+    pytest.importorskip("tokenizers")
+    vocabulary = {token: number for number, token in enumerate(["\u2581", "a", "b", "\u2581a", "\u2581ab", "<unk>"])}
+    merges = [["\u2581", "a"], ["\u2581a", "b"]]
+    model = {"vocab": vocabulary, "merges": merges, "unk_token": "<unk>", "fuse_unk": True}
+    spaces = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+    split = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(_json(model, normalizer=spaces, pre_tokenizer=split)))
+    imported, original = _imported(path)
+    assert segmentation(imported)("ab ab") == original("ab ab") == [1, 2, 4]
+    path.write_text(json.dumps(_json(model, normalizer=spaces, pre_tokenizer=split | {"pattern": {"String": "a"}})))
+    with pytest.raises(MTScaffoldError, match="the pre-tokeniser Split after the normaliser Replace"):
+        _imported(path)
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -672,6 +689,17 @@ def test_a_cr_in_fastbpe_codes_is_not_lost(tmp_path: Path) -> None:
         with pytest.raises(MTScaffoldError, match=reason):
             fastbpe.read(tmp_path / "codes")
     assert fastbpe.write(Codes(b"#version: 0.2\na b\nb c\na b\n")) == b"a b 0\nb c 0\n"
+
+
+@pytest.mark.parametrize("option", [["--pretokenise", "gpt2"], ["--special", "<s>=0"]])
+def test_an_option_without_effect_on_fastbpe_codes_is_refused(
+    option: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Rather than ignored: their words are between spaces, and they have no ids."""
+    (tmp_path / "codes").write_text("a b 3\n")
+    assert main(["import", f"{tmp_path}/codes", *option, "--output", f"{tmp_path}/imported"]) == 2
+    assert "omit --pretokenise and --special" in capfd.readouterr().err
+    assert not (tmp_path / "imported").exists()
 
 
 def test_special_tokens_that_tiktoken_finds_by_chance_are_refused(corpus: Path) -> None:
