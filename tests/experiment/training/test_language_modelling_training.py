@@ -3,6 +3,7 @@
 import math
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from language_models import POSITIONS, TINY_LM, binarise, documents_of, learn_co
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
+import numpy as np
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
@@ -124,6 +126,24 @@ def test_codes_with_implied_spaces_are_counted_in_bytes_too(text: Path, tmp_path
         "text_bytes": sum(len(document) for document in documents_of(text / "train")),
     }
     assert tokens_of(steps) == len(read_ids(folder / "train")[0])
+
+
+@pytest.mark.parametrize("unseen", [0, 2])
+def test_bytes_are_counted_across_parts_of_the_ids(unseen: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block may begin or end anywhere in a part; bytes that no token of a document stands for come with its last."""
+    from mt_scaffold.experiment.fairseq_plugin import language_modeling
+
+    monkeypatch.setattr(language_modeling, "_IDS_AT_ONCE", 3)
+    ids, offsets = np.array([1, 4, 2, 0, 3, 3, 4, 1, 2, 2]), np.array([0, 1, 4, 10])
+    token_bytes = np.array([0, 1, 2, 3, 5])
+    of_token = token_bytes[ids]
+    of_token[offsets[1:] - 1] += unseen
+    texts = np.concatenate([[0], np.cumsum(of_token)])[offsets]
+    for size in range(1, len(ids) + 1):
+        begins = np.arange(0, len(ids), size)
+        blocks: Any = SimpleNamespace(slice_indices=np.stack([begins, np.minimum(begins + size, len(ids))], axis=1))
+        found = language_modeling.block_bytes(blocks, ids, offsets, texts, token_bytes)
+        assert found.tolist() == [of_token[begin : begin + size].sum() for begin in begins]
 
 
 def test_options_that_cannot_work_are_refused(data: Path, tmp_path: Path) -> None:
