@@ -27,8 +27,9 @@ from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.experiment.commands.arguments import ExperimentOptions
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.experiment.configuration.layout import plan_experiment
-from mt_scaffold.experiment.configuration.training import Train
+from mt_scaffold.experiment.configuration.training import Batch, Train
 from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET, option_arguments, user_dir
+from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.training.translation_options import training_options
 
 ROOT = CONFIGS.parent
@@ -205,6 +206,15 @@ def test_a_batch_that_the_gpus_cannot_share_is_refused(batch: str, gpus: int) ->
     """A different batch size would be a different experiment."""
     with pytest.raises(UsageError, match=f"train.batches.{batch}: .* cannot be shared by {gpus} GPUs"):
         wmt14("de", batch).train.options_on(gpus)
+
+
+@pytest.mark.parametrize("update_freq", ["2,4", "2", True])
+def test_a_batch_whose_parts_are_not_counted_is_refused(update_freq: OptionValue) -> None:
+    """fairseq takes a value per epoch, too, which would make the batch depend on the epoch."""
+    batch = Batch(options={"update-freq": update_freq}, gpus=8)
+    train = Train({}, batch="mine", batches={"mine": batch})
+    with pytest.raises(UsageError, match=rf"train\.batches\.mine: .* must be a whole number .*, not {update_freq}"):
+        train.options_on(4)
 
 
 @pytest.fixture(scope="module")
