@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -108,7 +109,7 @@ LONG = [f"a_system_whose_name_is_rather_long_{number}" for number in range(8)]
 
 @pytest.mark.parametrize("systems", [["bpe"], ["bpe", "scaffold", "bpe+dropout", "scaffold+dropout"], LONG])
 def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, systems: list[str]) -> None:
-    """Notes, titles, labels and legends lie inside their figure, and the legend hides no mark."""
+    """Notes, titles, labels and legends lie inside their figure; no legend hides a mark, and no name another."""
     from matplotlib.figure import Figure
 
     drawn: list[Figure] = []
@@ -125,6 +126,7 @@ def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sys
     figures.embeddings(dict.fromkeys(systems[:3], model), tmp_path / "e3", SYNTHETIC_NOTE)
     intervals = [figures.Interval(test, system, 1, 30.0, 1.5) for test in tests for system in systems]
     figures.scores(intervals, tmp_path / "s", SYNTHETIC_NOTE)
+    figures.scores([figures.Interval(test, part, 1, 30.0, 1.5) for test in LONG], tmp_path / "s8", SYNTHETIC_NOTE)
     figures.training_curves({system: [curves] * 3 for system in systems}, tmp_path / "t", SYNTHETIC_NOTE)
     changes = [figures.Change(test, system, "bpe", 0.5, -0.1, 1.1) for test in tests for system in systems]
     figures.differences(changes, tmp_path / "d", "BLEU", SYNTHETIC_NOTE)
@@ -139,7 +141,10 @@ def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sys
         assert "SYNTHETIC" in figure.get_supxlabel()
         for legend in figure.legends:
             assert not any(legend.get_window_extent().overlaps(axes.bbox) for axes in figure.axes)
-    assert len(drawn) == 3 * 9
+        for axes in figure.axes:
+            names = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
+            assert not any(left.overlaps(right) for left, right in itertools.pairwise(names))
+    assert len(drawn) == 3 * 10
 
 
 def test_a_grid_has_every_panel_and_one_legend(tmp_path: Path) -> None:
