@@ -273,7 +273,7 @@ def translation_config(both: Both) -> dict[str, Any]:
 
 
 def language_model_config(both: Both) -> dict[str, Any]:
-    """The demonstration of language models, on the generated text as documents, with a tenth of its tokens."""
+    """The demonstration of language models, on the generated text as documents, with a fifth of its tokens."""
     documents = {}
     for part in ("train", "valid", "test"):
         lines = (both.new.folder / "generated" / "raw" / f"{part}.en").read_text(encoding="utf-8").splitlines(True)
@@ -282,7 +282,7 @@ def language_model_config(both: Both) -> dict[str, Any]:
         documents[part].write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
     data: dict[str, Any] = {"train": [str(documents["train"])], "valid": [str(documents["valid"])]}
     data |= {"tests": {"test": [str(documents["test"])]}, "format": "jsonl", "field": "text"}
-    equal = {"equal_tokens": {"tokens": 100_000}, "equal_text": {"text_of": "equal_tokens"}}
+    equal = {"equal_tokens": {"tokens": 200_000}, "equal_text": {"text_of": "equal_tokens"}}
     config = {key: value for key, value in read_config("lm_demo.yaml").items() if key != "tasks"}
     return config | {"data": {"documents": data}, "comparisons": equal}
 
@@ -350,7 +350,7 @@ def main() -> int:
     parser.add_argument(
         "--demo",
         action="store_true",
-        help="run experiments in each release as well: configs/demo.yaml, and a tenth of configs/lm_demo.yaml",
+        help="run experiments in each release as well: configs/demo.yaml, and a fifth of configs/lm_demo.yaml",
     )
     parser.add_argument("--cores", type=int, default=2, help="cores of these experiments (default: %(default)s)")
     parser.add_argument(
