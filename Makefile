@@ -65,9 +65,15 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 	@$(MAKE) --no-print-directory -j 2 .venv/core .venv/installed
 	.venv/bin/python scripts/requirements.py fairseq workflow > .venv/requirements-demo.txt
 	$(PINNED) -r .venv/requirements-demo.txt
+	$(WITHOUT_AUDIO)
 	$(PIP) --no-deps --no-build-isolation --editable .
 	$(SAY_SIZE)
 	@touch $@
+
+# fairseq asks for torchaudio, for its speech tasks; PyPI's is for CUDA, and beside a PyTorch for CPUs transformers, which
+# loads it with every model, ends in an error.
+WITHOUT_AUDIO = @.venv/bin/python -c "import torchaudio" 2> /dev/null || \
+	.venv/bin/python -m pip --disable-pip-version-check --quiet uninstall --yes torchaudio 2> /dev/null
 
 SAY_SIZE = @if test -f .venv/started; then \
 	echo ".venv: $$(du -sh .venv | cut -f 1) in $$(( ($$(date +%s) - $$(cat .venv/started) + 59) / 60 )) min"; \
@@ -79,6 +85,7 @@ SAY_SIZE = @if test -f .venv/started; then \
 		echo "Adding the packages of every extra and of the tests (1.1 GB; downloads: about 300 MB)."; }
 	.venv/bin/python scripts/requirements.py fairseq workflow analysis documents remote ctranslate2 harness transformers unigram debian docs completion dev > .venv/requirements.txt
 	$(PINNED) -r .venv/requirements.txt
+	$(WITHOUT_AUDIO)
 	$(SAY_SIZE)
 	@touch .venv/everything $@
 

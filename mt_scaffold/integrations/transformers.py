@@ -231,6 +231,10 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             "split_unknown": split_unknown,
             "inference": inference,
         }
+        if codes_file is None:
+            raise UsageError(
+                "MTScaffoldTokenizer: no codes; give codes_file, or to from_pretrained a folder of save_pretrained"
+            )
         self._source: Side = side_of(codes_file, vocab_file, SPECIAL_SYMBOLS, ids_file=ids_file, **options)
         self._target: Side = self._source
         if target_codes_file is not None or target_vocab_file is not None:

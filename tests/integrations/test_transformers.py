@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import json
 import pickle
 import re
@@ -481,3 +482,15 @@ def test_importing_the_package_does_not_import_transformers() -> None:
     """It is an extra, and takes seconds."""
     program = "import sys, mt_scaffold.cli, mt_scaffold.integrations; assert 'transformers' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+def test_a_folder_without_codes_says_what_to_give(tmp_path: Path) -> None:
+    """transformers calls the class without them then."""
+    with pytest.raises(UsageError, match="give codes_file, or to from_pretrained a folder of save_pretrained"):
+        MTScaffoldTokenizer.from_pretrained(tmp_path)
+
+
+def test_models_of_transformers_load_in_this_environment() -> None:
+    """fairseq brings a torchaudio that cannot be loaded beside a PyTorch for CPUs; then every model is an error."""
+    if importlib.util.find_spec("torchaudio") is not None:
+        importlib.import_module("torchaudio")
