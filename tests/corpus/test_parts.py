@@ -14,6 +14,7 @@ import pytest
 
 from mt_scaffold.corpus.files import open_output, write_text
 from mt_scaffold.corpus.storage.parts import part_folder
+from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.pairs_as_ids import appears_complete
 
 FILE = "from mt_scaffold.corpus.files import open_output as made\nwith made(sys.argv[1]) as out: "
@@ -104,3 +105,10 @@ def test_results_are_on_disk_before_they_have_their_name(tmp_path: Path, monkeyp
     with open_output(tmp_path / "out", durable=False) as stream:
         stream.write(b"text")
     assert synced == [4]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such folder")
+def test_a_folder_that_takes_no_file_ends_the_tries() -> None:
+    """A part that is not there is tried again, as its folder may go and come; /proc is there and says so for ever."""
+    with pytest.raises(MTScaffoldError, match="/proc/output"), open_output("/proc/output"):
+        pass

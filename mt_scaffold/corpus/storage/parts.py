@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 
 # Of the 255 that a name may have.
 _LONGEST_STEM = 240
+# To create a part in a folder that seems to come and go.
+_TRIES = 100
 
 
 def create_part(target: str, mode: int) -> tuple[int, str]:
@@ -50,14 +52,16 @@ def _create(target: str, make: Callable[[str], int]) -> tuple[int, str]:
     """Remove the parts of dead owners; create one with ``make``, which returns its descriptor, and lock it."""
     for path in itertools.takewhile(os.path.lexists, _paths(target)):
         _remove_if_dead(path)
+    missing = 0
     for path in _paths(target):
         try:
             descriptor = make(path)
         except FileExistsError:
             continue
         except FileNotFoundError:
-            # A folder may go as below.
-            if os.path.isdir(os.path.dirname(path) or "."):
+            # A folder may go as below. One that is there and takes no file, such as /proc, says the same every time.
+            missing += 1
+            if missing < _TRIES and os.path.isdir(os.path.dirname(path) or "."):
                 continue
             raise
         # Before it is locked, another process may take it for a dead one's.

@@ -270,7 +270,7 @@ def load_experiment(path: PathLike, overrides: Mapping[str, Any] | None = None) 
     document, lines = yaml_file.read(path)
     if not overrides:
         return parse_experiment(document, str(path), lines)
-    return parse_experiment(overridden(document, overrides), f"{path} with --config")
+    return parse_experiment(overridden(document, overrides), f"{path}, as changed on the command line")
 
 
 def load_config(path: PathLike, overrides: Mapping[str, Any] | None = None) -> Config:

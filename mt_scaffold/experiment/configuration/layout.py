@@ -328,9 +328,9 @@ def _chosen(only: object, config: Experiment) -> list[str]:
         return list(config.systems)
     names = [only] if isinstance(only, str) else only
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise UsageError("--config only: give one or more systems, such as only='[bpe, scaffold]'")
+        raise UsageError("only: give one or more systems, such as --only bpe or --config only='[bpe, scaffold]'")
     if unknown := [name for name in names if name not in config.systems]:
-        raise UsageError(f"--config only: no system '{unknown[0]}' (there are {', '.join(config.systems)})")
+        raise UsageError(f"only: no system '{unknown[0]}' (there are {', '.join(config.systems)})")
     return [name for name in config.systems if name in names]
 
 

@@ -193,8 +193,9 @@ def check_kept(options: Mapping[str, OptionValue], average: Average, wanted: int
 
 def _check_validation(train: Train, options: Mapping[str, OptionValue]) -> None:
     if (train.patience is None) != (train.patience_on is None):
-        missing, given = ("patience", "patience_on") if train.patience is None else ("patience_on", "patience")
-        raise WrongValue(f"train.{given}", f"give {missing}, too: bleu or loss_per_byte, for how many validations")
+        if train.patience is None:
+            raise WrongValue("train.patience_on", "give patience, too: for how many validations; or remove it")
+        raise WrongValue("train.patience", "give patience_on, too: bleu or loss_per_byte; or remove it")
     if train.patience is not None:
         for name in _PATIENCE_OPTIONS:
             if name in options:

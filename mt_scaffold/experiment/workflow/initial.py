@@ -139,6 +139,10 @@ def init_translation(texts: ParallelTexts, output: PathLike | None = None, hold_
     the test set; both are written next to the configuration. Raises UsageError for text without a test set or with
     unequal numbers of lines, and for a file that exists; MTScaffoldError where a text cannot be read.
     """
+    for pair in texts.train:
+        for side in (pair.source, pair.target):
+            with open_input(side):  # before what is missing beside it
+                pass
     languages = texts.languages or _languages(texts.train[0])
     beside = dict(_beside(texts.train[0], languages))
     valid = texts.valid or next((beside[name] for name in _VALID if name in beside), None)

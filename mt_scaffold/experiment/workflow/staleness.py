@@ -40,7 +40,7 @@ def shown_systems(layout: AnyLayout, chosen: Sequence[str]) -> list[str]:
         for baseline in (layout.config.baseline, layout.config.baseline_of(name)):
             if baseline is not None and baseline not in shown:
                 what = f"the baseline of {name}" if baseline != layout.config.baseline else "the baseline"
-                raise UsageError(f"--config only: {baseline} is {what}, and not finished; name it, too")
+                raise UsageError(f"only: {baseline} is {what}, and not finished; name it, too")
     return shown
 
 
@@ -103,10 +103,11 @@ def changed_trainings(layout: AnyLayout) -> list[str]:
             different = changes(layout.training(run), dataclasses.replace(start, processes=None))
             found.setdefault(tuple(different), []).append(run)
     found.pop((), None)
+    redo = {key: " ".join(dict.fromkeys(run.system for run in runs)) for key, runs in found.items()}
     return [
         f"{layout.training(runs[0])}{f' and {len(runs) - 1} more' if len(runs) > 1 else ''}: "
-        f"{not_resumable(different)}; mt-scaffold run --redo {' '.join(dict.fromkeys(run.system for run in runs))} "
-        "trains from scratch, or choose another folder (--output)"
+        f"{not_resumable(different)}; to train from scratch, add --redo {redo[different]} "
+        "after the configuration, or choose another folder (--output)"
         for different, runs in found.items()
     ]
 

@@ -46,8 +46,8 @@ def test_settings_replace_values_of_the_file() -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"sampel": 3}, "demo.yaml with --config: sampel: unknown key"),
-        ({"sample": "many"}, "demo.yaml with --config: data.sample: must be a whole number, not 'many'"),
+        ({"sampel": 3}, "demo.yaml, as changed on the command line: sampel: unknown key"),
+        ({"sample": "many"}, "on the command line: data.sample: must be a whole number, not 'many'"),
         ({"codes": {"symbols": "0"}}, "codes.symbols: must be 1 or more, not 0"),
         ({"data": "5", "sample": 3}, "data: must be 'key: value' lines, not 5"),
         ({"data": None, "sample": 3}, "data: must be 'key: value' lines, not nothing"),

@@ -119,12 +119,13 @@ def test_text_that_is_tokenised_is_not_tokenised_again_and_segmented_text_refuse
     ("source", "target", "says"),
     [
         ("train.en", "dev.de", r"train\.en has 100 lines, but dev\.de 10"),
+        ("train.en", "nope.de", r"nope\.de: No such file"),
         ("train.en", "train.en", "name no two languages; give them, as in --languages en de"),
     ],
 )
 def test_texts_that_are_no_pair_are_named(source: str, target: str, says: str) -> None:
     """Before a file is written."""
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises((UsageError, MTScaffoldError), match=says):
         init_translation(parallel(source, target))
     assert not list(Path().glob("*.yaml"))
 

@@ -199,7 +199,7 @@ def test_a_check_names_every_changed_setting_of_a_training(own: Path, finished: 
     (problem,) = failed.value.problems
     assert problem.startswith("experiments/tiny/bpe/seed-1 and 1 more: holds a training that was started with")
     assert "(--lr 0.006 instead of 0.005, --max-tokens 200 instead of 300; see" in problem
-    assert "mt-scaffold run --redo bpe scaffold trains from scratch" in problem
+    assert "to train from scratch, add --redo bpe scaffold after the configuration" in problem
     with pytest.raises(CheckFailed) as failed:
         check_experiment(changed, {}, ["bpe"])
     (problem,) = failed.value.problems
