@@ -471,6 +471,7 @@ def test_joint_learning_is_learning_and_counting(tmp_path: Path) -> None:
             "corpus.text",
             "methods.__init__",
             "methods.learn",
+            "segment.apply",
             "segment.draw",
         ),
         *("progress", "subword_nmt.apply_bpe", "tables", "vocabulary"),

@@ -22,7 +22,7 @@ def check_threshold(threshold: float) -> float:
 
 @dataclass(frozen=True)
 class Picky(MergingMethod):
-    """PickyBPE."""
+    """PickyBPE (Chizhov et al. 2024): a token that is nearly always merged further is removed on the way."""
 
     name: ClassVar[str] = "picky"
     title: ClassVar[str] = "PickyBPE"

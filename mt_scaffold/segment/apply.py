@@ -325,7 +325,13 @@ class BPE(TokenIds):
 
 
 class Encoder:
-    """Segment sentences straight into integer ids, without a Python object per subword."""
+    """Segment sentences straight into integer ids, without a Python object per subword; ``BPE.encoder`` makes one.
+
+    >>> encoder = BPE(Codes(b"#version: 0.2\\nl o\\n")).encoder({"lo@@": 4, "w": 5}, 3)
+    >>> ids, begins = encoder.encode(["low", "owl"])
+    >>> [*ids], [*begins]
+    ([4, 5, 3, 3, 3], [0, 2, 5])
+    """
 
     def __init__(self, applier: _core.Applier) -> None:
         self._applier = applier
