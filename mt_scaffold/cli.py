@@ -162,8 +162,9 @@ class _Parser(argparse.ArgumentParser):
 def command_module(name: str) -> ModuleType:
     """Import the module of a command: ``run``, and the ``EXAMPLES`` that ``--help`` shows.
 
-    The arguments of ``run`` are those of the command, and its docstring says what they mean (``signature``), unless the
-    module has ``add_arguments``, which declares what ``run`` takes from a namespace.
+    The arguments of ``run`` are those of the command, and its docstring says what they mean
+    (``options_from_signature``), unless the module has ``add_arguments``, which declares what ``run`` takes from a
+    namespace.
     """
     modules = (f"{wing}.{name.replace('-', '_')}" for wing in _WINGS)
     return importlib.import_module(next(filter(importlib.util.find_spec, modules)))

@@ -197,7 +197,7 @@ def test_the_vocabulary_of_the_paper_is_n_without_base_symbols() -> None:
             h, r = float(getattr(entropy, side)), float(getattr(redundancy, side))
             least.append(2 ** ((h - rounding_of_entropy) / (1 - (r - 0.00005))))
             most.append(2 ** ((h + rounding_of_entropy) / (1 - (r + 0.00005))))
-        return math.ceil(max(least)), round(min(most))
+        return math.ceil(max(least)), math.floor(min(most))
 
     text = " ".join((ROOT / "docs" / "paper.md").read_text(encoding="utf-8").split())
     assert "{:,} to {:,} (by the rounding".format(*sizes(0)) in text
