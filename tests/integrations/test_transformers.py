@@ -426,7 +426,7 @@ def test_the_documented_example_trains_a_marian(
     for language in ("en", "de"):
         (tmp_path / f"train.{language}").write_bytes((tiny_words / f"train.{language}").read_bytes())
     text = (DOCS / "transformers.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    example, of_language_model = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {}
     exec(compile(example, "docs/transformers.md", "exec"), names)
     losses = names["losses"]
@@ -438,6 +438,9 @@ def test_the_documented_example_trains_a_marian(
     batch = tokenizer([names["pairs"][0][0]], return_tensors="pt")
     again = tokenizer.batch_decode(model.generate(**batch, max_new_tokens=20), skip_special_tokens=True)
     assert again == names["translation"]
+    (tmp_path / "train.txt").write_bytes((tiny_words / "train.en").read_bytes())
+    exec(compile(of_language_model, "docs/transformers.md", "exec"), names)
+    assert names["model"].lm_head.weight.grad is not None and (names["batch"]["labels"] == -100).any()
 
 
 def test_codes_of_code_points_have_the_ids_of_the_other_tokenizer(

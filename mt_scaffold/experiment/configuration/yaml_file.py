@@ -38,7 +38,8 @@ def read(path: PathLike) -> tuple[dict[str, Any], dict[str, int]]:
         document = loader.construct_document(root) if root is not None else None
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UsageError(f"{path}{line}: not valid YAML: {error.problem or error.context}") from error
+        begun = f" {error.context} that begins in line {error.context_mark.line + 1}" if error.context_mark else ""
+        raise UsageError(f"{path}{line}: not valid YAML{begun}: {error.problem or error.context}") from error
     except (yaml.YAMLError, *_NO_VALUE) as error:
         raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:

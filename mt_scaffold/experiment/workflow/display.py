@@ -34,11 +34,14 @@ NAME = "mt-scaffold"
 _INTERVAL, _LINES = 1.0, 20
 # What Snakemake says besides of a step that failed, whose name and log are shown.
 _REPEATED = ("RuleException:\nCalledProcessError in file ", "WorkflowError:\nAt least one job did not complete")
+# The outputs of the steps that a dry run has shown.
+planned: list[str] = []
 _BAR = "{percentage:3.0f}%|{bar}| {elapsed}, {desc}"
 
 
 def register() -> None:
     """Have Snakemake know this logger."""
+    planned.clear()
     LoggerPluginRegistry().register_plugin(f"snakemake_logger_plugin_{NAME}", sys.modules[__name__])
 
 
@@ -82,6 +85,7 @@ class LogHandler(LogHandlerBase):
             step = Step(record.rule_name, record.wildcards or {}, record.output or [])
             self._steps[record.jobid] = step
             if self.common_settings.dryrun:
+                planned.extend(step.outputs)
                 self._print(str(step))
             else:
                 self._progress.start(step)

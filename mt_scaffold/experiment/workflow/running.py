@@ -95,6 +95,7 @@ def run_experiment(configuration: PathLike, settings: Settings) -> int:
     from mt_scaffold.experiment.workflow import display, redoing
     from mt_scaffold.experiment.workflow.checking import check_experiment
     from mt_scaffold.experiment.workflow.interrupting import interruption
+    from mt_scaffold.experiment.workflow.staleness import check_rebuilding
 
     arguments = snakemake_arguments(configuration, settings)
     if settings.redo and (settings.dry_run or settings.more):
@@ -116,8 +117,12 @@ def run_experiment(configuration: PathLike, settings: Settings) -> int:
             return interruption.status
         if isinstance(ended.code, str):
             raise MTScaffoldError(ended.code) from None
-        return ended.code or 0
+        if ended.code:
+            return ended.code
     finally:
         if not settings.dry_run:
             redoing.remove_replaced(layout)
+    if settings.dry_run:
+        # Snakemake asks nothing before a dry run.
+        check_rebuilding(layout, display.planned)
     return 0

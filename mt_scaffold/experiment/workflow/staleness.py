@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -127,6 +128,7 @@ def check_rebuilding(layout: AnyLayout, planned: Iterable[str]) -> None:
     longer be described by what lies next to it.
     """
     outputs, task = {*map(str, planned)}, task_of(layout.config)
+    found: dict[str, tuple[Path, Path]] = {}
     for run in layout.runs:
         if read_start(layout.training(run)) is None:
             continue
@@ -134,8 +136,11 @@ def check_rebuilding(layout: AnyLayout, planned: Iterable[str]) -> None:
         made_of = [layout.binarised_of(run.system), *made_of]
         rebuilt = [path for path in made_of if str(path) in outputs]
         if rebuilt:
-            raise MTScaffoldError(
-                f"{rebuilt[0]}: would be rebuilt, but {layout.training(run)} was trained on it: the configuration has "
-                f"changed, or another version of mt-scaffold made the folder (see {layout.config_file}); restore "
-                "them, or work in another folder (--output FOLDER)"
-            )
+            found.setdefault(run.system, (rebuilt[0], layout.training(run)))
+    if found:
+        path, training = next(iter(found.values()))
+        raise MTScaffoldError(
+            f"{path}: would be rebuilt, but {training} was trained on it: the configuration has changed, or another "
+            f"version of mt-scaffold made the folder (see {layout.config_file}); restore them, work in another folder "
+            f"(--output FOLDER), or add --redo {' '.join(found)} after the configuration to train from scratch"
+        )

@@ -362,6 +362,11 @@ def test_a_plan_that_would_rebuild_the_data_of_a_finished_training_is_refused(
     lines = [line for line in refused.stdout.splitlines() if line.startswith("mt-scaffold: ")]
     assert refused.returncode == 1 and len(lines) == 1 and "Traceback" not in refused.stdout
     assert re.search(r"/binarised/bpe-150: would be rebuilt, but \S+/bpe/seed-1 was trained on it: ", lines[0])
+    assert "or add --redo bpe scaffold after the configuration to train from scratch" in lines[0]
+    # A dry run of Snakemake asks nothing of the kind.
+    planned = [sys.executable, "-m", "mt_scaffold", "run", "tiny.yaml", "--dry-run", "--cores", "2"]
+    listed = subprocess.run(planned, cwd=folder, capture_output=True, text=True)
+    assert listed.returncode == 1 and "binarise bpe-150" in listed.stdout and lines[0] in listed.stderr
     assert times(output) == before and (output / "bpe" / "seed-1" / "training.json").exists()
 
 
