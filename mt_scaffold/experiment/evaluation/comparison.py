@@ -211,11 +211,26 @@ class Comparison(Compared):
 
     @property
     def shown(self) -> Comparison:
-        """What tables show: of synthetic data neither tests nor published scores, nor what limits a comparison."""
+        """What tables show: of synthetic data no tests, losses or published scores, nor what limits a comparison."""
         if not self.synthetic:
             return self
-        rows = [replace(row, tests={}, over_documents=None, intervals={}) for row in self.rows]
-        return replace(self, rows=rows, published=[], far=[], warnings=of_generated_text(self.warnings))
+        left_out = {REFERENCE_BITS} - {self.main_metric}
+        rows = []
+        for row in self.rows:
+            scores = {name: spread for name, spread in row.scores.items() if name not in left_out}
+            rows.append(replace(row, scores=scores, tests={}, over_documents=None, intervals={}))
+        unsigned = {KINDS[name].label for name in left_out}
+        signatures = {label: each for label, each in self.signatures.items() if label not in unsigned}
+        not_comparable = [name for name in self.not_comparable if name not in left_out]
+        return replace(
+            self,
+            rows=rows,
+            signatures=signatures,
+            not_comparable=not_comparable,
+            published=[],
+            far=[],
+            warnings=of_generated_text(self.warnings),
+        )
 
     @property
     def answer(self) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,14 @@ def test_a_system_that_needs_fewer_bits_has_a_negative_difference(tmp_path: Path
     assert "bits per byte of the reference" in latex and "0.2222" in latex and latex.count("tabular}{") == 2
     stored = json.loads((tmp_path / "table.json").read_text())["rows"][1]["tests"][NAME]
     assert stored["difference"] == pytest.approx(-4 / 18)
+
+
+def test_tables_of_generated_text_have_none(tmp_path: Path) -> None:
+    """They would be the losses of models on a toy grammar; JSON keeps them, and those of other text stay."""
+    comparison = compare(both(tmp_path), "bpe", samples=50)
+    synthetic = replace(comparison, synthetic=True)
+    assert "bits per byte" in as_text(comparison) and "bits per byte" not in as_text(synthetic)
+    assert synthetic.rows[1].scores[NAME].mean > 0
 
 
 def test_a_reference_with_unk_in_one_system_is_left_out_for_all(tmp_path: Path) -> None:
