@@ -233,7 +233,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         }
         if codes_file is None:
             raise UsageError(
-                "MTScaffoldTokenizer: no codes; give codes_file, or to from_pretrained a folder of save_pretrained"
+                "MTScaffoldTokenizer: no codes; pass codes_file, or load a folder that save_pretrained wrote"
             )
         self._source: Side = side_of(codes_file, vocab_file, SPECIAL_SYMBOLS, ids_file=ids_file, **options)
         self._target: Side = self._source

@@ -1,4 +1,4 @@
-"""How the segmentation of training text varies: ``Draw``, and its kinds. In fairseq its seed is ``side_seed``."""
+"""How the segmentation of training text varies: ``Draw``, and its kinds. fairseq's tasks seed it with ``side_seed``."""
 
 from __future__ import annotations
 

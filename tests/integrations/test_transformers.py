@@ -489,7 +489,7 @@ def test_importing_the_package_does_not_import_transformers() -> None:
 
 def test_a_folder_without_codes_says_what_to_give(tmp_path: Path) -> None:
     """transformers calls the class without them then."""
-    with pytest.raises(UsageError, match="give codes_file, or to from_pretrained a folder of save_pretrained"):
+    with pytest.raises(UsageError, match="pass codes_file, or load a folder that save_pretrained wrote"):
         MTScaffoldTokenizer.from_pretrained(tmp_path)
 
 

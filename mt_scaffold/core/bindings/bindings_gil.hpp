@@ -9,9 +9,9 @@
 
 namespace mt_scaffold {
 
-// Holds the lock as long as this lives, as PyGILState_Ensure() does. A thread that Python does not know gets a thread
-// state for that time. To make one, CPython takes a lock of its own without the GIL, and the child of a fork in that
-// moment would wait for it for ever (in Python 3.11): so it is made while no fork can begin.
+// Holds the lock for its lifetime, as PyGILState_Ensure() does. A thread that Python does not know gets a thread state
+// for that time. CPython makes one under an internal lock, without the GIL; in Python 3.11 a child that was forked
+// meanwhile would never get that lock, so the state is made while no fork can begin.
 class HoldGil {
  public:
   HoldGil() {

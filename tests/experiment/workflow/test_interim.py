@@ -57,7 +57,7 @@ def test_a_table_appears_with_the_first_seed_of_every_system(tmp_path: Path) -> 
 def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """An experiment of two seeds, run on one core to completion: its folder, and what was printed.
 
-    Its text is taken as it stands, with words that are spelt like subwords: a whole experiment must keep them.
+    The text is not tokenised and has words such as `@@`, which the whole experiment must keep.
     """
     folder = tmp_path_factory.mktemp("interim")
     text = re.sub("max-epoch: [0-9]+", "max-epoch: 3", TWO_SEEDS)
