@@ -34,6 +34,11 @@ class Inference {
   // are demolished and filtered afterwards. `decisions`, if given, decides on each merge; their order is a function of
   // the earlier answers alone. If all survive, there are as many decisions as merges.
   virtual uint32_t apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions* decisions) const = 0;
+
+  // The tokens of a word whose symbols are its bytes, readable for kPadding bytes past its end, without decisions: puts
+  // them into `tokens`, of which kTokensAtOnce may change in any case, and returns their number, or 0 where only the
+  // other apply() can say.
+  virtual size_t apply(std::string_view, int32_t* /* tokens */) const { return 0; }
 };
 
 using MakeInference = std::unique_ptr<const Inference>(const MergeTable& table, const Codes& codes);

@@ -34,6 +34,7 @@ class Merges final : public Inference {
   std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<MergesScratch>(); }
 
   uint32_t apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions* decisions) const override;
+  size_t apply(std::string_view word, int32_t* tokens) const override { return one_by_one_.apply(word, tokens); }
 
  private:
   size_t merge_short(int32_t* token, uint32_t* end, size_t n, Decisions* decisions) const;
@@ -43,9 +44,9 @@ class Merges final : public Inference {
   const MergesOneByOne one_by_one_;
 };
 
-uint32_t Merges::apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions* decisions) const {
+uint32_t Merges::apply(std::string_view, Symbols& symbols, Scratch& scratch, Decisions* decisions) const {
   const size_t base_symbols = symbols.token.size();
-  if (!decisions && one_by_one_.apply(word, symbols)) {
+  if (!decisions && one_by_one_.apply(symbols)) {
     // Merged.
   } else if (base_symbols > kShortWord) {
     merge_long(symbols, static_cast<MergesScratch&>(scratch), decisions);

@@ -1,7 +1,7 @@
 #include "inference/merges_one_by_one.hpp"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 
 #include "text/instructions.hpp"
 
@@ -12,28 +12,67 @@ namespace {
 constexpr size_t kLongest = MergesOneByOne::kLongest;
 
 // A key is the rank of the symbol at a place with the next one, then the place: the least is the next to be merged.
-// Keys from kNone up have no rank; and the place kLongest, before and after each word, is in no key that has one.
+// Keys from kNone up have no rank. The place kBefore comes before each word, and is in no key that has one.
 using Key = uint32_t;
 constexpr int kPlaceBits = 7;
+constexpr size_t kBefore = (size_t{1} << kPlaceBits) - 1;
 constexpr Key kNone = ~Key{0} << kPlaceBits;
 constexpr size_t kBlock = 16;
-static_assert(kLongest == size_t{1} << kPlaceBits);
+static_assert(kLongest < kBefore);
 
 // `number`: of a pair, which is its rank plus one, or 0.
 inline Key key_of(uint32_t number, size_t place) { return (number - 1) << kPlaceBits | static_cast<Key>(place); }
 
-constexpr auto kPlaces = [] {
-  std::array<uint8_t, kLongest + 1> places{};
-  for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<uint8_t>(i);
-  return places;
-}();
+// The places where symbols begin, as bits; and one after the last symbol.
+template <typename Bits>
+class Places {
+ public:
+  explicit Places(size_t symbols) : bits_((Bits{2} << symbols) - 1) {}
+
+  size_t next(size_t place) const { return place + 1 + lowest(bits_ >> 1 >> place); }
+  // kBefore if there is none.
+  size_t previous(size_t place) const { return (highest(bits_ & ((Bits{1} << place) - 1))) & kBefore; }
+  void remove(size_t place) { bits_ &= ~(Bits{1} << place); }
+
+  size_t count() const { return popcount(bits_) - 1; }
+  // Takes the first away.
+  size_t take() {
+    const size_t place = lowest(bits_);
+    bits_ &= bits_ - 1;
+    return place;
+  }
+
+ private:
+  // The size of all bits if there is none, and -1.
+  static size_t lowest(uint64_t bits) { return static_cast<size_t>(std::countr_zero(bits)); }
+  static size_t highest(uint64_t bits) { return size_t{63} - static_cast<size_t>(std::countl_zero(bits)); }
+  static size_t popcount(uint64_t bits) { return static_cast<size_t>(std::popcount(bits)); }
+  static size_t lowest(unsigned __int128 bits) {
+    const auto low = static_cast<uint64_t>(bits);
+    return low != 0 ? lowest(low) : 64 + lowest(static_cast<uint64_t>(bits >> 64));
+  }
+  static size_t highest(unsigned __int128 bits) {
+    const auto high = static_cast<uint64_t>(bits >> 64);
+    return high != 0 ? 64 + highest(high) : highest(static_cast<uint64_t>(bits));
+  }
+  static size_t popcount(unsigned __int128 bits) {
+    return popcount(static_cast<uint64_t>(bits)) + popcount(static_cast<uint64_t>(bits >> 64));
+  }
+
+  Bits bits_;
+};
+// The most symbols whose places are in 64 bits.
+constexpr size_t kInOneRegister = 62;
 
 // The keys of all places, in memory that holds whole blocks.
 class Portable {
  public:
-  Portable(Key* keys, size_t places) : keys_(keys), size_(room(places)) {}
+  static constexpr size_t kRoom = kLongest;
 
-  static size_t room(size_t places) { return (places + kBlock - 1) / kBlock * kBlock; }
+  // `keys` has whole blocks, the first `places` of which are set.
+  Portable(Key* keys, size_t places) : keys_(keys), size_((places + kBlock - 1) / kBlock * kBlock) {
+    std::fill(keys + places, keys + size_, kNone);
+  }
 
   void set(size_t place, Key key) { keys_[place] = key; }
   Key least() const {
@@ -71,13 +110,15 @@ class InMemoryAvx2 : public Portable {
 template <size_t kBlocks>
 class InRegistersAvx2 {
  public:
-  static size_t room(size_t) { return kBlocks * 8; }
+  static constexpr size_t kRoom = kBlocks * 8;
 
-  MT_SCAFFOLD_AVX2 InRegistersAvx2(const Key* keys, size_t) {
+  MT_SCAFFOLD_AVX2 InRegistersAvx2(const Key* keys, size_t places) {
+    const __m256i all = _mm256_set1_epi32(static_cast<int>(places)), none = _mm256_set1_epi32(static_cast<int>(kNone));
     for (size_t i = 0; i < kBlocks; ++i) {
-      blocks_[i] = _mm256_load_si256(reinterpret_cast<const __m256i*>(keys) + i);
       places_[i] =
           _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(static_cast<int>(i * 8)));
+      const __m256i given = _mm256_load_si256(reinterpret_cast<const __m256i*>(keys) + i);
+      blocks_[i] = _mm256_blendv_epi8(none, given, _mm256_cmpgt_epi32(all, places_[i]));
     }
   }
 
@@ -99,13 +140,15 @@ class InRegistersAvx2 {
 template <size_t kBlocks>
 class InRegistersAvx512 {
  public:
-  static size_t room(size_t) { return kBlocks * kBlock; }
+  static constexpr size_t kRoom = kBlocks * kBlock;
 
-  MT_SCAFFOLD_AVX512 InRegistersAvx512(const Key* keys, size_t) {
+  MT_SCAFFOLD_AVX512 InRegistersAvx512(const Key* keys, size_t places) {
+    const __m512i all = _mm512_set1_epi32(static_cast<int>(places)), none = _mm512_set1_epi32(static_cast<int>(kNone));
     for (size_t i = 0; i < kBlocks; ++i) {
-      blocks_[i] = _mm512_load_si512(keys + i * kBlock);
       places_[i] = _mm512_add_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
                                     _mm512_set1_epi32(static_cast<int>(i * kBlock)));
+      blocks_[i] = _mm512_mask_blend_epi32(_mm512_cmplt_epi32_mask(places_[i], all), none,
+                                           _mm512_load_si512(keys + i * kBlock));
     }
   }
 
@@ -135,110 +178,171 @@ MergesOneByOne::MergesOneByOne(const MergeTable& table)
   merged_of_number_.insert(merged_of_number_.end(), table.merged_of_rank.begin(), table.merged_of_rank.end());
   if (!table.alphabet.bytes || table.alphabet.end_of_word) return;
   number_of_bytes_.resize(size_t{1} << 16);
+  token_of_byte_.resize(256, MergeTable::kUnknown);
   const std::vector<int32_t>& base = table.internal_base;  // up to the last byte that is in a merge
+  std::copy(base.begin(), base.end(), token_of_byte_.begin());
   for (size_t left = 0; left < base.size(); ++left)
     for (size_t right = 0; right < base.size(); ++right)
       number_of_bytes_[left << 8 | right] = ranks_.number(base[left], base[right]);
 }
 
-template <typename Keys>
-__attribute__((always_inline)) inline bool MergesOneByOne::merge(std::string_view word, Symbols& symbols) const {
-  const size_t n = symbols.token.size();
-  alignas(64) Key keys[kLongest + kBlock];
-  // merged: what the pair at a place becomes. The place kLongest is before the word, and the place n after it.
-  int32_t token[kLongest + 1], merged[kLongest + 1];
-  uint8_t next[kLongest + 1], previous[kLongest + 1];
-  const auto key_at = [&](size_t place, uint32_t number) {
+// A word while it is merged. The token of a place is that of the symbol which begins there.
+template <typename Keys, typename Bits>
+class MergesOneByOne::Word {
+ public:
+  __attribute__((always_inline)) Word(const MergesOneByOne& merges, size_t symbols)
+      : merges_(merges), symbols_(symbols), places_(symbols) {}
+
+  // Sets the symbols of all places.
+  __attribute__((always_inline)) void begin(const int32_t* tokens) {
+    std::copy_n(tokens, symbols_, token_);
+    for (size_t i = 0; i + 1 < symbols_; ++i) keys_[i] = key_at(i, merges_.ranks_.number(tokens[i], tokens[i + 1]));
+  }
+  __attribute__((always_inline)) void begin_with_bytes(const char* text) {
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(text);
+    const auto set = [&](size_t i) __attribute__((always_inline)) {
+      token_[i] = merges_.token_of_byte_[bytes[i]];
+      keys_[i] = key_at(i, merges_.number_of_bytes_[static_cast<size_t>(bytes[i]) << 8 | bytes[i + 1]]);
+    };
+    if constexpr (Keys::kRoom <= kAllPlaces) {
+      // No branch depends on the length, and what is beyond is not looked at.
+      for (size_t i = 0; i < Keys::kRoom; ++i) set(i);
+      token_[symbols_ - 1] = merges_.token_of_byte_[bytes[symbols_ - 1]];
+    } else {
+      for (size_t i = 0; i < symbols_; ++i) set(i);
+    }
+  }
+
+  // Merges all that can be. Returns false if a merge makes a pair of a lower rank than its own.
+  __attribute__((always_inline)) bool merge() {
+    token_[symbols_] = token_[kBefore] = MergeTable::kUnknown;
+    Keys keys(keys_, symbols_ - 1);
+    // No branch in a step depends on the word.
+    for (Key key; (key = keys.least()) < kNone;) {
+      const size_t left = key & kBefore, right = places_.next(left), after = places_.next(right);
+      const size_t before = places_.previous(left);
+      const int32_t made = merged_[left];
+      token_[left] = made;
+      places_.remove(right);
+      const Key here = key_at(left, merges_.ranks_.number(made, token_[after]));
+      const Key changed = key_at(before, merges_.ranks_.number(token_[before], made));
+      keys.set(right, kNone);
+      keys.set(left, here);
+      keys.set(before, changed);
+      if (std::min(here, changed) >> kPlaceBits < key >> kPlaceBits) [[unlikely]]
+        return false;
+    }
+    return true;
+  }
+
+  // What is left of `symbols`.
+  __attribute__((always_inline)) void finish(Symbols& symbols) {
+    const size_t size = places_.count();
+    for (size_t i = 0; i < size; ++i) {
+      const size_t place = places_.take();
+      symbols.token[i] = token_[place];
+      if (i > 0) symbols.end[i - 1] = symbols.end[place - 1];
+    }
+    symbols.end[size - 1] = symbols.end.back();
+    symbols.token.resize(size);
+    symbols.end.resize(size);
+  }
+  __attribute__((always_inline)) size_t finish(int32_t* tokens) {
+    const size_t size = places_.count();
+    // No branch depends on the number of tokens if it is small. Bits that are used up are the place 64, or the first.
+    if constexpr (sizeof(Bits) == 8) token_[64] = MergeTable::kUnknown;
+    for (size_t i = 0; i < kMostAtOnce; ++i) tokens[i] = token_[places_.take() & kBefore];
+    for (size_t i = kMostAtOnce; i < size; ++i) tokens[i] = token_[places_.take()];
+    return size;
+  }
+
+ private:
+  static constexpr size_t kAllPlaces = 16;
+
+  __attribute__((always_inline)) Key key_at(size_t place, uint32_t number) {
     // Fetched now, while the lowest rank is looked for.
-    merged[place] = merged_of_number_[number];
+    merged_[place] = merges_.merged_of_number_[number];
     return key_of(number, place);
-  };
-  // Every symbol is a byte, also where another inference has taken the word apart again.
-  if (!number_of_bytes_.empty() && n == word.size()) {
-    const auto* const bytes = reinterpret_cast<const unsigned char*>(word.data());
-    for (size_t i = 0; i + 1 < n; ++i)
-      keys[i] = key_at(i, number_of_bytes_[static_cast<size_t>(bytes[i]) << 8 | bytes[i + 1]]);
-  } else {
-    for (size_t i = 0; i + 1 < n; ++i) keys[i] = key_at(i, ranks_.number(symbols.token[i], symbols.token[i + 1]));
   }
-  std::fill(keys + n - 1, keys + Keys::room(n), kNone);
-  std::copy_n(symbols.token.begin(), n, token);
-  token[n] = token[kLongest] = MergeTable::kUnknown;
-  std::copy_n(kPlaces.begin() + 1, n, next);
-  std::copy_n(kPlaces.begin(), n, previous + 1);
-  previous[0] = kLongest;
-  Keys left_to_do(keys, n);
-  // No branch in a step depends on the word.
-  for (Key key; (key = left_to_do.least()) < kNone;) {
-    const size_t left = key & (kLongest - 1), right = next[left], after = next[right], before = previous[left];
-    const int32_t made = merged[left];
-    token[left] = made;
-    next[left] = static_cast<uint8_t>(after);
-    previous[after] = static_cast<uint8_t>(left);
-    const Key here = key_at(left, ranks_.number(made, token[after]));
-    const Key changed = key_at(before, ranks_.number(token[before], made));
-    left_to_do.set(right, kNone);
-    left_to_do.set(left, here);
-    left_to_do.set(before, changed);
-    if (std::min(here, changed) >> kPlaceBits < key >> kPlaceBits) [[unlikely]]
-      return false;
-  }
-  size_t size = 0;
-  for (size_t i = 0; i < n; i = next[i], ++size) {
-    symbols.token[size] = token[i];
-    symbols.end[size] = symbols.end[next[i] - size_t{1}];
-  }
-  symbols.token.resize(size);
-  symbols.end.resize(size);
+
+  const MergesOneByOne& merges_;
+  const size_t symbols_;
+  Places<Bits> places_;
+  alignas(64) Key keys_[kLongest + kBlock];
+  int32_t token_[kBefore + 1], merged_[kBefore + 1];  // merged_: what the pair at a place becomes
+};
+
+template <typename Keys, typename Bits>
+__attribute__((always_inline)) inline bool MergesOneByOne::merge(Symbols& symbols) const {
+  Word<Keys, Bits> word(*this, symbols.token.size());
+  word.begin(symbols.token.data());
+  if (!word.merge()) return false;
+  word.finish(symbols);
   return true;
 }
 
-bool MergesOneByOne::merge_portably(std::string_view word, Symbols& symbols) const {
-  return merge<Portable>(word, symbols);
+template <typename Keys, typename Bits>
+__attribute__((always_inline)) inline size_t MergesOneByOne::merge(std::string_view text, int32_t* tokens) const {
+  Word<Keys, Bits> word(*this, text.size());
+  word.begin_with_bytes(text.data());
+  return word.merge() ? word.finish(tokens) : 0;
+}
+
+// Calls `merge` of the kind that suits a number of symbols; what it returns is true or false, or a number.
+template <typename... Arguments>
+auto MergesOneByOne::merge_portably(size_t n, Arguments&&... arguments) const {
+  if (n <= kInOneRegister) return merge<Portable, uint64_t>(arguments...);
+  return merge<Portable, unsigned __int128>(arguments...);
 }
 
 #if defined(__SSE2__)
-MT_SCAFFOLD_AVX2
-__attribute__((flatten)) bool MergesOneByOne::merge_with_avx2(std::string_view word, Symbols& symbols) const {
-  switch ((symbols.token.size() - 1) / 8) {
+template <typename... Arguments>
+MT_SCAFFOLD_AVX2 __attribute__((flatten)) auto MergesOneByOne::merge_with_avx2(size_t n,
+                                                                               Arguments&&... arguments) const {
+  switch ((n - 2) / 8) {
     case 0:
-      return merge<InRegistersAvx2<1>>(word, symbols);
+      return merge<InRegistersAvx2<1>, uint64_t>(arguments...);
     case 1:
-      return merge<InRegistersAvx2<2>>(word, symbols);
+      return merge<InRegistersAvx2<2>, uint64_t>(arguments...);
     case 2:
     case 3:
-      return merge<InRegistersAvx2<4>>(word, symbols);
+      return merge<InRegistersAvx2<4>, uint64_t>(arguments...);
     default:
-      return merge<InMemoryAvx2>(word, symbols);
+      if (n <= kInOneRegister) return merge<InMemoryAvx2, uint64_t>(arguments...);
+      return merge<InMemoryAvx2, unsigned __int128>(arguments...);
   }
 }
 
-MT_SCAFFOLD_AVX512
-__attribute__((flatten)) bool MergesOneByOne::merge_with_avx512(std::string_view word, Symbols& symbols) const {
-  switch ((symbols.token.size() - 1) / kBlock) {
-    case 1:
-      return merge<InRegistersAvx512<2>>(word, symbols);
-    case 2:
-    case 3:
-      return merge<InRegistersAvx512<4>>(word, symbols);
-    default:
-      return merge<InRegistersAvx512<8>>(word, symbols);
-  }
+template <typename... Arguments>
+MT_SCAFFOLD_AVX512 __attribute__((flatten)) auto MergesOneByOne::merge_with_avx512(size_t n,
+                                                                                   Arguments&&... arguments) const {
+  if (n <= 2 * kBlock) return merge<InRegistersAvx512<2>, uint64_t>(arguments...);
+  if (n <= kInOneRegister) return merge<InRegistersAvx512<4>, uint64_t>(arguments...);
+  return merge<InRegistersAvx512<8>, unsigned __int128>(arguments...);
 }
 
 // Not made in the function: a child that was forked meanwhile would wait for it to be made.
 static const bool kAvx512 = may_use_avx512(), kAvx2 = kAvx512 || may_use_avx2();
 #endif
 
-bool MergesOneByOne::apply(std::string_view word, Symbols& symbols) const {
+template <typename... Arguments>
+auto MergesOneByOne::merge_with_fastest(size_t n, Arguments&&... arguments) const {
+#if defined(__SSE2__)
+  if (kAvx512 && n > kBlock + 1) return merge_with_avx512(n, arguments...);
+  if (kAvx2) return merge_with_avx2(n, arguments...);
+#endif
+  return merge_portably(n, arguments...);
+}
+
+bool MergesOneByOne::apply(Symbols& symbols) const {
   const size_t n = symbols.token.size();
   if (n < 2) return true;
-  if (n > kLongest || !fits_) return false;
-#if defined(__SSE2__)
-  if (kAvx512 && n > kBlock) return merge_with_avx512(word, symbols);
-  if (kAvx2) return merge_with_avx2(word, symbols);
-#endif
-  return merge_portably(word, symbols);
+  return n <= kLongest && fits_ && merge_with_fastest(n, symbols);
+}
+
+size_t MergesOneByOne::apply(std::string_view word, int32_t* tokens) const {
+  const size_t n = word.size();
+  return n >= 2 && n <= kLongest && !number_of_bytes_.empty() ? merge_with_fastest(n, word, tokens) : 0;
 }
 
 }  // namespace mt_scaffold

@@ -14,7 +14,8 @@ namespace mt_scaffold {
 
 class MergesOneByOne {
  public:
-  static constexpr size_t kLongest = 128;  // symbols
+  static constexpr size_t kLongest = 126;   // symbols
+  static constexpr size_t kMostAtOnce = 4;  // tokens that are written for every word
 
   // `table` must outlive this, and keep its ranks.
   explicit MergesOneByOne(const MergeTable& table);
@@ -22,21 +23,37 @@ class MergesOneByOne {
   // Merges the leftmost pair of the lowest rank until there is none. Returns false and changes nothing where that may
   // not be what merging all pairs of one rank at each step does: where a merge makes a pair of a lower rank than its
   // own; and for longer words and more codes than fit.
-  bool apply(std::string_view word, Symbols& symbols) const;
+  bool apply(Symbols& symbols) const;
+
+  // The same for a word whose symbols are its bytes, readable for kPadding bytes past its end. Puts its tokens into
+  // `tokens`, and returns how many they are; 0 where the other returns false, for words of one byte, and where symbols
+  // are not bytes. Up to kMostAtOnce tokens may change in any case.
+  size_t apply(std::string_view word, int32_t* tokens) const;
 
  private:
+  template <typename Keys, typename Bits>
+  class Word;
+  template <typename Keys, typename Bits>
+  bool merge(Symbols& symbols) const;
+  template <typename Keys, typename Bits>
+  size_t merge(std::string_view word, int32_t* tokens) const;
   // Where the lowest rank is found, which is most of the work, with what the processor has.
-  template <typename Keys>
-  bool merge(std::string_view word, Symbols& symbols) const;
-  bool merge_portably(std::string_view word, Symbols& symbols) const;
-  bool merge_with_avx2(std::string_view word, Symbols& symbols) const;
-  bool merge_with_avx512(std::string_view word, Symbols& symbols) const;
+  template <typename... Arguments>
+  auto merge_with_fastest(size_t n, Arguments&&... arguments) const;
+  template <typename... Arguments>
+  auto merge_portably(size_t n, Arguments&&... arguments) const;
+  template <typename... Arguments>
+  auto merge_with_avx2(size_t n, Arguments&&... arguments) const;
+  template <typename... Arguments>
+  auto merge_with_avx512(size_t n, Arguments&&... arguments) const;
 
   // Numbers are ranks plus one, and 0 for none.
   const PairTable& ranks_;
   const bool fits_;  // whether a rank and a place fit into a key
   HugeVector<int32_t> merged_of_number_;
-  std::vector<uint32_t> number_of_bytes_;  // by the bytes left and right; empty where symbols are others
+  // By the bytes left and right, and by byte; empty where symbols are others.
+  std::vector<uint32_t> number_of_bytes_;
+  std::vector<int32_t> token_of_byte_;
 };
 
 }  // namespace mt_scaffold

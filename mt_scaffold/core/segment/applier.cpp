@@ -50,6 +50,10 @@ Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate,
     if (const auto found = dictionary_->find(std::string(texts[static_cast<int32_t>(token)]));
         found != dictionary_->end())
       id_of_token_[token] = found->second;
+  if (isolate_ || !any_bytes_) return;
+  id_of_whole_token_.assign(texts.size() + 1, kNoId);
+  for (size_t token = 0; token < texts.size(); ++token)
+    if (segmenter_->expansion(static_cast<int32_t>(token)).empty()) id_of_whole_token_[token + 1] = id_of_token_[token];
 }
 
 Applier::~Applier() = default;
@@ -88,9 +92,15 @@ void Applier::refresh_table(Worker& worker) {
 // Segments a word that the table lacks; null if it is not UTF-8. The entry is valid until the next call.
 const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& word) {
   if (!any_bytes_ && first_invalid_byte(word.text) != word.text.size()) return nullptr;
+  const WordTable::Key key = WordTable::word_key(word);
+  if (!id_of_whole_token_.empty()) {
+    int32_t ids[kMostIdsOfWord];
+    uint32_t merges;
+    if (const size_t count = ids_of_word(word.text, ids, merges))
+      if (const WordEntry* entry = worker.table->insert(worker.arena, key, merges, {reinterpret_cast<const char*>(ids), count * sizeof *ids})) return entry;
+  }
   const uint32_t decisions = segment_word(worker, word.text, nullptr);
   if (word.text.size() <= kLongestRememberedWord) {
-    const WordTable::Key key = WordTable::word_key(word);
     if (const WordEntry* entry = worker.table->insert(worker.arena, key, decisions, worker.text)) return entry;
   }
   worker.long_entry.clear();

@@ -71,6 +71,7 @@ class Applier {
 
  private:
   static constexpr int32_t kNoId = INT32_MIN;
+  static constexpr size_t kMostIdsOfWord = 128;
   class Worker;  // the state of one thread
 
   // A worker for one call, kept afterwards for its room in the table of words.
@@ -102,6 +103,9 @@ class Applier {
   // Appends the ids of a document's words; nothing is drawn.
   void append_ids(Worker& worker, std::string_view text, OutputBuffer& output);
   const WordEntry* entry_of_new_word(Worker& worker, const HashedWord& word);
+  // Puts the ids of a word into `ids`, and returns their number; 0 where only segment_word() can. `merges`: before
+  // tokens expand.
+  size_t ids_of_word(std::string_view word, int32_t* ids, uint32_t& merges) const;
   // Segments a word in which dropout drops a merge.
   void segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output);
   // Draws one of all segmentations of a word, or of each part between glossaries.
@@ -124,6 +128,8 @@ class Applier {
   const TableLimits limits_;
   const std::shared_ptr<const Dictionary> dictionary_;
   std::vector<int32_t> id_of_token_;  // kNoId for those that the dictionary lacks; empty if the place in a word matters
+  // The same of each token plus one, without those that expand, for words that are segmented into tokens.
+  std::vector<int32_t> id_of_whole_token_;
   const int32_t unknown_;
 
   // Guarded by shared_state. Workers that a fork leaves with other threads are missing in the child.
