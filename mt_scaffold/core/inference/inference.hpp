@@ -20,6 +20,9 @@ struct Symbols {
   std::vector<uint32_t> end;
 };
 
+// Tokens that may be written for every word, so that no branch depends on a small number of them.
+inline constexpr size_t kTokensAtOnce = 4;
+
 class Inference {
  public:
   virtual ~Inference() = default;
@@ -35,10 +38,9 @@ class Inference {
   // the earlier answers alone. If all survive, there are as many decisions as merges.
   virtual uint32_t apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions* decisions) const = 0;
 
-  // The tokens of a word whose symbols are its bytes, readable for kPadding bytes past its end, without decisions: puts
-  // them into `tokens`, of which kTokensAtOnce may change in any case, and returns their number, or 0 where only the
-  // other apply() can say.
-  virtual size_t apply(std::string_view, int32_t* /* tokens */) const { return 0; }
+  // The same for a word whose symbols are its bytes, readable for kPadding bytes past its end, without decisions. Puts
+  // its tokens into `tokens`, of at least kTokensAtOnce, and returns how many they are, or 0 if only apply() can say.
+  virtual size_t tokens_of(std::string_view /* word */, int32_t* /* tokens */) const { return 0; }
 };
 
 using MakeInference = std::unique_ptr<const Inference>(const MergeTable& table, const Codes& codes);

@@ -4,7 +4,8 @@
 
 namespace mt_scaffold {
 
-MergeTable::MergeTable(const Codes& codes) : alphabet(codes.header.alphabet()), ranks(codes.merges.size()) {
+MergeTable::MergeTable(const Codes& codes)
+    : alphabet(codes.header.alphabet()), texts(codes.merges.size() + 256), ranks(codes.merges.size()) {
   std::string text;
   for (const Merge& merge : codes.merges) {
     text.assign(merge.left).append(merge.right);

@@ -34,7 +34,9 @@ class Merges final : public Inference {
   std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<MergesScratch>(); }
 
   uint32_t apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions* decisions) const override;
-  size_t apply(std::string_view word, int32_t* tokens) const override { return one_by_one_.apply(word, tokens); }
+  size_t tokens_of(std::string_view word, int32_t* tokens) const override {
+    return one_by_one_.tokens_of(word, tokens);
+  }
 
  private:
   size_t merge_short(int32_t* token, uint32_t* end, size_t n, Decisions* decisions) const;

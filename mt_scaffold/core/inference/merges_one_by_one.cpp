@@ -147,8 +147,8 @@ class InRegistersAvx512 {
     for (size_t i = 0; i < kBlocks; ++i) {
       places_[i] = _mm512_add_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
                                     _mm512_set1_epi32(static_cast<int>(i * kBlock)));
-      blocks_[i] = _mm512_mask_blend_epi32(_mm512_cmplt_epi32_mask(places_[i], all), none,
-                                           _mm512_load_si512(keys + i * kBlock));
+      blocks_[i] =
+          _mm512_mask_blend_epi32(_mm512_cmplt_epi32_mask(places_[i], all), none, _mm512_load_si512(keys + i * kBlock));
     }
   }
 
@@ -251,8 +251,8 @@ class MergesOneByOne::Word {
     const size_t size = places_.count();
     // No branch depends on the number of tokens if it is small. Bits that are used up are the place 64, or the first.
     if constexpr (sizeof(Bits) == 8) token_[64] = MergeTable::kUnknown;
-    for (size_t i = 0; i < kMostAtOnce; ++i) tokens[i] = token_[places_.take() & kBefore];
-    for (size_t i = kMostAtOnce; i < size; ++i) tokens[i] = token_[places_.take()];
+    for (size_t i = 0; i < kTokensAtOnce; ++i) tokens[i] = token_[places_.take() & kBefore];
+    for (size_t i = kTokensAtOnce; i < size; ++i) tokens[i] = token_[places_.take()];
     return size;
   }
 
@@ -297,8 +297,8 @@ auto MergesOneByOne::merge_portably(size_t n, Arguments&&... arguments) const {
 
 #if defined(__SSE2__)
 template <typename... Arguments>
-MT_SCAFFOLD_AVX2 __attribute__((flatten)) auto MergesOneByOne::merge_with_avx2(size_t n,
-                                                                               Arguments&&... arguments) const {
+MT_SCAFFOLD_AVX2
+    __attribute__((flatten)) auto MergesOneByOne::merge_with_avx2(size_t n, Arguments&&... arguments) const {
   switch ((n - 2) / 8) {
     case 0:
       return merge<InRegistersAvx2<1>, uint64_t>(arguments...);
@@ -340,7 +340,7 @@ bool MergesOneByOne::apply(Symbols& symbols) const {
   return n <= kLongest && fits_ && merge_with_fastest(n, symbols);
 }
 
-size_t MergesOneByOne::apply(std::string_view word, int32_t* tokens) const {
+size_t MergesOneByOne::tokens_of(std::string_view word, int32_t* tokens) const {
   const size_t n = word.size();
   return n >= 2 && n <= kLongest && !number_of_bytes_.empty() ? merge_with_fastest(n, word, tokens) : 0;
 }

@@ -14,8 +14,7 @@ namespace mt_scaffold {
 
 class MergesOneByOne {
  public:
-  static constexpr size_t kLongest = 126;   // symbols
-  static constexpr size_t kMostAtOnce = 4;  // tokens that are written for every word
+  static constexpr size_t kLongest = 126;  // symbols
 
   // `table` must outlive this, and keep its ranks.
   explicit MergesOneByOne(const MergeTable& table);
@@ -25,10 +24,8 @@ class MergesOneByOne {
   // own; and for longer words and more codes than fit.
   bool apply(Symbols& symbols) const;
 
-  // The same for a word whose symbols are its bytes, readable for kPadding bytes past its end. Puts its tokens into
-  // `tokens`, and returns how many they are; 0 where the other returns false, for words of one byte, and where symbols
-  // are not bytes. Up to kMostAtOnce tokens may change in any case.
-  size_t apply(std::string_view word, int32_t* tokens) const;
+  // As Inference::tokens_of(): 0 where apply() returns false, for a word of one byte, and where symbols are not bytes.
+  size_t tokens_of(std::string_view word, int32_t* tokens) const;
 
  private:
   template <typename Keys, typename Bits>

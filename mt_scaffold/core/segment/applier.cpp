@@ -47,13 +47,9 @@ Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate,
   const Interner& texts = segmenter_->texts();
   id_of_token_.assign(texts.size(), kNoId);
   for (size_t token = 0; token < texts.size(); ++token)
-    if (const auto found = dictionary_->find(std::string(texts[static_cast<int32_t>(token)]));
-        found != dictionary_->end())
+    if (const auto found = dictionary_->find(texts[static_cast<int32_t>(token)]); found != dictionary_->end())
       id_of_token_[token] = found->second;
-  if (isolate_ || !any_bytes_) return;
-  id_of_whole_token_.assign(texts.size() + 1, kNoId);
-  for (size_t token = 0; token < texts.size(); ++token)
-    if (segmenter_->expansion(static_cast<int32_t>(token)).empty()) id_of_whole_token_[token + 1] = id_of_token_[token];
+  if (pretokeniser_ && any_bytes_ && !isolate_) collect_whole_words();
 }
 
 Applier::~Applier() = default;
@@ -96,8 +92,10 @@ const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& wo
   if (!id_of_whole_token_.empty()) {
     int32_t ids[kMostIdsOfWord];
     uint32_t merges;
-    if (const size_t count = ids_of_word(word.text, ids, merges))
-      if (const WordEntry* entry = worker.table->insert(worker.arena, key, merges, {reinterpret_cast<const char*>(ids), count * sizeof *ids})) return entry;
+    const size_t count = ids_of_word(word.text, ids, merges);
+    const std::string_view output(reinterpret_cast<const char*>(ids), count * sizeof *ids);
+    const WordEntry* const entry = count > 0 ? worker.table->insert(worker.arena, key, merges, output) : nullptr;
+    if (entry) return entry;
   }
   const uint32_t decisions = segment_word(worker, word.text, nullptr);
   if (word.text.size() <= kLongestRememberedWord) {

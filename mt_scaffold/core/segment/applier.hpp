@@ -15,13 +15,14 @@
 #include "memory/output_buffer.hpp"
 #include "segment/isolate.hpp"
 #include "segment/segmenter.hpp"
+#include "segment/whole_words.hpp"
 #include "segment/word_table.hpp"
 #include "text/hashing.hpp"
 #include "text/pretokeniser.hpp"
 
 namespace mt_scaffold {
 
-using Dictionary = std::unordered_map<std::string, int32_t, StringHash>;
+using Dictionary = std::unordered_map<std::string, int32_t, StringHash, std::equal_to<>>;
 
 // All methods may be called by several threads at once.
 class Applier {
@@ -117,6 +118,7 @@ class Applier {
   // Writes worker.pieces of a word to worker.text.
   void write_pieces(Worker& worker, std::string_view word) const;
   void refresh_table(Worker& worker);
+  void collect_whole_words();
   // Appends what stands for a subword that the dictionary lacks; `final`: it ends a word that has such a marker.
   void append_unknown(std::string& text, std::string_view piece, bool final) const;
 
@@ -130,6 +132,7 @@ class Applier {
   std::vector<int32_t> id_of_token_;  // kNoId for those that the dictionary lacks; empty if the place in a word matters
   // The same of each token plus one, without those that expand, for words that are segmented into tokens.
   std::vector<int32_t> id_of_whole_token_;
+  WholeWords whole_words_{{}};
   const int32_t unknown_;
 
   // Guarded by shared_state. Workers that a fork leaves with other threads are missing in the child.

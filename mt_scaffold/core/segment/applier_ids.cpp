@@ -32,6 +32,7 @@ struct Batch {
   size_t size;
   WordCache::View cache;
   const WordTable* table;
+  const WholeWords* whole;
   MissingWord* missing;
   size_t missed;
 };
@@ -46,12 +47,17 @@ __attribute__((always_inline)) inline WordCache::Place place_of(const Batch& bat
   return batch.cache.place<Instructions>(WordCache::key(p, static_cast<size_t>(batch.ends[i] - p)));
 }
 
+// The memory of a word that is in the table, or else of one that is a token.
+void prefetch_ids(const WordTable& table, const WholeWords& whole, uint64_t hash) {
+  if (!table.prefetch_entry(hash) && whole.may_hold(hash)) __builtin_prefetch(whole.memory_of(hash));
+}
+
 // Leaves a gap for the ids of the next missing word, which are fetched from the table meanwhile. Returns its end.
-[[gnu::noinline]] int32_t* leave_gap(const WordTable& table, std::string_view word, MissingWord* missing, size_t missed,
-                                     int32_t* to) {
+[[gnu::noinline]] int32_t* leave_gap(const WordTable& table, const WholeWords& whole, std::string_view word,
+                                     MissingWord* missing, size_t missed, int32_t* to) {
   missing[missed] = {hash_word(word), to};
   table.prefetch_slot(missing[missed].word.hash);
-  if (missed >= kSlotsAhead) table.prefetch_entry(missing[missed - kSlotsAhead].word.hash);
+  if (missed >= kSlotsAhead) prefetch_ids(table, whole, missing[missed - kSlotsAhead].word.hash);
   return to + gap_of(word.size());
 }
 
@@ -65,7 +71,8 @@ __attribute__((always_inline)) inline int32_t* write_word(Batch& batch, const Wo
     return to + found.count;
   }
   const char* const p = start_of(batch, i);
-  return leave_gap(*batch.table, {p, static_cast<size_t>(batch.ends[i] - p)}, batch.missing, batch.missed++, to);
+  return leave_gap(*batch.table, *batch.whole, {p, static_cast<size_t>(batch.ends[i] - p)}, batch.missing,
+                   batch.missed++, to);
 }
 
 template <typename Instructions>
@@ -110,6 +117,49 @@ const Kind kKind = fastest_kind();
 
 }  // namespace
 
+size_t Applier::ids_of_word(std::string_view word, int32_t* ids, uint32_t& merges) const {
+  int32_t tokens[kMostIdsOfWord];
+  const size_t count = segmenter_->tokens_of(word, tokens);
+  if (count == 0) return 0;
+  merges = static_cast<uint32_t>(word.size() - count);
+  int32_t least = 0;
+  const auto write = [&](size_t i) { return ids[i] = id_of_whole_token_[static_cast<size_t>(tokens[i] + 1)]; };
+  for (size_t i = 0; i < kTokensAtOnce; ++i) {
+    const int32_t id = write(i);
+    least = std::min(least, i < count ? id : 0);
+  }
+  for (size_t i = kTokensAtOnce; i < count; ++i) least = std::min(least, write(i));
+  if (least != kNoId) [[likely]]
+    return count;
+  size_t written = 0;
+  const auto add = [&](int32_t token) {
+    ids[written] = id_of_token_[static_cast<size_t>(token)];
+    return ids[written++] != kNoId;
+  };
+  for (size_t i = 0; i < count; ++i) {
+    if (tokens[i] == MergeTable::kUnknown) return 0;
+    const Expansion& expansion = segmenter_->expansion(tokens[i]);
+    if (expansion.empty() ? !add(tokens[i]) : !std::all_of(expansion.begin(), expansion.end(), add)) return 0;
+  }
+  return written;
+}
+
+void Applier::collect_whole_words() {
+  const Interner& texts = segmenter_->texts();
+  id_of_whole_token_.assign(texts.size() + 1, kNoId);
+  for (size_t token = 0; token < texts.size(); ++token)
+    if (segmenter_->expansion(static_cast<int32_t>(token)).empty()) id_of_whole_token_[token + 1] = id_of_token_[token];
+  std::vector<WholeWords::Word> words;
+  int32_t ids[kMostIdsOfWord];
+  uint32_t merges;
+  for (size_t token = 0; token < texts.size(); ++token) {
+    const std::string_view text = texts[static_cast<int32_t>(token)];
+    if (id_of_whole_token_[token + 1] == kNoId || text.size() > WordCache::kLongest) continue;
+    if (ids_of_word(text, ids, merges) == 1) words.emplace_back(hash_word(text), ids[0]);
+  }
+  whole_words_ = WholeWords(words);
+}
+
 void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& output) {
   if (!worker.cache) {
     worker.cache = std::make_unique<WordCache>(kKind.hash);
@@ -131,9 +181,20 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
     for (size_t k = 0; k < missed; ++k) {
       const HashedWord& word = missing[k].word;
       const int32_t* const after = missing[k].gap + gap_of(word.text.size());
+      const int32_t* const next = k + 1 < missed ? missing[k + 1].gap : end;
       const WordEntry* entry = table.find(WordTable::word_key(word));
       const bool again = entry;
-      if (!entry) entry = entry_of_new_word(worker, word);
+      if (!entry) {
+        const int32_t id = whole_words_.may_hold(word.hash) ? whole_words_.find(word, kNoId) : kNoId;
+        if (id != kNoId) {
+          *at = id;
+          cache.add(WordCache::key(word.text.data(), word.text.size()), at++, 1);
+          move_down(after, next, at);
+          at += next - after;
+          continue;
+        }
+        entry = entry_of_new_word(worker, word);
+      }
       const size_t count = entry->output_length / sizeof(int32_t);
       std::memcpy(at, entry->output(), kCopied * sizeof *at);
       if (count > kCopied) [[unlikely]]
@@ -142,7 +203,6 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
       if (again && word.text.size() <= WordCache::kLongest && count <= WordCache::kMostIds)
         cache.add(WordCache::key(word.text.data(), word.text.size()), at, count);
       at += count;
-      const int32_t* const next = k + 1 < missed ? missing[k + 1].gap : end;
       move_down(after, next, at);
       at += next - after;
     }
@@ -153,10 +213,11 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
   const auto on_batch = [&](const char* from, const char* const* ends, size_t size) {
     // Only now, as the words have been fetched while this batch was found.
     if (missed > 0) to = fill_gaps(missed, to);
-    Batch batch{from, ends, size, cache.view(), &table, missing, 0};
+    Batch batch{from, ends, size, cache.view(), &table, &whole_words_, missing, 0};
     to = kKind.write(batch, to);
     missed = batch.missed;
-    for (size_t k = missed - std::min(missed, kSlotsAhead); k < missed; ++k) table.prefetch_entry(missing[k].word.hash);
+    for (size_t k = missed - std::min(missed, kSlotsAhead); k < missed; ++k)
+      prefetch_ids(table, whole_words_, missing[k].word.hash);
   };
   pretokeniser_->for_each_batch(text.data(), text.data() + text.size(), on_batch);
   if (missed > 0) to = fill_gaps(missed, to);

@@ -1,5 +1,4 @@
 // One word at a time: merged, with or without dropout, or drawn from all of its segmentations.
-#include <algorithm>
 #include <cstring>
 
 #include "io/interruption.hpp"
@@ -67,38 +66,6 @@ static bool write_ids(const std::vector<Piece>& pieces, const std::vector<int32_
     to += sizeof(int32_t);
   }
   return true;
-}
-
-size_t Applier::ids_of_word(std::string_view word, int32_t* ids, uint32_t& merges) const {
-  int32_t tokens[kMostIdsOfWord];
-  const size_t count = segmenter_->tokens(word, tokens);
-  if (count == 0) return 0;
-  merges = static_cast<uint32_t>(word.size() - count);
-  int32_t least = 0;
-  const auto write = [&](size_t i) __attribute__((always_inline)) {
-    const int32_t id = id_of_whole_token_[static_cast<size_t>(tokens[i] + 1)];
-    ids[i] = id;
-    return id;
-  };
-  for (size_t i = 0; i < 4; ++i) {
-    const int32_t id = write(i);
-    least = std::min(least, i < count ? id : 0);
-  }
-  for (size_t i = 4; i < count; ++i) least = std::min(least, write(i));
-  if (least >= 0) [[likely]]
-    return count;
-  size_t written = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (tokens[i] == MergeTable::kUnknown) return 0;
-    const auto add = [&](int32_t token) {
-      ids[written++] = id_of_token_[static_cast<size_t>(token)];
-      return ids[written - 1] != kNoId;
-    };
-    const Expansion& expansion = segmenter_->expansion(tokens[i]);
-    if (expansion.empty() && !add(tokens[i])) return 0;
-    for (const int32_t token : expansion) if (!add(token)) return 0;
-  }
-  return written;
 }
 
 void Applier::write_pieces(Worker& worker, std::string_view word) const {

@@ -107,11 +107,23 @@ std::vector<std::string> Segmenter::surface_forms(bool isolates) const {
 
 uint32_t Segmenter::segment(std::string_view word, std::vector<Piece>& pieces, Scratch& scratch,
                             Decisions* decisions) const {
-  const std::vector<int32_t>& token = scratch.symbols.token;
-  const std::vector<uint32_t>& end = scratch.symbols.end;
-  table_.base_symbols(word, scratch.symbols.token, scratch.symbols.end);
-  const size_t base_symbols = token.size();
-  const uint32_t merges = inference_->apply(word, scratch.symbols, *scratch.inference, decisions);
+  std::vector<int32_t>& token = scratch.symbols.token;
+  std::vector<uint32_t>& end = scratch.symbols.end;
+  size_t base_symbols = word.size();
+  uint32_t merges;
+  token.resize(base_symbols + kTokensAtOnce);
+  if (const size_t count = decisions ? 0 : inference_->tokens_of(word, token.data())) {
+    merges = static_cast<uint32_t>(base_symbols - count);
+    token.resize(count);
+    end.resize(count);
+    uint32_t at = 0;
+    for (size_t i = 0; i < count; ++i)
+      end[i] = at += token[i] == MergeTable::kUnknown ? 1 : static_cast<uint32_t>(table_.texts[token[i]].size());
+  } else {
+    table_.base_symbols(word, token, end);
+    base_symbols = token.size();
+    merges = inference_->apply(word, scratch.symbols, *scratch.inference, decisions);
+  }
   pieces.clear();
   uint32_t begin = 0;
   for (size_t i = 0; i < token.size(); ++i) {

@@ -41,9 +41,9 @@ class Segmenter {
   // survive, there are as many decisions as merges.
   uint32_t segment(std::string_view word, std::vector<Piece>& pieces, Scratch& scratch, Decisions* decisions) const;
 
-  // The tokens of a word, without decisions, before they expand: as Inference::apply().
-  size_t tokens(std::string_view word, int32_t* tokens) const { return inference_->apply(word, tokens); }
-  // What a token becomes inside a word, if that is not itself.
+  // The tokens of a word before they expand, as Inference::tokens_of().
+  size_t tokens_of(std::string_view word, int32_t* tokens) const { return inference_->tokens_of(word, tokens); }
+  // Empty: the token itself. Only for codes without an end-of-word marker.
   const Expansion& expansion(int32_t token) const { return expansions_.inner[static_cast<size_t>(token)]; }
 
   // Draws from all segmentations into subwords that the codes and the vocabulary allow. Made when first needed.

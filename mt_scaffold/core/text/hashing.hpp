@@ -81,6 +81,7 @@ inline uint64_t hash_pair(int32_t left, int32_t right) {
 }
 
 struct StringHash {
+  using is_transparent = void;
   size_t operator()(std::string_view text) const { return hash_string(text); }
 };
 
