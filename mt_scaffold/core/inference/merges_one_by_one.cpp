@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "text/instructions.hpp"
 
@@ -181,6 +182,7 @@ MergesOneByOne::MergesOneByOne(const MergeTable& table)
   token_of_byte_.resize(256, MergeTable::kUnknown);
   const std::vector<int32_t>& base = table.internal_base;  // up to the last byte that is in a merge
   std::copy(base.begin(), base.end(), token_of_byte_.begin());
+  characters_.emplace(table);
   for (size_t left = 0; left < base.size(); ++left)
     for (size_t right = 0; right < base.size(); ++right)
       number_of_bytes_[left << 8 | right] = ranks_.number(base[left], base[right]);
@@ -210,6 +212,16 @@ class MergesOneByOne::Word {
       token_[symbols_ - 1] = merges_.token_of_byte_[bytes[symbols_ - 1]];
     } else {
       for (size_t i = 0; i < symbols_; ++i) set(i);
+    }
+  }
+
+  __attribute__((always_inline)) void begin(const EarlyCharacters::Symbol* symbols) {
+    for (size_t i = 0; i < symbols_; ++i) token_[i] = symbols[i].token;
+    for (size_t i = 0; i + 1 < symbols_; ++i) {
+      const uint32_t left = symbols[i].byte, right = symbols[i + 1].byte;
+      const bool bytes = (left | right) < EarlyCharacters::kCharacter;
+      keys_[i] = key_at(i, bytes ? merges_.number_of_bytes_[left << 8 | right]
+                                 : merges_.ranks_.number(symbols[i].token, symbols[i + 1].token));
     }
   }
 
@@ -288,6 +300,14 @@ __attribute__((always_inline)) inline size_t MergesOneByOne::merge(std::string_v
   return word.merge() ? word.finish(tokens) : 0;
 }
 
+template <typename Keys, typename Bits>
+__attribute__((always_inline)) inline size_t MergesOneByOne::merge(
+    const std::array<EarlyCharacters::Symbol, kLongest>& symbols, size_t count, int32_t* tokens) const {
+  Word<Keys, Bits> word(*this, count);
+  word.begin(symbols.data());
+  return word.merge() ? word.finish(tokens) : 0;
+}
+
 // Calls `merge` of the kind that suits a number of symbols; what it returns is true or false, or a number.
 template <typename... Arguments>
 auto MergesOneByOne::merge_portably(size_t n, Arguments&&... arguments) const {
@@ -334,6 +354,18 @@ auto MergesOneByOne::merge_with_fastest(size_t n, Arguments&&... arguments) cons
   return merge_portably(n, arguments...);
 }
 
+// `word` is readable for kPadding bytes past its end.
+static bool is_ascii(std::string_view word) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < word.size(); i += sizeof bytes) {
+    uint64_t some;
+    std::memcpy(&some, word.data() + i, sizeof some);
+    const size_t beyond = i + sizeof some - std::min(word.size(), i + sizeof some);
+    bytes |= some << beyond * 8;  // the last byte is the highest
+  }
+  return (bytes & 0x8080808080808080) == 0;
+}
+
 bool MergesOneByOne::apply(Symbols& symbols) const {
   const size_t n = symbols.token.size();
   if (n < 2) return true;
@@ -342,7 +374,13 @@ bool MergesOneByOne::apply(Symbols& symbols) const {
 
 size_t MergesOneByOne::tokens_of(std::string_view word, int32_t* tokens) const {
   const size_t n = word.size();
-  return n >= 2 && n <= kLongest && !number_of_bytes_.empty() ? merge_with_fastest(n, word, tokens) : 0;
+  if (n < 2 || n > kLongest || number_of_bytes_.empty()) return 0;
+  if (is_ascii(word)) return merge_with_fastest(n, word, tokens);
+  std::array<EarlyCharacters::Symbol, kLongest> symbols;
+  const size_t count = characters_->symbols_of(word, symbols.data());
+  if (count > 1) return merge_with_fastest(count, symbols, count, tokens);
+  std::fill_n(tokens, kTokensAtOnce, symbols[0].token);
+  return 1;
 }
 
 }  // namespace mt_scaffold

@@ -1,11 +1,14 @@
 // Merges of words of ordinary length without dropout, one pair after the other.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "inference/early_characters.hpp"
 #include "inference/inference.hpp"
 #include "inference/merge_table.hpp"
 #include "memory/huge_pages.hpp"
@@ -34,6 +37,8 @@ class MergesOneByOne {
   bool merge(Symbols& symbols) const;
   template <typename Keys, typename Bits>
   size_t merge(std::string_view word, int32_t* tokens) const;
+  template <typename Keys, typename Bits>
+  size_t merge(const std::array<EarlyCharacters::Symbol, kLongest>& symbols, size_t count, int32_t* tokens) const;
   // Where the lowest rank is found, which is most of the work, with what the processor has.
   template <typename... Arguments>
   auto merge_with_fastest(size_t n, Arguments&&... arguments) const;
@@ -51,6 +56,7 @@ class MergesOneByOne {
   // By the bytes left and right, and by byte; empty where symbols are others.
   std::vector<uint32_t> number_of_bytes_;
   std::vector<int32_t> token_of_byte_;
+  std::optional<EarlyCharacters> characters_;
 };
 
 }  // namespace mt_scaffold
