@@ -53,12 +53,21 @@ in_both_modes = pytest.mark.parametrize("mode", BYTE_MODES, ids=MODE_NAMES[1:])
 in_all_modes = pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
 
 
+# What words of these letters are made of besides: the marker's text, whole characters and parts of them.
+PARTS = {
+    "<": ["a", "a</w>", "</w>", "</w", "w>", "<"],
+    "\xa4": ["a", "\xc3\xa4", "\xc3\xa4\xc3\xa4", "\xa4", "\xc3"],
+    "\x97": ["\xe6\x97\xa5", "\xe6\x97\xa5\xe6\x97\xa5", "\xe6\x97", "\x97\xa5\xe6", "\xa5"],
+}
+
+
 def words(alphabet: str, min_size: int = 1, max_size: int = 8) -> st.SearchStrategy[str]:
     letters = st.text(alphabet=alphabet, min_size=min_size, max_size=max_size)
-    if "<" not in alphabet:
-        return letters
-    spelt_out = st.lists(st.sampled_from(["a", "a</w>", "</w>", "</w", "w>", "<"]), min_size=1, max_size=max_size // 2)
-    return letters | spelt_out.map("".join).filter(lambda word: len(word) >= min_size)
+    for letter, parts in PARTS.items():
+        if letter in alphabet:
+            of_parts = st.lists(st.sampled_from(parts), min_size=1, max_size=max_size // 2).map("".join)
+            letters |= of_parts.filter(lambda word: len(word) >= min_size)
+    return letters
 
 
 word_counts = st.sampled_from(ALPHABETS).flatmap(
@@ -160,6 +169,9 @@ def check(case: tuple[bytes, int, str, set[str] | None, bytes]) -> None:
         tokens = Pretokeniser("gpt2").split(text)
         expected = reference_subwords(reference, tokens).encode() + line[len(text) :]
         assert b" ".join(bpe.segment_tokens(tokens)) == expected.removesuffix(b"\n")
+        pieces = [notation_to_bytes(piece) for piece in expected.removesuffix(b"\n").decode().split()]
+        for _ in range(2):  # as new words, and then from the table and the cache of words
+            assert [bpe.tokens[number] for number in bpe.encode(text)] == pieces
         assert bpe.join(expected) == line
     assert bpe.process_line(line) == expected
     assert bpe.process_line(line) == expected  # from the table of words, the second time
@@ -177,6 +189,42 @@ def check(case: tuple[bytes, int, str, set[str] | None, bytes]) -> None:
 def test_applying(mode: Mode, data: st.DataObject) -> None:
     """Both agree on scaffolding, demolishing, the vocabulary filter, ``--merges``, separators and margins."""
     check(data.draw(cases(mode)))
+
+
+# Merges inside "é" and "日", in both orders, and across their edges.
+INSIDE = ["\xc3 \xa9", "\xe6 \x97", "\xe6\x97 \xa5", "\x97 \xa5", "\xe6 \x97\xa5"]
+ACROSS = [
+    "a \xc3",
+    "a \xe6",
+    "\xa9 a",
+    "\xa5 a",
+    "\xa9 \xe6",
+    "\xa5 \xc3",
+    "\xa5 \xe6",
+    "\x97\xa5 \xe6",
+    "\xa5 \xe6\x97",
+]
+ACROSS += ["\xa9 \xc3", "\xa9 \xc3\xa9", "\xe6\x97\xa5 \xe6\x97\xa5", "\xc3\xa9 \xe6\x97\xa5", "\xe6\x97\xa5 a"]
+
+
+@settings(hundreds, max_examples=400)
+@given(
+    inside=st.permutations(INSIDE),
+    across=st.lists(st.tuples(st.sampled_from(ACROSS), st.integers(0, len(INSIDE))), max_size=4),
+    line=st.lists(
+        st.sampled_from([*"a ", "\xc3\xa9", *["\xe6\x97\xa5"] * 2, "\xe6", "\x97\xa5"]), min_size=1, max_size=12
+    ),
+)
+def test_merges_across_the_edges_of_characters(
+    inside: list[str], across: list[tuple[str, int]], line: list[str]
+) -> None:
+    """A character may be one symbol from the start only where no earlier merge crosses its edges."""
+    merges = list(inside)
+    for merge, rank in across:
+        merges.insert(rank, merge)
+    lines = [" ".join(PRETOKENISED.in_file(token).decode() for token in merge.split(" ")) for merge in merges]
+    codes = "\n".join([PRETOKENISED.first_line, *lines, ""]).encode()
+    check((codes, -1, "@@", None, "".join(line).encode("latin-1")))
 
 
 @in_both_modes
