@@ -21,7 +21,7 @@ class Learner {
         threshold_(options.threshold),
         given_(options.given),
         given_splits_(options.given_splits),
-        text_(std::move(words), options.alphabet),
+        text_(std::move(words), options.alphabet, options.algorithm == Algorithm::kPicky),
         tokens_(text_.tokens),
         queue_(text_.tokens, text_.pairs, options.min_frequency) {}
 

@@ -5,6 +5,7 @@
 #endif
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <limits>
 #include <memory>
@@ -18,6 +19,8 @@
 namespace mt_scaffold {
 
 namespace {
+
+constexpr size_t kLargeScratch = size_t{1} << 16;
 
 // Where malloc keeps what is freed.
 void give_back_freed_memory() {
@@ -46,7 +49,7 @@ class BaseTokens {
 
 }  // namespace
 
-LearningText::LearningText(WordCounts words, Alphabet alphabet) {
+LearningText::LearningText(WordCounts words, Alphabet alphabet, bool splits) : splits_(splits) {
   lay_out(std::move(words), alphabet);
   count_initial_pairs();
 }
@@ -70,7 +73,12 @@ void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
   std::string text;
   cells_.reserve(cell_count);
   word_count_.reserve(words.size());
-  cells_.push_back({kBoundary, 1, 0, kNoPair});
+  words_.reserve(cell_count);
+  const auto add_boundary = [&] {
+    words_.add_boundary(cells_.size());
+    cells_.push_back({kBoundary, kNoPair});
+  };
+  add_boundary();
   const auto make_token = [&](uint32_t symbol, bool marked) {
     text.clear();
     append_symbol(text, symbol, alphabet);
@@ -80,18 +88,17 @@ void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
     return token;
   };
   const auto lay_out_word = [&](const WordCount& entry) {
-    const auto word = static_cast<uint32_t>(word_count_.size());
     const auto count = static_cast<int64_t>(entry.count);
     word_count_.push_back(count);
     // Called from two loops, for characters and for bytes, and still half as fast unless it is a part of both.
     const auto add_symbol = [&](uint32_t symbol, bool marked) __attribute__((always_inline)) {
       Token& token = base(symbol, marked);
       if (token == 0) token = make_token(symbol, marked) + 1;
-      cells_.push_back({token - 1, 1, word, kNoPair});
+      cells_.push_back({token - 1, kNoPair});
       tokens[token - 1].frequency += count;
     };
     for_each_symbol(entry.word, alphabet, add_symbol);
-    cells_.push_back({kBoundary, 1, word, kNoPair});
+    add_boundary();
   };
   // The cells take the place of the words as they come: both at once were the peak of learning from distinct words.
   // To give back little is not worth the page faults of having it again.
@@ -111,12 +118,14 @@ void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
 }
 
 void LearningText::count_initial_pairs() {
+  size_t word = 0;
   for (size_t i = 1; i + 1 < cells_.size(); ++i) {
     may_interrupt(i);
     Cell& cell = cells_[i];
+    word += cell.token == kBoundary;
     if (cell.token == kBoundary || cells_[i + 1].token == kBoundary) continue;
     cell.pair = pairs.find_or_add(cell.token, cells_[i + 1].token);
-    pairs.count(cell.pair) += word_count_[cell.word];
+    pairs.count(cell.pair) += word_count_[word];
     ++pairs[cell.pair].occurrences.length;
   }
   uint64_t begin = 0;
@@ -130,6 +139,7 @@ void LearningText::count_initial_pairs() {
   // grow would take the old and the new at once.
   occurrences_.reserve(3 * begin);
   occurrences_.resize(begin);
+  crowded_ = begin + begin / 4;
   for (size_t i = 1; i < cells_.size(); ++i) {
     if (cells_[i].pair == kNoPair) continue;
     Slice& slice = pairs[cells_[i].pair].occurrences;
@@ -141,6 +151,7 @@ void LearningText::replace(uint32_t pair_index, Token token) {
   const Token a = pairs[pair_index].left, b = pairs[pair_index].right;
   found_.clear();
   collect_occurrences(pair_index);
+  if (!splits_) forget_occurrences(pair_index);
   // Occurrences of (a, a) overlap: they are replaced from the left.
   if (a == b) std::sort(found_.begin(), found_.end());
 
@@ -157,26 +168,34 @@ void LearningText::replace(uint32_t pair_index, Token token) {
     if (i + kAhead < found_.size()) __builtin_prefetch(&cells_[found_[i + kAhead]], 1);
     const Position position = found_[i];
     Cell& first = cells_[position];
-    if (first.pair != pair_index) continue;
-    Cell& second = cells_[position + first.span];
-    const uint32_t span = first.span + second.span;
-    const int64_t count = word_count_[first.word];
-    if (cells_[position - 1].token != kBoundary) take_off(cells_[position - cells_[position - 1].span].pair, count);
-    take_off(second.pair, count);
-    second.token = kInside;
+    if (first.pair != pair_index || first.token == kInside) continue;
+    const Position middle = position + span_at(position), end = middle + span_at(middle);
+    const uint32_t word = words_[position];
+    const int64_t count = word_count_[word];
+    if (cells_[position - 1].token != kBoundary) take_off(cells_[position - span_before(position)].pair, count);
+    take_off(cells_[middle].pair, count);
+    cells_[middle].token = kInside;
     first.token = kFresh;
     first.pair = kNoPair;
-    first.span = span;
-    cells_[position + span - 1].span = span;
-    replaced_.push_back(position);
+    set_span(position, end - position);
+    replaced_.push_back({position, word});
     frequency += count;
   }
   pairs.count(pair_index) = 0;
+  if (!splits_ && occurrences_.size() + replaced_.size() > crowded_) {
+    forget_stale_occurrences();
+    crowded_ = occurrences_.size() + occurrences_.size() / 4;
+  }
   group_new_pairs(token);
   add_new_pairs(token);
   tokens[token].frequency += frequency;
   tokens[a].frequency -= frequency;
   tokens[b].frequency -= frequency;
+  // The first merges are the largest.
+  if (new_pairs_.capacity() < kLargeScratch || new_pairs_.capacity() / 8 < new_pairs_.size()) return;
+  HugeVector<Position>().swap(found_);
+  HugeVector<Replaced>().swap(replaced_);
+  HugeVector<NewPair>().swap(new_pairs_);
 }
 
 void LearningText::collect_occurrences(uint32_t pair_index) {
@@ -188,6 +207,64 @@ void LearningText::collect_occurrences(uint32_t pair_index) {
   collect(pair.occurrences);
   for (uint32_t next = pair.occurrences.further; next != 0; next = further_[next - 1].further)
     collect(further_[next - 1]);
+}
+
+// Lets new pairs have the memory of one that is replaced: its occurrences are not looked at again.
+void LearningText::forget_occurrences(uint32_t pair_index) {
+  Slice& first = pairs[pair_index].occurrences;
+  forget(first);
+  for (uint32_t next = first.further; next != 0; next = further_[next - 1].further) forget(further_[next - 1]);
+  first = {0, 0, 0};
+}
+
+void LearningText::forget(const Slice& slice) {
+  constexpr uint32_t kLeast = 16;  // what is worth using again
+  if (slice.length >= kLeast) forgotten_[std::bit_width(slice.length) - 1].push_back({slice.begin, slice.length, 0});
+}
+
+void LearningText::forget_stale_occurrences() {
+  for (uint32_t pair = 0; pair < pairs.size(); ++pair) {
+    may_interrupt(pair);
+    const auto forget_in = [&](Slice& slice) {
+      Position* const positions = occurrences_.data() + slice.begin;
+      uint32_t kept = 0;
+      for (uint32_t i = 0; i < slice.length; ++i) {
+        constexpr uint32_t kAhead = 16;
+        if (i + kAhead < slice.length) __builtin_prefetch(&cells_[positions[i + kAhead]]);
+        const Cell& cell = cells_[positions[i]];
+        positions[kept] = positions[i];
+        kept += cell.pair == pair && cell.token != kInside;
+      }
+      forget({slice.begin + kept, slice.length - kept, 0});
+      slice.length = kept;
+    };
+    Slice& first = pairs[pair].occurrences;
+    forget_in(first);
+    for (uint32_t next = first.further; next != 0; next = further_[next - 1].further) forget_in(further_[next - 1]);
+  }
+}
+
+// Where in occurrences_ as many positions may go, perhaps at its end, which grows when all are known.
+uint64_t LearningText::room_for(uint32_t length) {
+  if (length > free_.length) {
+    forget(free_);
+    free_ = {0, 0, 0};
+    // Large ones first, so that what is added together lies together.
+    for (size_t bits = forgotten_.size(); bits > 0 && size_t{1} << (bits - 1) >= length;) {
+      std::vector<Slice>& slices = forgotten_[--bits];
+      if (slices.empty()) continue;
+      free_ = slices.back();
+      slices.pop_back();
+      break;
+    }
+  }
+  if (length > free_.length) {
+    end_ += length;
+    return end_ - length;
+  }
+  free_.begin += length;
+  free_.length -= length;
+  return free_.begin - length;
 }
 
 // Groups the pairs of fresh tokens with their neighbours, so that each pair is looked up once.
@@ -205,12 +282,12 @@ void LearningText::group_new_pairs(Token token) {
     }
     groups_[group - 1].count += count;
     ++groups_[group - 1].length;
-    new_pairs_.push_back({position, group - 1, count});
+    new_pairs_.push_back({position, group - 1});
   };
-  for (const Position position : replaced_) {
-    const int64_t count = word_count_[cells_[position].word];
+  for (const auto& [position, word] : replaced_) {
+    const int64_t count = word_count_[word];
     if (cells_[position - 1].token != kBoundary) {
-      const Position before = position - cells_[position - 1].span;
+      const Position before = position - span_before(position);
       const Token x = cells_[before].token;
       if (x == token) {
         add(right_group_, token, token, token, before, count);  // made earlier, by another pair of the same string
@@ -218,23 +295,22 @@ void LearningText::group_new_pairs(Token token) {
         add(left_group_, x, x, token, before, count);
       }
     }
-    Token y = cells_[position + cells_[position].span].token;
+    Token y = cells_[position + span_at(position)].token;
     if (y == kBoundary) continue;
     if (y == kFresh) y = token;
     add(right_group_, y, token, y, position, count);
   }
-  for (const Position position : replaced_) cells_[position].token = token;
+  for (const Replaced& replaced : replaced_) cells_[replaced.position].token = token;
 }
 
 // Counts the new pairs and stores the occurrences of each in one slice.
 void LearningText::add_new_pairs(Token token) {
-  uint64_t begin = occurrences_.size();
-  occurrences_.resize(begin + new_pairs_.size());
+  end_ = occurrences_.size();
   for (Group& group : groups_) {
     pairs.prefetch(group.left, group.right);
-    group.next = begin;
-    begin += group.length;
+    group.next = room_for(group.length);
   }
+  occurrences_.resize(end_);
   for (Group& group : groups_) {
     (group.right == token && group.left != token ? left_group_[static_cast<size_t>(group.left)]
                                                  : right_group_[static_cast<size_t>(group.right)]) = 0;
@@ -252,11 +328,11 @@ void LearningText::add_new_pairs(Token token) {
 void LearningText::add_occurrences(uint32_t pair_index, uint64_t begin, uint32_t length) {
   Pair& pair = pairs[pair_index];
   Slice slice{begin, length, 0};
+  slice.further = pair.occurrences.further;
   if (pair.occurrences.length == 0) {
     pair.occurrences = slice;
     return;
   }
-  slice.further = pair.occurrences.further;
   further_.push_back(slice);
   pair.occurrences.further = static_cast<uint32_t>(further_.size());
 }
@@ -279,26 +355,27 @@ void LearningText::split(Token token, const std::vector<uint32_t>& made_by, cons
     if (i + kAhead < found_.size()) __builtin_prefetch(&cells_[found_[i + kAhead]], 1);
     const Position position = found_[i];
     if (cells_[position].token != token) continue;
-    const int64_t count = word_count_[cells_[position].word];
-    const Position end = position + cells_[position].span;
-    if (cells_[position - 1].token != kBoundary) take_off(cells_[position - cells_[position - 1].span].pair, count);
+    const uint32_t word = words_[position];
+    const int64_t count = word_count_[word];
+    const Position end = position + span_at(position);
+    if (cells_[position - 1].token != kBoundary) take_off(cells_[position - span_before(position)].pair, count);
     take_off(cells_[position].pair, count);
     Position at = position;
     for (const Part& part : parts) {
       const uint32_t span = &part == &parts.back() ? end - at : part.span;
-      cells_[at].token = part.token;
-      cells_[at].span = cells_[at + span - 1].span = span;
+      cells_[at] = {part.token, kNoPair};
+      set_span(at, span);
       if (tokens[part.token].state != TokenState::kBase) placed_[static_cast<size_t>(part.token)].push_back(at);
       at += span;
     }
-    replaced_.push_back(position);
+    replaced_.push_back({position, word});
     frequency += count;
   }
   new_pairs_.clear();
-  for (const Position position : replaced_) {
-    if (cells_[position - 1].token != kBoundary) add_pair_at(position - cells_[position - 1].span);
+  for (const auto& [position, word] : replaced_) {
+    if (cells_[position - 1].token != kBoundary) add_pair_at(position - span_before(position), word);
     Position at = position;
-    for (size_t i = 0; i < parts.size(); ++i, at += cells_[at].span) add_pair_at(at);
+    for (size_t i = 0; i < parts.size(); ++i, at += span_at(at)) add_pair_at(at, word);
   }
   // By pair, so that the occurrences of each are in one slice.
   std::sort(new_pairs_.begin(), new_pairs_.end(), [](const NewPair& a, const NewPair& b) {
@@ -319,14 +396,13 @@ void LearningText::split(Token token, const std::vector<uint32_t>& made_by, cons
 }
 
 // Counts a symbol's pair with the one on its right, once, and notes the pair's number as a group.
-void LearningText::add_pair_at(Position left) {
+void LearningText::add_pair_at(Position left, uint32_t word) {
   Cell& cell = cells_[left];
-  const Token right = cells_[left + cell.span].token;
+  const Token right = cells_[left + span_at(left)].token;
   if (cell.pair != kNoPair || right == kBoundary) return;
   cell.pair = pairs.find_or_add(cell.token, right);
-  const int64_t count = word_count_[cell.word];
-  pairs.count(cell.pair) += count;
-  new_pairs_.push_back({left, cell.pair, count});
+  pairs.count(cell.pair) += word_count_[word];
+  new_pairs_.push_back({left, cell.pair});
 }
 
 }  // namespace mt_scaffold

@@ -1,12 +1,14 @@
 // The text that is being learned from, as word types with counts, in its current segmentation.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "count/word_counts.hpp"
 #include "learn/pairs.hpp"
 #include "learn/tokens.hpp"
+#include "learn/word_numbers.hpp"
 #include "memory/huge_pages.hpp"
 #include "text/alphabet.hpp"
 
@@ -14,8 +16,8 @@ namespace mt_scaffold {
 
 class LearningText {
  public:
-  // Segments the words into base symbols, frees them, and counts the pairs.
-  LearningText(WordCounts words, Alphabet alphabet);
+  // Segments the words into base symbols, frees them, and counts the pairs. `splits`: whether split() will be called.
+  LearningText(WordCounts words, Alphabet alphabet, bool splits = false);
 
   Tokens tokens;
   Pairs pairs;
@@ -40,12 +42,10 @@ class LearningText {
 
  private:
   // One cell per base symbol, with a boundary cell between words. A token of several base symbols is held by its
-  // first cell; its first and its last cell hold its span.
+  // first cell; its second and its last cell hold its span.
   struct Cell {
     Token token;
-    uint32_t span;
-    uint32_t word;
-    uint32_t pair;  // with the token on the right
+    uint32_t pair;  // with the token on the right; or the span
   };
   static constexpr uint32_t kNoPair = ~uint32_t{0};
   static constexpr Token kBoundary = -1;
@@ -63,26 +63,52 @@ class LearningText {
   struct NewPair {
     Position position;
     uint32_t group;
-    int64_t count;
   };
+  struct Replaced {
+    Position position;
+    uint32_t word;
+  };
+
+  // Of the token that begins, or ends before, a position.
+  uint32_t span_at(Position position) const {
+    return cells_[position + 1].token == kInside ? cells_[position + 1].pair : 1;
+  }
+  uint32_t span_before(Position position) const {
+    return cells_[position - 1].token == kInside ? cells_[position - 1].pair : 1;
+  }
+  // The cells after the first are inside the token already.
+  void set_span(Position position, uint32_t span) {
+    if (span > 1) cells_[position + 1].pair = cells_[position + span - 1].pair = span;
+  }
 
   void lay_out(WordCounts words, Alphabet alphabet);
   void count_initial_pairs();
   void collect_occurrences(uint32_t pair);
+  void forget_occurrences(uint32_t pair);
+  void forget(const Slice& slice);
+  void forget_stale_occurrences();
+  uint64_t room_for(uint32_t length);
   void add_occurrences(uint32_t pair, uint64_t begin, uint32_t length);
-  void add_pair_at(Position left);
+  void add_pair_at(Position left, uint32_t word);
   void group_new_pairs(Token token);
   void add_new_pairs(Token token);
 
+  const bool splits_;
   HugeVector<Cell> cells_;
+  WordNumbers words_;
   std::vector<int64_t> word_count_;
   HugeVector<Position> occurrences_;
   std::vector<Slice> further_;
-  std::vector<std::vector<Position>> placed_;  // by token: where splits put it, perhaps stale
+  Slice free_{0, 0, 0};                           // of occurrences_: where the next ones go, while there is room
+  uint64_t crowded_ = 0;                          // the size of occurrences_ at which stale ones are forgotten
+  uint64_t end_ = 0;                              // of occurrences_, when those that are being added are in it
+  std::array<std::vector<Slice>, 32> forgotten_;  // other such slices, by the bits of their length
+  std::vector<std::vector<Position>> placed_;     // by token: where splits put it, perhaps stale
 
   // Scratch of one replacement or split.
-  std::vector<Position> found_, replaced_;
-  std::vector<NewPair> new_pairs_;
+  HugeVector<Position> found_;
+  HugeVector<Replaced> replaced_;
+  HugeVector<NewPair> new_pairs_;
   std::vector<Group> groups_;
   std::vector<uint32_t> left_group_, right_group_;  // by neighbour: an index + 1 into groups_, or 0
 };

@@ -56,7 +56,7 @@ class Pairs {
   void grow_table() {
     HugeVector<uint32_t>().swap(table_);
     size_t size = 1 << 12;
-    while (size < (pairs_.size() + 1) * 4) size *= 2;
+    while (size < (pairs_.size() + 1) * 2) size *= 2;
     table_.assign(size, 0);
     for (uint32_t entry = 1; entry <= pairs_.size(); ++entry) {
       size_t i = hash_pair(pairs_[entry - 1].left, pairs_[entry - 1].right) & (size - 1);

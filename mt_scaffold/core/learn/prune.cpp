@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kWordsPerTick = 1 << 14;
 // What LearningText takes per symbol and per word, and, about, what merging adds per symbol: positions and pairs.
-constexpr uint64_t kCell = 16, kWord = kCell + 8, kMerging = 40;
+constexpr uint64_t kCell = 8, kWord = kCell + 8, kMerging = 40;
 
 class DroppedWords {
  public:
