@@ -307,12 +307,20 @@ def planned_power(
     That is the probability that the noncentral t is beyond the critical value of the first step of Holm's correction,
     on the side of the difference.
     """
+    return power(*_error_and_freedom(system, baseline, planned), difference, comparisons)
+
+
+def power(error: float, freedom: float, difference: float, comparisons: int) -> float:
+    """Return ``planned_power`` from the standard error of the difference and its degrees of freedom.
+
+    >>> round(power(1.0, 4, 3.76, 1), 2)
+    0.8
+    """
     from scipy import special
 
-    error, freedom = _error_and_freedom(system, baseline, planned)
     if error == 0:
         return 1.0
-    critical = special.stdtrit(freedom, 1 - LEVEL / (2 * comparisons))
+    critical = t_quantile(1 - LEVEL / (2 * comparisons), freedom)
     return float(1 - special.nctdtr(freedom, abs(difference) / error, critical))
 
 

@@ -1,0 +1,88 @@
+"""``studies.named_comparisons`` on scores with known answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("scipy", reason="comes with the extra 'workflow'")
+
+from scipy import stats
+
+from studies.named_comparisons import averaged, main, missing_trainings, read_scores, welch
+
+SCORES = {
+    "bpe": ([30.0, 31.0, 30.5], [20.0, 21.5, 20.0]),
+    "scaffold": ([30.4, 31.9, 30.8, 32.0], [20.1, 21.0, 20.9, 22.0]),
+    "control": ([33.0, 34.0], [24.0, 24.5]),
+}
+
+
+def stored(path: Path, systems: list[str]) -> Path:
+    """Write what the study reads of a comparison.json."""
+    rows = [
+        {
+            "test_set": test,
+            "system": system,
+            "scores": {"bleu": {"by_seed": {str(seed): score for seed, score in enumerate(SCORES[system][number], 1)}}},
+        }
+        for number, test in enumerate(("one", "two"))
+        for system in systems
+    ]
+    path.write_text(json.dumps({"rows": rows}), encoding="utf-8")
+    return path
+
+
+def test_welch_is_scipys() -> None:
+    """The difference, its interval and p of two systems with different numbers of trainings."""
+    scaffold, bpe = SCORES["scaffold"][0], SCORES["bpe"][0]
+    found, expected = welch(scaffold, bpe), stats.ttest_ind(scaffold, bpe, equal_var=False)
+    assert found.p == pytest.approx(expected.pvalue)
+    assert found.interval() == pytest.approx(tuple(expected.confidence_interval()))
+    assert welch(scaffold, bpe[:2]).p is None and welch(scaffold, bpe[:2]).interval() is not None
+    assert welch(scaffold, bpe[:1]).interval() is None
+
+
+def test_the_primary_measure_is_the_mean_over_test_sets(tmp_path: Path) -> None:
+    """Of each training by itself, from several files; a training without one of the test sets is left out."""
+    paths = [stored(tmp_path / "a.json", ["bpe", "scaffold"]), stored(tmp_path / "b.json", ["control"])]
+    scores = read_scores(paths, "bleu")
+    assert averaged(scores, ["one", "two"])["bpe"] == {1: 25.0, 2: 26.25, 3: 25.25}
+    del scores["two"]["bpe"][2]
+    assert averaged(scores, ["one", "two"])["bpe"] == {1: 25.0, 3: 25.25}
+    assert missing_trainings(averaged(scores, ["one"]), [1, 2, 3]) == [
+        "scaffold+dropout, seeds 1, 2, 3",
+        "bpe+dropout, seeds 1, 2, 3",
+        "control, seed 3",
+    ]
+
+
+def test_the_report_corrects_for_all_named_comparisons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Four were named, so a p of the primary measure is multiplied by four even while only one can be tested."""
+    path = stored(tmp_path / "a.json", ["bpe", "scaffold", "control"])
+    assert main([str(path), "--average", "one", "two", "--seeds", "1", "2", "3"]) == 0
+    lines = [[cell.strip() for cell in line.split("|")] for line in capsys.readouterr().out.splitlines()]
+    row = next(line for line in lines if line[1:3] == ["mean of 2 (primary)", "scaffold − bpe"])
+    scaffold, bpe = ([sum(pair) / 2 for pair in zip(*SCORES[name], strict=True)] for name in ("scaffold", "bpe"))
+    p = stats.ttest_ind(scaffold, bpe, equal_var=False).pvalue
+    assert row[3] == "4 and 3" and row[7] == f"{min(1.0, 4 * p):.3f}"
+    assert "+0.45 inside" in row[8] and "found with" in row[8]
+    single = next(line for line in lines if line[1:3] == ["one", "scaffold − bpe"])
+    assert single[7] == f"{stats.ttest_ind(SCORES['scaffold'][0], SCORES['bpe'][0], equal_var=False).pvalue:.3f}"
+    assert any("control, seed 3." in cell for line in lines for cell in line)
+
+
+def test_bad_files_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A training in two files, no such file, other JSON, and a test set that no file has."""
+    path, other = stored(tmp_path / "a.json", ["bpe"]), tmp_path / "b.json"
+    other.write_text("[]", encoding="utf-8")
+    for arguments, message in (
+        ([path, path, "--average", "one"], "bpe, seed 1, is in another file as well"),
+        ([tmp_path / "none.json"], "No such file"),
+        ([other], "not a comparison.json"),
+        ([path], "no file has the test set test_2016_flickr, but one, two"),
+    ):
+        assert main(list(map(str, arguments))) == 1
+        assert message in capsys.readouterr().err
