@@ -39,7 +39,8 @@ class Inference {
   virtual uint32_t apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions* decisions) const = 0;
 
   // The same for a word whose symbols are its bytes, readable for kPadding bytes past its end, without decisions. Puts
-  // its tokens into `tokens`, of at least kTokensAtOnce, and returns how many they are, or 0 if only apply() can say.
+  // its tokens into `tokens`, which has room for as many as bytes and for kTokensAtOnce, and returns how many they are,
+  // or 0 if only apply() can say.
   virtual size_t tokens_of(std::string_view /* word */, int32_t* /* tokens */) const { return 0; }
 };
 

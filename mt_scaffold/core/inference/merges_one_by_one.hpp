@@ -27,7 +27,7 @@ class MergesOneByOne {
   // own; and for longer words and more codes than fit.
   bool apply(Symbols& symbols) const;
 
-  // As Inference::tokens_of(): 0 where apply() returns false, for a word of one byte, and where symbols are not bytes.
+  // As Inference::tokens_of(): 0 where that may not be exact, for a word of one byte, and where symbols are not bytes.
   size_t tokens_of(std::string_view word, int32_t* tokens) const;
 
  private:

@@ -43,7 +43,7 @@ class Segmenter {
 
   // The tokens of a word before they expand, as Inference::tokens_of().
   size_t tokens_of(std::string_view word, int32_t* tokens) const { return inference_->tokens_of(word, tokens); }
-  // Empty: the token itself. Only for codes without an end-of-word marker.
+  // Empty: the token itself. Only for codes without an end-of-word marker, and without a vocabulary.
   const Expansion& expansion(int32_t token) const { return expansions_.inner[static_cast<size_t>(token)]; }
 
   // Draws from all segmentations into subwords that the codes and the vocabulary allow. Made when first needed.
