@@ -503,8 +503,8 @@ def test_the_source_without_its_core_says_what_to_do(tmp_path: Path) -> None:
         Path(mt_scaffold.__file__).parent, tmp_path / "mt_scaffold", ignore=shutil.ignore_patterns("*.so", "core")
     )
     code = "from mt_scaffold import BPE"
-    # Not the editable installation, which another folder has.
-    failed = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    # Not the editable installation, which another folder has, nor what the environment names.
+    failed = subprocess.run([sys.executable, "-E", "-S", "-c", code], capture_output=True, text=True, cwd=tmp_path)
     assert failed.returncode == 1
     last = failed.stderr.strip().splitlines()[-1]
     assert last.startswith(f"ImportError: {tmp_path / 'mt_scaffold'}: ") and "pip install --editable ." in last
