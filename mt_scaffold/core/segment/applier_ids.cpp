@@ -25,14 +25,25 @@ void move_down(const int32_t* from, const int32_t* end, int32_t* to) {
   }
 }
 
+// What knows words that are not in the cache.
+struct Known {
+  const WordTable& table;
+  const WholeWords& whole;
+
+  // Fetches the memory of a word that is in the table, or else of one that is a token.
+  void prefetch_ids(uint64_t hash) const {
+    if (!table.prefetch_entry(hash) && whole.may_hold(hash)) [[unlikely]]
+      __builtin_prefetch(whole.memory_of(hash));
+  }
+};
+
 // A batch of words, and where their ids go.
 struct Batch {
   const char* from;
   const char* const* ends;
   size_t size;
   WordCache::View cache;
-  const WordTable* table;
-  const WholeWords* whole;
+  const Known* known;
   MissingWord* missing;
   size_t missed;
 };
@@ -47,17 +58,12 @@ __attribute__((always_inline)) inline WordCache::Place place_of(const Batch& bat
   return batch.cache.place<Instructions>(WordCache::key(p, static_cast<size_t>(batch.ends[i] - p)));
 }
 
-// The memory of a word that is in the table, or else of one that is a token.
-void prefetch_ids(const WordTable& table, const WholeWords& whole, uint64_t hash) {
-  if (!table.prefetch_entry(hash) && whole.may_hold(hash)) __builtin_prefetch(whole.memory_of(hash));
-}
-
 // Leaves a gap for the ids of the next missing word, which are fetched from the table meanwhile. Returns its end.
-[[gnu::noinline]] int32_t* leave_gap(const WordTable& table, const WholeWords& whole, std::string_view word,
-                                     MissingWord* missing, size_t missed, int32_t* to) {
+[[gnu::noinline]] int32_t* leave_gap(const Known& known, std::string_view word, MissingWord* missing, size_t missed,
+                                     int32_t* to) {
   missing[missed] = {hash_word(word), to};
-  table.prefetch_slot(missing[missed].word.hash);
-  if (missed >= kSlotsAhead) prefetch_ids(table, whole, missing[missed - kSlotsAhead].word.hash);
+  known.table.prefetch_slot(missing[missed].word.hash);
+  if (missed >= kSlotsAhead) known.prefetch_ids(missing[missed - kSlotsAhead].word.hash);
   return to + gap_of(word.size());
 }
 
@@ -71,8 +77,7 @@ __attribute__((always_inline)) inline int32_t* write_word(Batch& batch, const Wo
     return to + found.count;
   }
   const char* const p = start_of(batch, i);
-  return leave_gap(*batch.table, *batch.whole, {p, static_cast<size_t>(batch.ends[i] - p)}, batch.missing,
-                   batch.missed++, to);
+  return leave_gap(*batch.known, {p, static_cast<size_t>(batch.ends[i] - p)}, batch.missing, batch.missed++, to);
 }
 
 template <typename Instructions>
@@ -167,6 +172,7 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
   }
   WordCache& cache = *worker.cache;
   const WordTable& table = *worker.table;
+  const Known known{table, whole_words_};
   // The gaps of a batch are closed before the next one is written.
   constexpr size_t kGaps = Pretokeniser::kBatch * kCopied;
   static_assert(kGaps * sizeof(int32_t) + kPadding <= kMargin);
@@ -213,11 +219,10 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
   const auto on_batch = [&](const char* from, const char* const* ends, size_t size) {
     // Only now, as the words have been fetched while this batch was found.
     if (missed > 0) to = fill_gaps(missed, to);
-    Batch batch{from, ends, size, cache.view(), &table, &whole_words_, missing, 0};
+    Batch batch{from, ends, size, cache.view(), &known, missing, 0};
     to = kKind.write(batch, to);
     missed = batch.missed;
-    for (size_t k = missed - std::min(missed, kSlotsAhead); k < missed; ++k)
-      prefetch_ids(table, whole_words_, missing[k].word.hash);
+    for (size_t k = missed - std::min(missed, kSlotsAhead); k < missed; ++k) known.prefetch_ids(missing[k].word.hash);
   };
   pretokeniser_->for_each_batch(text.data(), text.data() + text.size(), on_batch);
   if (missed > 0) to = fill_gaps(missed, to);
