@@ -111,6 +111,26 @@ def test_the_losses_by_frequency_are_those_that_were_stored() -> None:
     assert [float(p) < 0.05 for _, p in tens] == [False, True, True, False]
 
 
+def test_the_primary_measure_is_what_the_stored_scores_give() -> None:
+    """The stored tables are those of the stored scores, and the page has their first rows."""
+    pytest.importorskip("scipy", reason="comes with the extra 'workflow'")
+    from studies.named_comparisons import UNTOUCHED, report
+
+    folder = RESULTS / "multi30k_en_de"
+    stored = (folder / "named-comparisons.txt").read_text(encoding="utf-8")
+    assert report([folder / "comparison.json"], UNTOUCHED, range(1, 6)) == stored
+    rows = [[cell.strip() for cell in line.split("|")] for line in stored.splitlines()]
+    bleu, bits = (row for row in rows if row[1:3] == ["mean of 3 (primary)", "scaffold − bpe"])
+    page = text_of("results/README.md")
+    assert (
+        f"Scaffold-BPE has {bleu[5]} BLEU there (95 % interval {bleu[6]}) and {bits[5]} bits per byte ({bits[6]})"
+        in page
+    )
+    (first, at_first), (second, at_second) = re.findall(r"(\+0\.\d+) inside, found with (\d+) %", bleu[8])
+    assert f"The paper's {first} and {second} are inside; five trainings would have found true differences" in page
+    assert f"with probabilities of {at_first} and {at_second} %" in page
+
+
 def test_what_dropout_cost_is_said_of_each_system() -> None:
     """Two systems were once one range."""
     text = (RESULTS / "multi30k_en_de" / "one-seed-dropout.txt").read_text(encoding="utf-8")
