@@ -116,9 +116,9 @@ def test_the_primary_measure_is_what_the_stored_scores_give() -> None:
     pytest.importorskip("scipy", reason="comes with the extra 'workflow'")
     from studies.named_comparisons import UNTOUCHED, report
 
-    folder = RESULTS / "multi30k_en_de"
-    stored = (folder / "named-comparisons.txt").read_text(encoding="utf-8")
-    assert report([folder / "comparison.json"], UNTOUCHED, range(1, 6)) == stored
+    folders = [RESULTS / "multi30k_en_de", RESULTS / "multi30k_control"]
+    stored = (folders[0] / "named-comparisons.txt").read_text(encoding="utf-8")
+    assert report([folder / "comparison.json" for folder in folders], UNTOUCHED, range(1, 6)) == stored
     rows = [[cell.strip() for cell in line.split("|")] for line in stored.splitlines()]
     bleu, bits = (row for row in rows if row[1:3] == ["mean of 3 (primary)", "scaffold − bpe"])
     page = text_of("results/README.md")
@@ -129,6 +129,13 @@ def test_the_primary_measure_is_what_the_stored_scores_give() -> None:
     (first, at_first), (second, at_second) = re.findall(r"(\+0\.\d+) inside, found with (\d+) %", bleu[8])
     assert f"The paper's {first} and {second} are inside; five trainings would have found true differences" in page
     assert f"with probabilities of {at_first} and {at_second} %" in page
+    bleu, bits = (row for row in rows if row[1:3] == ["mean of 3 (primary)", "control − bpe"])
+    assert f"that measure: {bleu[5]} BLEU ({bleu[6]}) and {bits[5]} bits per byte ({bits[6]})" in page
+    ahead = next(row for row in rows if row[1:3] == ["mean of 3 (primary)", "scaffold − control"])
+    assert f"Scaffold-BPE is {ahead[5]} BLEU ({ahead[6]}) ahead of it" in page
+    bpe, control = (json.loads((each / "comparison.json").read_text("utf-8"))["trainings"][0] for each in folders)
+    assert f"saw {100 * control['subwords'] / bpe['subwords'] - 100:.1f} % more subwords than BPE" in page
+    assert f"in {control['updates']:,} updates instead of {bpe['updates']:,}" in page
 
 
 def test_what_dropout_cost_is_said_of_each_system() -> None:
