@@ -163,18 +163,20 @@ bench:
 # Preload the sanitizers with libstdc++, so that they see the exceptions it throws.
 # AddressSanitizer needs more memory than a limit of 64 MB allows for.
 PRELOAD = LD_PRELOAD="$$(g++ -print-file-name=lib$(1).so) $$(g++ -print-file-name=libstdc++.so)" PYTHONSAFEPATH=1 \
-	PYTHONPATH='$(CURDIR)/build/sanitize/$(1)/lib' ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
+	PYTHONPATH='$(CURDIR)/build/sanitize/$(1)/lib' MT_SCAFFOLD_TESTED='$(CURDIR)/build/sanitize/$(1)/lib' ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
+# Before the source folder, which pytest would import first.
+SANITIZED_PATH = -p no:cacheprovider -o 'pythonpath=build/sanitize/$(1)/lib . tests tests/core'
 SANITIZED_BUILD = MT_SCAFFOLD_SANITIZE=$(2) .venv/bin/python setup.py --quiet build \
 	--build-base build/sanitize/$(1) --build-lib build/sanitize/$(1)/lib
 
 sanitize: .venv/built
 	$(call SANITIZED_BUILD,asan,address$(comma)undefined)
-	$(call PRELOAD,asan) .venv/bin/python -m pytest -p no:cacheprovider tests/core/test_vectors.py tests/core/test_native_equals_reference.py \
+	$(call PRELOAD,asan) .venv/bin/python -m pytest $(call SANITIZED_PATH,asan) tests/core/test_vectors.py tests/core/test_native_equals_reference.py \
 		tests/core/test_dropout.py tests/test_api.py tests/corpus/test_pretokenise.py tests/core/test_byte_symbols.py tests/segment/test_ids.py \
 		tests/segment/test_encode.py tests/corpus/test_count_words.py tests/methods/test_picky.py tests/methods/test_parity.py tests/segment/test_greedy.py \
 		tests/segment/test_uniform_sampling.py --deselect tests/corpus/test_count_words.py::test_memory_stays_within_the_limit
 	$(call SANITIZED_BUILD,tsan,thread)
-	$(call PRELOAD,tsan) setarch -R .venv/bin/python -m pytest -p no:cacheprovider tests/core/test_dropout.py \
+	$(call PRELOAD,tsan) setarch -R .venv/bin/python -m pytest $(call SANITIZED_PATH,tsan) tests/core/test_dropout.py \
 		tests/core/test_native_equals_reference.py -k "workers or table or blocks"
 	$(call PRELOAD,tsan) setarch -R .venv/bin/python tests/core/in_threads.py 60
 

@@ -26,6 +26,16 @@ TINY_MODEL = (
 # several trainings at a time have, that took as long as the trainings.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+
+def pytest_configure() -> None:
+    """Refuse to test another core than the one that `make sanitize` built."""
+    folder = os.environ.get("MT_SCAFFOLD_TESTED")
+    if folder is not None:
+        core = importlib.import_module("mt_scaffold._core").__file__
+        if not str(core).startswith(folder):
+            pytest.exit(f"{core} would be tested, not that in {folder}", returncode=1)
+
+
 # What fairseq imports for tasks other than translation, a third of the time that fairseq-train takes to start.
 UNUSED_BY_TRANSLATION = {
     "sklearn/__init__.py": "",
