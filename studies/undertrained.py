@@ -1,15 +1,20 @@
 """Compare how well models have trained scaffold tokens, those that replace them, and others as frequent.
 
-python -m studies.undertrained EXPERIMENT [--bpe NAME] [--scaffold NAME] [--test-set NAME]
+python -m studies.undertrained EXPERIMENT [--bpe NAME] [--scaffold NAME] [--test-set NAME] [--figure PATH]
 
-EXPERIMENT is a folder that mt-scaffold run has finished; its tokens.csv files are read. Removed are the tokens of BPE's
-dictionary that Scaffold-BPE's lacks, as they stand in BPE's models; new is the reverse. Each is compared with the
-tokens that both have and that occur as often in the training text of the same model, to within 10 %: its figure less
-the mean of theirs; a token without any is left out. Printed are means over tokens, and of the differences over the
-seeds, with their 95 % interval by Student's t. Figures:
+EXPERIMENT is a folder that mt-scaffold run has finished; its tokens.csv and averaged.pt files are read. Removed are the
+tokens of BPE's dictionary that Scaffold-BPE's lacks, as they stand in BPE's models; new is the reverse. Each is
+compared with its peers, the tokens that both have and that occur as often in the training text of the same model, to
+within 10 %; a token without any is left out. Printed are means over tokens, and of the differences over the seeds, with
+their 95 % interval by Student's t. Figures:
 
-percentile   of the indicator of Land and Bartolo 2024 among the tokens of the model: 0 is the least trained
-bits         per occurrence in the test set; only of tokens and peers that occur there
+percentile   of the indicator of Land and Bartolo 2024 among the tokens of the model, less the mean of the peers': 0 is
+             the least trained
+bits         per occurrence in the test set, less the mean of the peers'; only of tokens and peers that occur there
+uniformity   of the input's rows of all the tokens together (Wang and Isola 2020), less that of as many peers, each of
+             one token, the nearest in frequency: the higher, the more clustered
+
+--figure draws percentile and bits by frequency, each with its tokens and with those that both systems have.
 """
 
 from __future__ import annotations
@@ -17,8 +22,9 @@ from __future__ import annotations
 import argparse
 import bisect
 import csv
+import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
@@ -26,19 +32,26 @@ from typing import NamedTuple
 
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.evaluation.significance import LEVEL, t_quantile
+from mt_scaffold.experiment.report.embeddings import symbol_rows, uniformity
+from mt_scaffold.experiment.report.figures import BinnedPanel, Point, by_occurrences
 from mt_scaffold.experiment.tasks import read_layout, task_of
 from mt_scaffold.tables import decimal, format_table
 
 # How far the counts of two tokens that are called equally frequent may be apart.
 CLOSE = 1.1
 SHOWN = {"percentile": 1, "bits": 2}
+UNIFORMITY, UNIFORMITY_DIGITS = "uniformity", 3
+# Classes of the figure: four to a power of ten, and as many tokens as a mean over them needs.
+CLASSES_TO_TEN, LEAST_TOKENS = 4, 5
+LABELS = {"percentile": "percentile of the indicator", "bits": "bits per occurrence"}
 
 
 class Token(NamedTuple):
-    """One token of a model: how often it occurs, and its figures; None for one that it does not have."""
+    """One token of a model: how often it occurs, its figures (None for one that it does not have), and its row."""
 
     times: int
     figures: Mapping[str, float | None]
+    row: int = 0
 
 
 Tokens = dict[str, Token]
@@ -60,7 +73,7 @@ def read_tokens(path: Path, test_set: str) -> Tokens:
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             rows = [row for row in csv.DictReader(stream) if row["side"] != "source"]
-        return {row["token"]: Token(int(row["count"] or 0), _figures(row, test_set)) for row in rows}
+        return {row["token"]: Token(int(row["count"] or 0), _figures(row, test_set), int(row["id"])) for row in rows}
     except OSError as error:
         raise MTScaffoldError(f"{path}: {error.strerror}; run mt-scaffold run, which writes it") from error
     except (KeyError, ValueError) as error:
@@ -96,28 +109,94 @@ def contrast(tokens: Tokens, other: Tokens, figure: str) -> Contrast | None:
     return Contrast(len(chosen), len(pairs), count, own, peers)
 
 
+def twins(tokens: Tokens, other: Tokens) -> list[tuple[Token, Token]]:
+    """Return the tokens that another model lacks, each with the nearest peer in frequency that is not taken yet."""
+    free = sorted((token for name, token in tokens.items() if token.times and name in other), key=_by_frequency)
+    pairs = []
+    for token in sorted((one for name, one in tokens.items() if one.times and name not in other), key=_by_frequency):
+        near = min(free, key=lambda peer: abs(math.log(peer.times / token.times)), default=None)
+        if near is not None and token.times / CLOSE <= near.times <= token.times * CLOSE:
+            pairs.append((token, near))
+            free.remove(near)
+    return pairs
+
+
+def _by_frequency(token: Token) -> tuple[int, int]:
+    return token.times, token.row
+
+
+def spread_contrast(tokens: Tokens, other: Tokens, checkpoint: Path) -> Contrast | None:
+    """Compare how clustered the rows of the tokens are that another model lacks, and those of their peers.
+
+    None for fewer than two tokens with a peer.
+    """
+    pairs = twins(tokens, other)
+    rows = symbol_rows(checkpoint)["decoder"].read
+    own = uniformity(rows[[token.row for token, _ in pairs]])
+    peers = uniformity(rows[[peer.row for _, peer in pairs]])
+    if own is None or peers is None:
+        return None
+    chosen = sum(name not in other and token.times > 0 for name, token in tokens.items())
+    return Contrast(chosen, len(pairs), fmean(token.times for token, _ in pairs), own, peers)
+
+
 def over_seeds(contrasts: Sequence[Contrast]) -> tuple[float, float | None]:
     """Return the mean of the differences of all seeds, and half the width of its interval; None for one seed."""
-    differences = [each.own - each.peers for each in contrasts]
-    if len(differences) < 2:
-        return fmean(differences), None
-    error = stdev(differences) / len(differences) ** 0.5
-    return fmean(differences), t_quantile(1 - LEVEL / 2, len(differences) - 1) * error
+    return mean_and_margin([each.own - each.peers for each in contrasts])
 
 
-def rows_of(bpe: Mapping[int, Tokens], scaffold: Mapping[int, Tokens]) -> Iterator[list[str]]:
-    """Yield the rows of a table, from the tokens of both systems by seed."""
-    for name, own, other in (("removed", bpe, scaffold), ("new", scaffold, bpe)):
-        # All seeds of a system have the same dictionary.
-        lacking = next(iter(other.values()))
+def mean_and_margin(values: Sequence[float]) -> tuple[float, float | None]:
+    """Return a mean and half the width of its 95 % interval by Student's t; None for one value."""
+    if len(values) < 2:
+        return fmean(values), None
+    error = stdev(values) / len(values) ** 0.5
+    return fmean(values), t_quantile(1 - LEVEL / 2, len(values) - 1) * error
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The trainings of one system: their tokens and their checkpoints, by seed; what its own tokens are called."""
+
+    name: str
+    own: str
+    tokens: dict[int, Tokens]
+    checkpoints: dict[int, Path]
+
+    @property
+    def dictionary(self) -> Tokens:
+        """The tokens of any training: all of a system have the same ones."""
+        return next(iter(self.tokens.values()))
+
+    @property
+    def without_checkpoint(self) -> list[Path]:
+        """The checkpoints that are missing."""
+        return [path for path in self.checkpoints.values() if not path.exists()]
+
+    def contrasts(self, other: Trained) -> Iterator[tuple[str, int, list[Contrast]]]:
+        """Yield each figure with its digits, and its contrast in each training that has one."""
         for figure, digits in SHOWN.items():
-            found = [each for tokens in own.values() if (each := contrast(tokens, lacking, figure)) is not None]
+            yield figure, digits, _known(contrast(each, other.dictionary, figure) for each in self.tokens.values())
+        if not self.without_checkpoint:
+            spreads = (
+                spread_contrast(each, other.dictionary, self.checkpoints[seed]) for seed, each in self.tokens.items()
+            )
+            yield UNIFORMITY, UNIFORMITY_DIGITS, _known(spreads)
+
+
+def _known(contrasts: Iterable[Contrast | None]) -> list[Contrast]:
+    return [each for each in contrasts if each is not None]
+
+
+def rows_of(bpe: Trained, scaffold: Trained) -> Iterator[list[str]]:
+    """Yield the rows of a table."""
+    for own, other in ((bpe, scaffold), (scaffold, bpe)):
+        for figure, digits, found in own.contrasts(other):
             if not found:
                 continue
             difference, margin = over_seeds(found)
             ends = [] if margin is None else [difference - margin, difference + margin]
             yield [
-                *(name, figure, f"{found[0].matched:,} of {found[0].tokens:,}", decimal(found[0].count, 1)),
+                *(own.own, figure, f"{found[0].matched:,} of {found[0].tokens:,}", decimal(found[0].count, 1)),
                 *(
                     decimal(fmean(each.own for each in found), digits),
                     decimal(fmean(each.peers for each in found), digits),
@@ -125,6 +204,27 @@ def rows_of(bpe: Mapping[int, Tokens], scaffold: Mapping[int, Tokens]) -> Iterat
                 decimal(difference, digits, signed=True),
                 *(" to ".join(decimal(end, digits, signed=True) for end in ends), str(len(found))),
             ]
+
+
+def panel(own: Trained, other: Trained, figure: str) -> BinnedPanel:
+    """Return a figure of the system by classes of frequency: its own tokens, and those that the other has, too."""
+    lines: dict[str, list[Point]] = {}
+    for label, shared in ((own.own, False), ("in both", True)):
+        by_class: dict[int, list[float]] = {}
+        for tokens in own.tokens.values():
+            values: dict[int, list[float]] = {}
+            for name, token in tokens.items():
+                value = token.figures[figure]
+                if token.times and value is not None and (name in other.dictionary) == shared:
+                    values.setdefault(math.floor(CLASSES_TO_TEN * math.log10(token.times)), []).append(value)
+            for number, each in values.items():
+                if len(each) >= LEAST_TOKENS:
+                    by_class.setdefault(number, []).append(fmean(each))
+        lines[label] = [
+            Point(10 ** ((number + 0.5) / CLASSES_TO_TEN), *mean_and_margin(means))
+            for number, means in sorted(by_class.items())
+        ]
+    return BinnedPanel(lines, LABELS[figure], own.name)
 
 
 HEADING = ["tokens", "figure", "with peers", "occurrences", "theirs", "peers'", "difference", "95 % interval", "seeds"]
@@ -139,22 +239,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--bpe", default="bpe", metavar="NAME", help="a system with plain BPE (default: bpe)")
     parser.add_argument("--scaffold", default="scaffold", metavar="NAME", help="with Scaffold-BPE (default: scaffold)")
     parser.add_argument("--test-set", metavar="NAME", help="of the bits (default: the first)")
+    parser.add_argument("--figure", type=Path, metavar="PATH", help="of the first group, without its suffix")
     options = parser.parse_args(arguments)
     try:
         layout = read_layout(options.experiment)
         test_set = options.test_set or next(iter(layout.config.test_sets))
-        groups: dict[str, dict[str, dict[int, Tokens]]] = {}
+        groups: dict[str, dict[str, Trained]] = {}
         for group, run in task_of(layout.config).compared(layout):
             if run.system in (options.bpe, options.scaffold):
-                tokens = read_tokens(layout.trained_tokens(run), test_set)
-                groups.setdefault(group, {}).setdefault(run.system, {})[int(run.seed)] = tokens
+                own = "removed" if run.system == options.bpe else "new"
+                of = groups.setdefault(group, {}).setdefault(run.system, Trained(run.system, own, {}, {}))
+                of.tokens[int(run.seed)] = read_tokens(layout.trained_tokens(run), test_set)
+                of.checkpoints[int(run.seed)] = layout.averaged(run)
         if any(len(systems) < 2 for systems in groups.values()) or not groups:
             known = ", ".join(layout.config.systems)
             raise MTScaffoldError(f"{options.experiment}: not with {options.bpe} and {options.scaffold}, but {known}")
         for group, systems in groups.items():
+            both = systems[options.bpe], systems[options.scaffold]
             title = ", ".join(filter(None, (group, f"bits on {test_set}")))
-            table = format_table([HEADING, *rows_of(systems[options.bpe], systems[options.scaffold])], markdown=True)
-            print(f"{title}\n\n{table}")
+            print(f"{title}\n\n{format_table([HEADING, *rows_of(*both)], markdown=True)}")
+            for path in (path for each in both for path in each.without_checkpoint[:1]):
+                print(f"studies.undertrained: {path}: missing, so that uniformity is left out", file=sys.stderr)
+            if options.figure and group == next(iter(groups)):
+                panels = [[panel(*pair, figure) for pair in (both, both[::-1])] for figure in SHOWN]
+                by_occurrences(panels, options.figure)
     except MTScaffoldError as error:
         print(f"studies.undertrained: {error}", file=sys.stderr)
         return error.exit_status

@@ -14,7 +14,7 @@ pytest.importorskip("scipy", reason="comes with the extra 'workflow'")
 from mt_scaffold.experiment.configuration import load_experiment
 from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
-from studies.undertrained import Contrast, Token, contrast, main, over_seeds
+from studies.undertrained import Contrast, Token, Trained, contrast, main, over_seeds, panel, spread_contrast, twins
 
 
 def test_only_tokens_as_frequent_are_peers() -> None:
@@ -39,12 +39,55 @@ def test_the_interval_is_over_seeds() -> None:
     assert over_seeds(several[:1]) == (-1.0, None)
 
 
+def test_each_peer_is_taken_once() -> None:
+    """Of two tokens with one peer, the rarer takes it; the nearest by ratio; 10 % and no more."""
+
+    def of(count: int, row: int) -> Token:
+        return Token(count, {}, row)
+
+    own = {"zona": of(100, 1), "rarer": of(98, 2), "lonely": of(50, 3), "never": of(0, 4)}
+    shared = {"a": of(99, 5), "b": of(105, 6), "c": of(56, 7), "d": of(0, 8)}
+    pairs = twins(own | shared, shared)
+    assert [(token.row, peer.row) for token, peer in pairs] == [(2, 5), (1, 6)]
+
+
+def test_tokens_in_one_direction_are_more_clustered(tmp_path: Path) -> None:
+    """Uniformity is 0 for two equal directions, and log exp(-4) for two at right angles."""
+    torch = pytest.importorskip("torch", reason="comes with the extra 'train'")
+    rows = torch.zeros(8, 2)
+    rows[4], rows[5] = torch.tensor([2.0, 0.0]), torch.tensor([5.0, 0.0])
+    rows[6], rows[7] = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 3.0])
+    checkpoint = tmp_path / "averaged.pt"
+    torch.save({"model": {"decoder.embed_tokens.weight": rows}}, checkpoint)
+    shared = {"a": Token(10, {}, 6), "b": Token(11, {}, 7)}
+    tokens = shared | {"zona": Token(10, {}, 4), "ona": Token(11, {}, 5), "lonely": Token(99, {}, 0)}
+    found = spread_contrast(tokens, shared, checkpoint)
+    assert found is not None and (found.tokens, found.matched, found.count) == (3, 2, 10.5)
+    assert [found.own, found.peers] == pytest.approx([0, -4])
+    assert spread_contrast(shared, shared, checkpoint) is None
+
+
+def test_a_class_needs_five_tokens() -> None:
+    """Points are means over the seeds of a class's means, with their interval; classes are quarters of a decade."""
+
+    def of(value: float, many: int) -> dict[str, Token]:
+        return {f"t{number}": Token(20, {"bits": value}) for number in range(many)} | {"rare": Token(2, {"bits": 99.0})}
+
+    own = Trained("bpe", "removed", {1: of(3.0, 5), 2: of(5.0, 5)}, {})
+    other = Trained("scaffold", "new", {1: {}}, {})
+    drawn = panel(own, other, "bits")
+    ((occurrences, mean, half_width),) = drawn.lines["removed"]
+    assert 17.8 < occurrences < 31.6 and mean == 4 and half_width == pytest.approx(12.7062, abs=1e-3)
+    assert drawn.lines["in both"] == [] and (drawn.label, drawn.title) == ("bits per occurrence", "bpe")
+
+
 def write(path: Path, rows: list[tuple[str, int, float, int, float]]) -> None:
     path.parent.mkdir(parents=True)
-    columns = ["side", "token", "count", "percentile", "occurrences:test", "bits:test"]
+    columns = ["side", "id", "token", "count", "percentile", "occurrences:test", "bits:test"]
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
-        writer.writerows([columns, ["both", "</s>", "", "50", "9", "9"], *(["both", *row] for row in rows)])
+        writer.writerows([columns, ["both", "2", "</s>", "", "50", "9", "9"]])
+        writer.writerows(["both", number, *row] for number, row in enumerate(rows, 4))
 
 
 def test_the_table_of_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,8 +99,11 @@ def test_the_table_of_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixtur
         shared = ("the", 50, 60.0, 4, 8.0)
         write(layout.trained_tokens(Run("bpe", seed)), [shared, ("zona", 50, 10.0 * seed, 2, 8.0 + seed)])
         write(layout.trained_tokens(Run("scaffold", seed)), [shared, ("state", 52, 61.0, 1, 2.0)])
-    assert main([str(layout.folder)]) == 0
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
+    assert main([str(layout.folder), "--figure", str(tmp_path / "figure")]) == 0
+    assert "percentile of the indicator" in (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    printed = capsys.readouterr()
+    assert printed.err.count("averaged.pt: missing, so that uniformity is left out") == 2
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed.out.splitlines()]
     assert [line for line in lines if line[:1] in (["removed"], ["new"])] == [
         ["removed", "percentile", "1 of 1", "50.0", "15.0", "60.0", "-45.0", "-108.5 to +18.5", "2"],
         ["removed", "bits", "1 of 1", "50.0", "4.75", "2.00", "+2.75", "-0.43 to +5.93", "2"],

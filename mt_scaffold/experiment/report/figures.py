@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mt_scaffold.analysis.containing import tokens_with
 from mt_scaffold.corpus.files import PathLike, open_output
@@ -298,6 +298,52 @@ def grid_over_sizes(rows: Sequence[Sequence[Panel]], path: PathLike, note: str =
             axes.set_ylabel(panel.label, fontsize=8)
         for axes in drawing.all_axes[-columns:]:
             axes.set_xlabel("N", fontsize=8)
+        drawing.legend()
+    return drawing.svg
+
+
+class Point(NamedTuple):
+    """A mean over the tokens of a class: their number of occurrences, the mean, half the width of its interval."""
+
+    occurrences: float
+    mean: float
+    half_width: float | None = None
+
+
+@dataclass(frozen=True)
+class BinnedPanel:
+    """One panel of ``by_occurrences``: name of the line → its points; what is measured, and of which system."""
+
+    lines: Mapping[str, Sequence[Point]]
+    label: str
+    title: str = ""
+
+
+def by_occurrences(rows: Sequence[Sequence[BinnedPanel]], path: PathLike, note: str = "") -> Path:
+    """Plot measures of tokens over their occurrences in the training text, a panel each, with one legend.
+
+    Rows have equally many panels, whose scales are the same within a row; a line has the same colour in all of them.
+    """
+    names = list(dict.fromkeys(name for row in rows for panel in row for name in panel.lines))
+    columns = len(rows[0])
+    with _Drawing(path, note, columns, 0.4 + 2.6 * columns, 0.4 + 1.9 * len(rows), len(rows)) as drawing:
+        for axes, panel in zip(drawing.all_axes, (panel for row in rows for panel in row), strict=True):
+            for name, points in panel.lines.items():
+                number = names.index(name)
+                widths = [point.half_width or 0 for point in points]
+                axes.errorbar([point.occurrences for point in points], [point.mean for point in points], widths,
+                              color=_colour(number), marker=_marker(number), markersize=3, linewidth=1,
+                              elinewidth=0.8)  # fmt: skip
+            axes.set_xscale("log")
+            axes.set(title=_literal(panel.title), ylabel=panel.label)
+        for place, axes in enumerate(drawing.all_axes):
+            if place % columns:
+                axes.sharex(drawing.all_axes[place - place % columns])
+                axes.sharey(drawing.all_axes[place - place % columns])
+        for axes in drawing.all_axes[-columns:]:
+            axes.set_xlabel("occurrences in the training text")
+        for number, name in enumerate(names):
+            drawing.axes.plot([], [], color=_colour(number), marker=_marker(number), label=_literal(name))
         drawing.legend()
     return drawing.svg
 

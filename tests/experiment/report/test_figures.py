@@ -165,6 +165,17 @@ def test_a_panel_without_points_is_empty(tmp_path: Path) -> None:
     assert "a short text" in is_drawn(figures.grid_over_sizes([[panel]], tmp_path / "grid"))
 
 
+def test_panels_over_occurrences_share_colours(tmp_path: Path) -> None:
+    """A name that two panels have stands in the legend once, and a point without an interval is drawn."""
+    both = [figures.Point(10, 3.0, 0.5), figures.Point(100, 2.0)]
+    left = figures.BinnedPanel({"removed": [figures.Point(10, 4.0)], "in both": both}, "bits", "bpe $")
+    right = figures.BinnedPanel({"new": [], "in both": both}, "bits", "scaffold")
+    text = is_drawn(figures.by_occurrences([[left, right]], tmp_path / "figure"))
+    assert [text.count(f">{name}<") for name in ("removed", "in both", "new", "bits")] == [1, 1, 1, 2]
+    assert text.count(">occurrences in the training text<") == 2 and "bpe $" in text
+    assert text.count(figures.COLOURS[1].lower()) > text.count(figures.COLOURS[0].lower()) > 0
+
+
 def test_a_string_that_never_occurs_is_reported(tmp_path: Path) -> None:
     """The string is named instead of drawing an empty panel."""
     with pytest.raises(MTScaffoldError, match="'qq'"):
