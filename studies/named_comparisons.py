@@ -7,13 +7,15 @@ The configuration (configs/multi30k_en_de.yaml) has the names. The primary measu
 over trainings alone: it says nothing about other sentences. p is corrected by Holm over the comparisons of the primary
 measure of one metric. Beside each interval stand the gains that the paper reports in BLEU on WMT'14, and the
 probability with which this test would have found a true difference of that size, at the first step of Holm's
-correction. Trainings that the files lack are listed.
+correction; and how often people prefer the system with the higher BLEU where two differ by so much. Systems have a
+table first, with the trainings that ended while they still improved. Trainings that the files lack are listed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +34,7 @@ from mt_scaffold.experiment.evaluation.significance import (
     t_quantile,
     t_test_p,
 )
+from mt_scaffold.experiment.runtime.result_warnings import NOT_CONVERGED
 from mt_scaffold.tables import decimal, format_table
 
 METRICS = {"bleu": ("BLEU", 2), "reference_bits_per_byte": ("bits per byte of the reference", 4)}
@@ -58,6 +61,21 @@ Scores = dict[str, dict[str, dict[int, float]]]
 
 
 @dataclass(frozen=True)
+class Training:
+    """What a comparison says of one training; rows: of its embeddings, without fairseq's own symbols and padding."""
+
+    epochs: int
+    updates: int
+    subwords: int
+    rows: int
+    improving: bool
+
+
+# System → seed → training.
+Trainings = dict[str, dict[int, Training]]
+
+
+@dataclass(frozen=True)
 class Welch:
     """A difference between the means of two systems, over trainings; None for what too few trainings cannot give."""
 
@@ -74,28 +92,37 @@ class Welch:
         return self.difference - margin, self.difference + margin
 
 
-def read_scores(paths: Iterable[Path], metric: str) -> Scores:
-    """Return the scores of all trainings in the files; the same training may stand in one of them only."""
-    found: Scores = {}
+def read(paths: Iterable[Path], metric: str) -> tuple[Scores, Trainings]:
+    """Return the scores and trainings of all files; the same training may stand in one of them only."""
+    scores: Scores = {}
+    trainings: Trainings = {}
     for path in paths:
         try:
-            rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-            scores = [
-                (row["test_set"], row["system"], row["scores"].get(metric, {}).get("by_seed", {})) for row in rows
+            content = json.loads(path.read_text(encoding="utf-8"))
+            rows = [
+                (row["test_set"], row["system"], row["scores"].get(metric, {}).get("by_seed", {}))
+                for row in content["rows"]
             ]
+            improving = {warning["about"] for warning in content["warnings"] if warning["kind"] == NOT_CONVERGED}
+            for of in content["trainings"]:
+                system, seed, (entries, *_) = of["system"], of["seed"], of["dictionary"]["entries"]
+                ended = Training(
+                    of["epochs"], of["updates"], of["subwords"], entries, f"{system}, seed {seed}" in improving
+                )
+                trainings.setdefault(system, {})[seed] = ended
         except OSError as error:
             raise MTScaffoldError(f"{path}: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise MTScaffoldError(f"{path}: not a comparison.json of mt-scaffold compare ({error!r})") from error
-        for test, system, by_seed in scores:
-            seeds = found.setdefault(test, {}).setdefault(system, {})
+        for test, system, by_seed in rows:
+            seeds = scores.setdefault(test, {}).setdefault(system, {})
             for seed, score in by_seed.items():
                 if int(seed) in seeds:
                     raise MTScaffoldError(
                         f"{path}: {system}, seed {seed}, is in another file as well; name one of them"
                     )
                 seeds[int(seed)] = score
-    return found
+    return scores, trainings
 
 
 def averaged(scores: Scores, tests: Sequence[str]) -> dict[str, dict[int, float]]:
@@ -124,6 +151,45 @@ def welch(system: Sequence[float], baseline: Sequence[float]) -> Welch:
     return Welch(difference, error, freedom, t_test_p(difference / error, freedom) if enough else None)
 
 
+def people_agree(difference: float) -> float:
+    """Return in how many % of pairs of systems people prefer the one whose BLEU is higher by ``difference``.
+
+    50 is chance; below it, where the fit does not hold any more, 50 is returned.
+
+    Source: Kocmi et al. 2024, "Navigating the Metrics Maze: Reconciling Score Magnitudes and Accuracies", a curve that
+    was fitted to pairs of systems, mostly of one company, that people had assessed; its two constants are those of
+    mt-thresholds 1.0.4.
+    """
+    return max(50.0, 88.33333333333225 / (1 + math.exp(-0.9663926931178954 * abs(difference))))
+
+
+def systems_table(scores: Scores, trainings: Trainings, tests: Sequence[str], digits: int) -> str:
+    """Return a line for each system of the comparisons that was trained: how, and its scores."""
+    means = averaged(scores, tests)
+    lines = [["system", "trainings", "epochs", "updates", "subwords", "rows", "still improving", *tests, "mean"]]
+    for system in dict.fromkeys(each for named in NAMED for each in (named.baseline, named.system)):
+        if not (seeds := means.get(system)):
+            continue
+        each = [trainings[system][seed] for seed in seeds]
+        counts = [_range({getattr(one, name) for one in each}) for name in ("epochs", "updates", "subwords", "rows")]
+        improving = f"{sum(one.improving for one in each)} of {len(each)}"
+        own = [[scores[test][system][seed] for seed in seeds] for test in tests]
+        shown = [_mean_and_sd(values, digits) for values in (*own, list(seeds.values()))]
+        lines.append([system, str(len(each)), *counts, improving, *shown])
+    return format_table(lines, markdown=True).rstrip()
+
+
+def _range(values: Iterable[int]) -> str:
+    """Return the least and the largest of some numbers, or the one that all are."""
+    ordered = sorted(values)
+    return " to ".join(f"{value:,}" for value in dict.fromkeys((ordered[0], ordered[-1])))
+
+
+def _mean_and_sd(values: Sequence[float], digits: int) -> str:
+    spread = f" ± {decimal(variance(values) ** 0.5, digits)}" if len(values) > 1 else ""
+    return f"{decimal(fmean(values), digits)}{spread}"
+
+
 def rows_of(
     measures: Mapping[str, Mapping[str, Mapping[int, float]]], digits: int, metric: str, *, primary: bool
 ) -> Iterator[list[str]]:
@@ -144,7 +210,8 @@ def rows_of(
         if metric == "bleu" and name == first and ends is not None and test.error is not None:
             gains = "; ".join(
                 f"+{gain} {'inside' if ends[0] <= gain <= ends[1] else 'outside'}, "
-                f"found with {decimal(100 * power(test.error, test.freedom or 1.0, gain, len(NAMED)), 0)} %"
+                f"found with {decimal(100 * power(test.error, test.freedom or 1.0, gain, len(NAMED)), 0)} %, "
+                f"people agree in {decimal(people_agree(gain), 0)} %"
                 for gain in named.gains
             )
         yield [
@@ -175,19 +242,23 @@ def report(paths: Sequence[Path], tests: Sequence[str], seeds: Sequence[int]) ->
     """Return the tables of both metrics, and what is missing."""
     parts = []
     for metric, (name, digits) in METRICS.items():
-        scores = read_scores(paths, metric)
+        scores, trainings = read(paths, metric)
         systems = averaged(scores, tests)
+        parts += [f"{name}, mean ± standard deviation:", systems_table(scores, trainings, tests, digits)]
         measures = {f"mean of {len(tests)} (primary)": systems}
         measures |= {test: scores[test] for test in tests}
         others = {test: systems for test, systems in scores.items() if test not in tests}
         for title, table in ((name, measures), (f"{name}, other test sets", others)):
             if table:
                 rows = [HEADING, *rows_of(table, digits, metric, primary=table is measures)]
-                parts += [f"{title}:", format_table(rows, markdown=True).rstrip()]
-    missing = missing_trainings(averaged(read_scores(paths, next(iter(METRICS))), tests), seeds)
+                parts += [f"{title}, differences:", format_table(rows, markdown=True).rstrip()]
+    missing = missing_trainings(averaged(read(paths, next(iter(METRICS)))[0], tests), seeds)
     parts.append(
         "Primary: the mean over " + ", ".join(tests) + "; p corrected by Holm. Others are secondary; p as it is.\n"
-        "Welch's test over trainings: nothing is said about other sentences."
+        "Welch's test over trainings: nothing is said about other sentences.\n"
+        "Still improving: the last validation was the best. With dropout, trainings have other numbers of epochs.\n"
+        "People agree (Kocmi et al. 2024): how often they prefer, of two systems, the one whose BLEU is higher by so "
+        "much; other systems, other texts; 50 % is chance."
     )
     parts.append("Missing: " + ("; ".join(missing) or "none") + ".")
     return "\n\n".join(parts) + "\n"

@@ -11,13 +11,14 @@ pytest.importorskip("scipy", reason="comes with the extra 'workflow'")
 
 from scipy import stats
 
-from studies.named_comparisons import averaged, main, missing_trainings, read_scores, welch
+from studies.named_comparisons import averaged, main, missing_trainings, people_agree, read, welch
 
 SCORES = {
     "bpe": ([30.0, 31.0, 30.5], [20.0, 21.5, 20.0]),
     "scaffold": ([30.4, 31.9, 30.8, 32.0], [20.1, 21.0, 20.9, 22.0]),
     "control": ([33.0, 34.0], [24.0, 24.5]),
 }
+DICTIONARY = {"entries": [4097], "rows": [4104]}
 
 
 def stored(path: Path, systems: list[str]) -> Path:
@@ -31,7 +32,16 @@ def stored(path: Path, systems: list[str]) -> Path:
         for number, test in enumerate(("one", "two"))
         for system in systems
     ]
-    path.write_text(json.dumps({"rows": rows}), encoding="utf-8")
+    trainings = [
+        {"system": system, "seed": seed, "epochs": 20, "updates": 1000 * seed, "subwords": 9, "dictionary": DICTIONARY}
+        for system in systems
+        for seed in range(1, 1 + len(SCORES[system][0]))
+    ]
+    warnings = [
+        {"kind": "not-converged", "about": "bpe, seed 2", "figure": "update 2,000"},
+        {"kind": "few-seeds", "about": "control", "figure": "2 seeds"},
+    ]
+    path.write_text(json.dumps({"rows": rows, "trainings": trainings, "warnings": warnings}), encoding="utf-8")
     return path
 
 
@@ -48,7 +58,8 @@ def test_welch_is_scipys() -> None:
 def test_the_primary_measure_is_the_mean_over_test_sets(tmp_path: Path) -> None:
     """Of each training by itself, from several files; a training without one of the test sets is left out."""
     paths = [stored(tmp_path / "a.json", ["bpe", "scaffold"]), stored(tmp_path / "b.json", ["control"])]
-    scores = read_scores(paths, "bleu")
+    scores, trainings = read(paths, "bleu")
+    assert [trainings["bpe"][seed].improving for seed in (1, 2, 3)] == [False, True, False]
     assert averaged(scores, ["one", "two"])["bpe"] == {1: 25.0, 2: 26.25, 3: 25.25}
     del scores["two"]["bpe"][2]
     assert averaged(scores, ["one", "two"])["bpe"] == {1: 25.0, 3: 25.25}
@@ -68,10 +79,18 @@ def test_the_report_corrects_for_all_named_comparisons(tmp_path: Path, capsys: p
     scaffold, bpe = ([sum(pair) / 2 for pair in zip(*SCORES[name], strict=True)] for name in ("scaffold", "bpe"))
     p = stats.ttest_ind(scaffold, bpe, equal_var=False).pvalue
     assert row[3] == "4 and 3" and row[7] == f"{min(1.0, 4 * p):.3f}"
-    assert "+0.45 inside" in row[8] and "found with" in row[8]
+    assert "+0.45 inside" in row[8] and "found with" in row[8] and "people agree in 54 %" in row[8]
+    own = next(line for line in lines if line[1:2] == ["bpe"])
+    assert own[2:9] == ["3", "20", "1,000 to 3,000", "9", "4,097", "1 of 3", "30.50 ± 0.50"]
     single = next(line for line in lines if line[1:3] == ["one", "scaffold − bpe"])
     assert single[7] == f"{stats.ttest_ind(SCORES['scaffold'][0], SCORES['bpe'][0], equal_var=False).pvalue:.3f}"
     assert any("control, seed 3." in cell for line in lines for cell in line)
+
+
+def test_people_agree_as_often_as_was_published() -> None:
+    """63.989 % at 1 BLEU, as the authors' page says; never less than chance, and the sign is no matter."""
+    assert people_agree(1.0) == pytest.approx(63.989, abs=5e-4) == people_agree(-1.0)
+    assert people_agree(0.1) == people_agree(0.0) == 50
 
 
 def test_bad_files_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
