@@ -40,7 +40,8 @@ class Inference {
 
   // The same for a word whose symbols are its bytes, readable for kPadding bytes past its end, without decisions. Puts
   // its tokens into `tokens`, which has room for as many as bytes and for kTokensAtOnce, and returns how many they are,
-  // or 0 if only apply() can say.
+  // or 0 if only apply() can say, as of each word of more than kMostTokens bytes.
+  static constexpr size_t kMostTokens = 128;
   virtual size_t tokens_of(std::string_view /* word */, int32_t* /* tokens */) const { return 0; }
 };
 

@@ -19,7 +19,7 @@ constexpr int kPlaceBits = 7;
 constexpr size_t kBefore = (size_t{1} << kPlaceBits) - 1;
 constexpr Key kNone = ~Key{0} << kPlaceBits;
 constexpr size_t kBlock = 16;
-static_assert(kLongest < kBefore);
+static_assert(kLongest < kBefore && kLongest <= Inference::kMostTokens);
 
 // `number`: of a pair, which is its rank plus one, or 0.
 inline Key key_of(uint32_t number, size_t place) { return (number - 1) << kPlaceBits | static_cast<Key>(place); }

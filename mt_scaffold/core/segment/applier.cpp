@@ -90,7 +90,7 @@ const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& wo
   if (!any_bytes_ && first_invalid_byte(word.text) != word.text.size()) return nullptr;
   const WordTable::Key key = WordTable::word_key(word);
   if (!id_of_whole_token_.empty()) {
-    int32_t ids[kMostIdsOfWord];
+    int32_t ids[Inference::kMostTokens];
     uint32_t merges;
     const size_t count = ids_of_word(word.text, ids, merges);
     const std::string_view output(reinterpret_cast<const char*>(ids), count * sizeof *ids);

@@ -72,7 +72,6 @@ class Applier {
 
  private:
   static constexpr int32_t kNoId = INT32_MIN;
-  static constexpr size_t kMostIdsOfWord = 128;
   class Worker;  // the state of one thread
 
   // A worker for one call, kept afterwards for its room in the table of words.

@@ -123,7 +123,7 @@ const Kind kKind = fastest_kind();
 }  // namespace
 
 size_t Applier::ids_of_word(std::string_view word, int32_t* ids, uint32_t& merges) const {
-  int32_t tokens[kMostIdsOfWord];
+  int32_t tokens[Inference::kMostTokens];
   const size_t count = segmenter_->tokens_of(word, tokens);
   if (count == 0) return 0;
   merges = static_cast<uint32_t>(word.size() - count);
@@ -155,7 +155,7 @@ void Applier::collect_whole_words() {
   for (size_t token = 0; token < texts.size(); ++token)
     if (segmenter_->expansion(static_cast<int32_t>(token)).empty()) id_of_whole_token_[token + 1] = id_of_token_[token];
   std::vector<WholeWords::Word> words;
-  int32_t ids[kMostIdsOfWord];
+  int32_t ids[Inference::kMostTokens];
   uint32_t merges;
   for (size_t token = 0; token < texts.size(); ++token) {
     const std::string_view text = texts[static_cast<int32_t>(token)];
