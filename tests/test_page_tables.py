@@ -129,6 +129,12 @@ def test_the_primary_measure_is_what_the_stored_scores_give() -> None:
     (first, at_first), (second, at_second) = re.findall(r"(\+0\.\d+) inside, found with (\d+) %", bleu[8])
     assert f"The paper's {first} and {second} are inside; five trainings would have found true differences" in page
     assert f"with probabilities of {at_first} and {at_second} %" in page
+    people = re.findall(r"people agree in (\d+) %", bleu[8])
+    assert (
+        f"differ by 0.45 BLEU, they prefer the one with more in {people[0]} % of pairs, at 0.61 BLEU in {people[1]} %"
+        in page
+    )
+    assert f"[People prefer](docs/results/README.md) 0.61 BLEU more in {people[1]} % of pairs" in text_of("../README.md")
     bleu, bits = (row for row in rows if row[1:3] == ["mean of 3 (primary)", "control − bpe"])
     assert f"that measure: {bleu[5]} BLEU ({bleu[6]}) and {bits[5]} bits per byte ({bits[6]})" in page
     ahead = next(row for row in rows if row[1:3] == ["mean of 3 (primary)", "scaffold − control"])
