@@ -1,14 +1,15 @@
-"""The comparisons of Multi30k that were named before the trainings, from comparisons that are stored.
+"""The four comparisons of Multi30k that configs/multi30k_en_de.yaml names, from comparisons that are stored.
 
 python -m studies.named_comparisons FOLDER/comparison.json ... [--average TEST ...] [--seeds N ...]
 
-The configuration (configs/multi30k_en_de.yaml) has the names. The primary measure is the mean over the test sets that
---average names; each by itself is secondary. Segments of older trainings are not stored, so the test is Welch's (1947)
-over trainings alone: it says nothing about other sentences. p is corrected by Holm over the comparisons of the primary
-measure of one metric. Beside each interval stand the gains that the paper reports in BLEU on WMT'14, and the
-probability with which this test would have found a true difference of that size, at the first step of Holm's
-correction; and how often people prefer the system with the higher BLEU where two differ by so much. Systems have a
-table first, with the trainings that ended while they still improved. Trainings that the files lack are listed.
+The primary measure is the mean over the test sets that --average names, in each of two metrics; each test set by itself
+is secondary. Segments of older trainings are not stored, so the test is Welch's (1947) over trainings alone: it says
+nothing about other sentences. p of the primary measure is corrected by Holm over the four comparisons, in each metric
+by itself. Intervals and p take three trainings of each system. Beside each interval stand the gains that the paper
+reports in BLEU on WMT'14; the probability with which this test would have found a true difference of that size, at the
+first step of Holm's correction, and the 95 % interval of that, since the spread of the trainings is an estimate; and
+how often people prefer the system with the higher BLEU where two differ by so much. Systems have a table first, with
+the trainings that ended while they still improved. Trainings that the files lack are listed.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from mt_scaffold.experiment.evaluation.significance import (
     power,
     satterthwaite,
     shown_p,
+    spread_interval,
     t_quantile,
     t_test_p,
 )
@@ -42,15 +44,24 @@ UNTOUCHED = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 
 
 class Named(NamedTuple):
-    """A system, what it is compared with, and the paper's gains in BLEU on En-De and En-Fr, if it has this pair."""
+    """A system, what it is compared with, and the paper's gains in BLEU on En-De and En-Fr, if it has this pair.
+
+    exploratory: it was named when its trainings had been scored.
+    """
 
     system: str
     baseline: str
     gains: tuple[float, ...] = ()
+    exploratory: bool = False
+
+    @property
+    def name(self) -> str:
+        """As tables have it."""
+        return f"{self.system} − {self.baseline}"
 
 
 NAMED = (
-    Named("scaffold", "bpe", (0.45, 0.61)),
+    Named("scaffold", "bpe", (0.45, 0.61), exploratory=True),
     Named("scaffold+dropout", "bpe+dropout", (0.28, 0.39)),
     Named("control", "bpe"),
     Named("scaffold", "control"),
@@ -77,19 +88,23 @@ Trainings = dict[str, dict[int, Training]]
 
 @dataclass(frozen=True)
 class Welch:
-    """A difference between the means of two systems, over trainings; None for what too few trainings cannot give."""
+    """A difference between the means of two systems, over trainings, with its 95 % interval."""
 
     difference: float
-    error: float | None = None
-    freedom: float | None = None
-    p: float | None = None
+    error: float
+    freedom: float
+    p: float
 
-    def interval(self) -> tuple[float, float] | None:
-        """Return the 95 % interval."""
-        if self.error is None or self.freedom is None:
-            return None
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval."""
         margin = t_quantile(1 - LEVEL / 2, self.freedom) * self.error
         return self.difference - margin, self.difference + margin
+
+    def power(self, gain: float) -> list[float]:
+        """Return the probability of finding a true difference of ``gain``, and its 95 % interval."""
+        low, high = spread_interval(self.freedom)
+        return [power(self.error * times, self.freedom, gain, len(NAMED)) for times in (1, high, low)]
 
 
 def read(paths: Iterable[Path], metric: str) -> tuple[Scores, Trainings]:
@@ -141,14 +156,14 @@ def averaged(scores: Scores, tests: Sequence[str]) -> dict[str, dict[int, float]
     }
 
 
-def welch(system: Sequence[float], baseline: Sequence[float]) -> Welch:
-    """Test one difference: an interval takes two trainings of each system, p takes three."""
-    difference, sides = fmean(system) - fmean(baseline), (system, baseline)
-    if min(map(len, sides)) < 2:
-        return Welch(difference)
+def welch(system: Sequence[float], baseline: Sequence[float]) -> Welch | None:
+    """Test one difference; None for fewer than three trainings of either system, or if none of them differ."""
+    sides = (system, baseline)
+    if min(map(len, sides)) < TRAININGS_FOR_P or not any(map(variance, sides)):
+        return None
     error, freedom = map(float, satterthwaite((variance(side) / len(side), len(side) - 1.0) for side in sides))
-    enough = min(map(len, sides)) >= TRAININGS_FOR_P and error > 0
-    return Welch(difference, error, freedom, t_test_p(difference / error, freedom) if enough else None)
+    difference = fmean(system) - fmean(baseline)
+    return Welch(difference, error, freedom, t_test_p(difference / error, freedom))
 
 
 def people_agree(difference: float) -> float:
@@ -201,28 +216,36 @@ def rows_of(
         if systems.get(named.system) and systems.get(named.baseline)
     }
     first = next(iter(measures)) if primary else ""
-    # What is not trained yet counts as well, so that no p falls when it is.
-    holm = correct(
-        {named: 1.0 if (test := tests.get((first, named))) is None or test.p is None else test.p for named in NAMED}
-    )
+    # One that is missing counts with the largest p, so that no corrected p rises when it comes.
+    holm = correct({named: 1.0 if (test := tests.get((first, named))) is None else test.p for named in NAMED})
     for (name, named), test in tests.items():
-        systems, ends, gains = measures[name], test.interval(), ""
-        if metric == "bleu" and name == first and ends is not None and test.error is not None:
-            gains = "; ".join(
-                f"+{gain} {'inside' if ends[0] <= gain <= ends[1] else 'outside'}, "
-                f"found with {decimal(100 * power(test.error, test.freedom or 1.0, gain, len(NAMED)), 0)} %, "
-                f"people agree in {decimal(people_agree(gain), 0)} %"
-                for gain in named.gains
-            )
-        yield [
-            *(name, f"{named.system} − {named.baseline}"),
-            " and ".join(str(len(systems[each])) for each in (named.system, named.baseline)),
-            " and ".join(decimal(fmean(systems[each].values()), digits) for each in (named.system, named.baseline)),
-            decimal(test.difference, digits, signed=True),
-            "" if ends is None else " to ".join(decimal(end, digits, signed=True) for end in ends),
-            shown_p(holm[named] if name == first and test.p is not None else test.p),
-            gains,
+        sides = [measures[name][each].values() for each in (named.system, named.baseline)]
+        means = [fmean(side) for side in sides]
+        row = [
+            name,
+            named.name,
+            *(
+                " and ".join(each)
+                for each in ((str(len(side)) for side in sides), (decimal(mean, digits) for mean in means))
+            ),
+            decimal(means[0] - means[1], digits, signed=True),
         ]
+        if test is not None:
+            row.append(" to ".join(decimal(end, digits, signed=True) for end in test.interval))
+            row += [shown_p(test.p), shown_p(holm[named]) if name == first else ""]
+        if test is not None and metric == "bleu" and name == first:
+            row.append("; ".join(_beside(test, gain) for gain in named.gains))
+        yield row + [""] * (len(HEADING) - len(row))
+
+
+def _beside(test: Welch, gain: float) -> str:
+    """Say how a gain of the paper lies to an interval, and what it is."""
+    low, high = test.interval
+    found, *ends = (decimal(100 * each, 0) for each in test.power(gain))
+    return (
+        f"+{gain} {'inside' if low <= gain <= high else 'outside'}, found with {found} % ({' to '.join(ends)}), "
+        f"people agree in {decimal(people_agree(gain), 0)} %"
+    )
 
 
 def missing_trainings(systems: Mapping[str, Mapping[int, float]], seeds: Sequence[int]) -> list[str]:
@@ -235,7 +258,8 @@ def missing_trainings(systems: Mapping[str, Mapping[int, float]], seeds: Sequenc
     return lines
 
 
-HEADING = ["measure", "comparison", "trainings", "means", "difference", "95 % interval", "p", "the paper's gains"]
+HEADING = ["measure", "comparison", "trainings", "means", "difference", "95 % interval", "p", "p, Holm"]
+HEADING += ["the paper's gains"]
 
 
 def report(paths: Sequence[Path], tests: Sequence[str], seeds: Sequence[int]) -> str:
@@ -253,12 +277,16 @@ def report(paths: Sequence[Path], tests: Sequence[str], seeds: Sequence[int]) ->
                 rows = [HEADING, *rows_of(table, digits, metric, primary=table is measures)]
                 parts += [f"{title}, differences:", format_table(rows, markdown=True).rstrip()]
     missing = missing_trainings(averaged(read(paths, next(iter(METRICS)))[0], tests), seeds)
+    known = "; ".join(each.name for each in NAMED if each.exploratory)
     parts.append(
-        "Primary: the mean over " + ", ".join(tests) + "; p corrected by Holm. Others are secondary; p as it is.\n"
-        "Welch's test over trainings: nothing is said about other sentences.\n"
-        "Still improving: the last validation was the best. With dropout, trainings have other numbers of epochs.\n"
+        "Primary: the mean over " + ", ".join(tests) + "; others are secondary.\n"
+        f"Named when its trainings had been scored, so exploratory: {known}.\n"
+        "p: Welch's test over trainings; it says nothing about other sentences. p, Holm: corrected for the four named "
+        "comparisons, whether they are trained or not, in each metric by itself.\n"
+        "Found with: the probability of finding a true difference of that size, and its 95 % interval.\n"
         "People agree (Kocmi et al. 2024): how often they prefer, of two systems, the one whose BLEU is higher by so "
-        "much; other systems, other texts; 50 % is chance."
+        "much; other systems, other texts; 50 % is chance.\n"
+        "Still improving: the last validation was the best. With dropout, trainings have other numbers of epochs."
     )
     parts.append("Missing: " + ("; ".join(missing) or "none") + ".")
     return "\n\n".join(parts) + "\n"

@@ -5,8 +5,8 @@ python -m studies.undertrained EXPERIMENT [--bpe NAME] [--scaffold NAME] [--test
 EXPERIMENT is a folder that mt-scaffold run has finished; its tokens.csv and averaged.pt files are read. Removed are the
 tokens of BPE's dictionary that Scaffold-BPE's lacks, as they stand in BPE's models; new is the reverse. Each is
 compared with its peers, the tokens that both have and that occur as often in the training text of the same model, to
-within 10 %; a token without any is left out. Printed are means over tokens, and of the differences over the seeds, with
-their 95 % interval by Student's t. Figures:
+within 10 % (for bits, in that of the target); a token without any is left out. Printed are means over tokens, and of
+the differences over the seeds, with their 95 % interval by Student's t. Figures:
 
 percentile   of the indicator of Land and Bartolo 2024 among the tokens of the model, less the mean of the peers': 0 is
              the least trained
@@ -47,11 +47,20 @@ LABELS = {"percentile": "percentile of the indicator", "bits": "bits per occurre
 
 
 class Token(NamedTuple):
-    """One token of a model: how often it occurs, its figures (None for one that it does not have), and its row."""
+    """One token of a model.
+
+    times: how often it occurs in the training text; written: on the side that the model writes. figures: None for one
+    that it does not have. row: of its embedding.
+    """
 
     times: int
+    written: int
     figures: Mapping[str, float | None]
     row: int = 0
+
+    def frequency(self, figure: str) -> int:
+        """How often it occurs where the model learns what the figure measures."""
+        return self.written if figure == "bits" else self.times
 
 
 Tokens = dict[str, Token]
@@ -73,19 +82,20 @@ def read_tokens(path: Path, test_set: str) -> Tokens:
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             rows = [row for row in csv.DictReader(stream) if row["side"] != "source"]
-        return {row["token"]: Token(int(row["count"] or 0), _figures(row, test_set), int(row["id"])) for row in rows}
+        return {row["token"]: _token(row, test_set) for row in rows}
     except OSError as error:
         raise MTScaffoldError(f"{path}: {error.strerror}; run mt-scaffold run, which writes it") from error
     except (KeyError, ValueError) as error:
         raise MTScaffoldError(f"{path}: not as the step tokens writes it ({error}); run that step again") from error
 
 
-def _figures(row: Mapping[str, str], test_set: str) -> dict[str, float | None]:
-    times = int(row[f"occurrences:{test_set}"])
-    return {
+def _token(row: Mapping[str, str], test_set: str) -> Token:
+    tested = int(row[f"occurrences:{test_set}"])
+    figures = {
         "percentile": float(row["percentile"]) if row["percentile"] else None,
-        "bits": float(row[f"bits:{test_set}"]) / times if times else None,
+        "bits": float(row[f"bits:{test_set}"]) / tested if tested else None,
     }
+    return Token(int(row["count"] or 0), int(row["target_count"] or 0), figures, int(row["id"]))
 
 
 def contrast(tokens: Tokens, other: Tokens, figure: str) -> Contrast | None:
@@ -93,20 +103,22 @@ def contrast(tokens: Tokens, other: Tokens, figure: str) -> Contrast | None:
 
     None where none has a peer.
     """
-    having = {name: token for name, token in tokens.items() if token.times and token.figures[figure] is not None}
-    shared = sorted((token.times, float(token.figures[figure] or 0)) for name, token in having.items() if name in other)
-    counts, chosen = [count for count, _ in shared], [token for name, token in having.items() if name not in other]
+    having = {
+        name: (token.frequency(figure), value)
+        for name, token in tokens.items()
+        if token.frequency(figure) and (value := token.figures[figure]) is not None
+    }
+    shared = sorted(having[name] for name in having if name in other)
+    counts, chosen = [count for count, _ in shared], [having[name] for name in having if name not in other]
     pairs = []
-    for token in chosen:
-        low, high = bisect.bisect_left(counts, token.times / CLOSE), bisect.bisect_right(counts, token.times * CLOSE)
+    for count, value in chosen:
+        low, high = bisect.bisect_left(counts, count / CLOSE), bisect.bisect_right(counts, count * CLOSE)
         if low < high:
-            pairs.append(
-                (token.times, float(token.figures[figure] or 0), fmean(value for _, value in shared[low:high]))
-            )
+            pairs.append((count, value, fmean(value for _, value in shared[low:high])))
     if not pairs:
         return None
-    count, own, peers = (fmean(values) for values in zip(*pairs, strict=True))
-    return Contrast(len(chosen), len(pairs), count, own, peers)
+    times, own, peers = (fmean(values) for values in zip(*pairs, strict=True))
+    return Contrast(len(chosen), len(pairs), times, own, peers)
 
 
 def twins(tokens: Tokens, other: Tokens) -> list[tuple[Token, Token]]:
@@ -214,9 +226,9 @@ def panel(own: Trained, other: Trained, figure: str) -> BinnedPanel:
         for tokens in own.tokens.values():
             values: dict[int, list[float]] = {}
             for name, token in tokens.items():
-                value = token.figures[figure]
-                if token.times and value is not None and (name in other.dictionary) == shared:
-                    values.setdefault(math.floor(CLASSES_TO_TEN * math.log10(token.times)), []).append(value)
+                times, value = token.frequency(figure), token.figures[figure]
+                if times and value is not None and (name in other.dictionary) == shared:
+                    values.setdefault(math.floor(CLASSES_TO_TEN * math.log10(times)), []).append(value)
             for number, each in values.items():
                 if len(each) >= LEAST_TOKENS:
                     by_class.setdefault(number, []).append(fmean(each))

@@ -11,7 +11,8 @@ pytest.importorskip("scipy", reason="comes with the extra 'workflow'")
 
 from scipy import stats
 
-from studies.named_comparisons import averaged, main, missing_trainings, people_agree, read, welch
+from mt_scaffold.experiment.evaluation.significance import power
+from studies.named_comparisons import Welch, averaged, main, missing_trainings, people_agree, read, welch
 
 SCORES = {
     "bpe": ([30.0, 31.0, 30.5], [20.0, 21.5, 20.0]),
@@ -49,10 +50,16 @@ def test_welch_is_scipys() -> None:
     """The difference, its interval and p of two systems with different numbers of trainings."""
     scaffold, bpe = SCORES["scaffold"][0], SCORES["bpe"][0]
     found, expected = welch(scaffold, bpe), stats.ttest_ind(scaffold, bpe, equal_var=False)
-    assert found.p == pytest.approx(expected.pvalue)
-    assert found.interval() == pytest.approx(tuple(expected.confidence_interval()))
-    assert welch(scaffold, bpe[:2]).p is None and welch(scaffold, bpe[:2]).interval() is not None
-    assert welch(scaffold, bpe[:1]).interval() is None
+    assert found is not None and found.p == pytest.approx(expected.pvalue)
+    assert found.interval == pytest.approx(tuple(expected.confidence_interval()))
+    assert welch(scaffold, bpe[:2]) is None and welch([1.0] * 3, [2.0] * 3) is None
+
+
+def test_power_has_the_interval_of_the_spread() -> None:
+    """A spread that is 2.87 times as large, or 0.6 times, is within the interval with four degrees of freedom."""
+    found = Welch(0.0, 1.0, 4.0, 1.0).power(5.0)
+    assert found == pytest.approx([power(error, 4.0, 5.0, 4) for error in (1.0, 2.8736, 0.59914)], abs=1e-4)
+    assert found[1] < found[0] < found[2]
 
 
 def test_the_primary_measure_is_the_mean_over_test_sets(tmp_path: Path) -> None:
@@ -78,12 +85,17 @@ def test_the_report_corrects_for_all_named_comparisons(tmp_path: Path, capsys: p
     row = next(line for line in lines if line[1:3] == ["mean of 2 (primary)", "scaffold − bpe"])
     scaffold, bpe = ([sum(pair) / 2 for pair in zip(*SCORES[name], strict=True)] for name in ("scaffold", "bpe"))
     p = stats.ttest_ind(scaffold, bpe, equal_var=False).pvalue
-    assert row[3] == "4 and 3" and row[7] == f"{min(1.0, 4 * p):.3f}"
-    assert "+0.45 inside" in row[8] and "found with" in row[8] and "people agree in 54 %" in row[8]
+    assert row[3] == "4 and 3" and row[7:9] == [f"{p:.3f}", f"{min(1.0, 4 * p):.3f}"]
+    assert "+0.45 inside" in row[9] and "found with" in row[9] and "people agree in 54 %" in row[9]
+    untested = next(line for line in lines if line[1:3] == ["mean of 2 (primary)", "control − bpe"])
+    assert untested[5][0] == "+" and untested[6:10] == [""] * 4
     own = next(line for line in lines if line[1:2] == ["bpe"])
     assert own[2:9] == ["3", "20", "1,000 to 3,000", "9", "4,097", "1 of 3", "30.50 ± 0.50"]
     single = next(line for line in lines if line[1:3] == ["one", "scaffold − bpe"])
-    assert single[7] == f"{stats.ttest_ind(SCORES['scaffold'][0], SCORES['bpe'][0], equal_var=False).pvalue:.3f}"
+    assert (
+        single[8] == ""
+        and single[7] == f"{stats.ttest_ind(SCORES['scaffold'][0], SCORES['bpe'][0], equal_var=False).pvalue:.3f}"
+    )
     assert any("control, seed 3." in cell for line in lines for cell in line)
 
 

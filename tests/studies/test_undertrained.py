@@ -21,7 +21,7 @@ def test_only_tokens_as_frequent_are_peers() -> None:
     """To within 10 %: the rarer and the more frequent ones, which any token would differ from, do not count."""
 
     def of(count: int, value: float | None) -> Token:
-        return Token(count, {"percentile": value})
+        return Token(count, 0, {"percentile": value})
 
     tokens = {"zona": of(100, 20.0), "lonely": of(5, 1.0), "a": of(95, 40.0), "b": of(109, 50.0)}
     tokens |= {"c": of(112, 90.0), "d": of(90, 0.0), "silent": of(100, None), "mute": of(100, None)}
@@ -29,6 +29,13 @@ def test_only_tokens_as_frequent_are_peers() -> None:
     # "lonely" is lacking, too, but without a peer; "mute" has no figure, nor has "silent".
     assert contrast(tokens, other, "percentile") == Contrast(2, 1, 100.0, 20.0, 45.0)
     assert contrast(tokens, tokens, "percentile") is None
+
+
+def test_bits_have_peers_on_the_side_that_is_written() -> None:
+    """A token of 100 occurrences, 5 of them in the target, is learned there as one of 5."""
+    shared = {"a": Token(100, 95, {"bits": 1.0}), "b": Token(20, 5, {"bits": 8.0})}
+    found = contrast(shared | {"zona": Token(100, 5, {"bits": 9.0})}, shared, "bits")
+    assert found == Contrast(1, 1, 5.0, 9.0, 8.0)
 
 
 def test_the_interval_is_over_seeds() -> None:
@@ -43,7 +50,7 @@ def test_each_peer_is_taken_once() -> None:
     """Of two tokens with one peer, the rarer takes it; the nearest by ratio; 10 % and no more."""
 
     def of(count: int, row: int) -> Token:
-        return Token(count, {}, row)
+        return Token(count, 0, {}, row)
 
     own = {"zona": of(100, 1), "rarer": of(98, 2), "lonely": of(50, 3), "never": of(0, 4)}
     shared = {"a": of(99, 5), "b": of(105, 6), "c": of(56, 7), "d": of(0, 8)}
@@ -59,8 +66,8 @@ def test_tokens_in_one_direction_are_more_clustered(tmp_path: Path) -> None:
     rows[6], rows[7] = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 3.0])
     checkpoint = tmp_path / "averaged.pt"
     torch.save({"model": {"decoder.embed_tokens.weight": rows}}, checkpoint)
-    shared = {"a": Token(10, {}, 6), "b": Token(11, {}, 7)}
-    tokens = shared | {"zona": Token(10, {}, 4), "ona": Token(11, {}, 5), "lonely": Token(99, {}, 0)}
+    shared = {"a": Token(10, 0, {}, 6), "b": Token(11, 0, {}, 7)}
+    tokens = shared | {"zona": Token(10, 0, {}, 4), "ona": Token(11, 0, {}, 5), "lonely": Token(99, 0, {}, 0)}
     found = spread_contrast(tokens, shared, checkpoint)
     assert found is not None and (found.tokens, found.matched, found.count) == (3, 2, 10.5)
     assert [found.own, found.peers] == pytest.approx([0, -4])
@@ -71,7 +78,9 @@ def test_a_class_needs_five_tokens() -> None:
     """Points are means over the seeds of a class's means, with their interval; classes are quarters of a decade."""
 
     def of(value: float, many: int) -> dict[str, Token]:
-        return {f"t{number}": Token(20, {"bits": value}) for number in range(many)} | {"rare": Token(2, {"bits": 99.0})}
+        return {f"t{number}": Token(90, 20, {"bits": value}) for number in range(many)} | {
+            "rare": Token(90, 2, {"bits": 9.0})
+        }
 
     own = Trained("bpe", "removed", {1: of(3.0, 5), 2: of(5.0, 5)}, {})
     other = Trained("scaffold", "new", {1: {}}, {})
@@ -83,11 +92,11 @@ def test_a_class_needs_five_tokens() -> None:
 
 def write(path: Path, rows: list[tuple[str, int, float, int, float]]) -> None:
     path.parent.mkdir(parents=True)
-    columns = ["side", "id", "token", "count", "percentile", "occurrences:test", "bits:test"]
+    columns = ["side", "id", "token", "count", "target_count", "percentile", "occurrences:test", "bits:test"]
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
-        writer.writerows([columns, ["both", "2", "</s>", "", "50", "9", "9"]])
-        writer.writerows(["both", number, *row] for number, row in enumerate(rows, 4))
+        writer.writerows([columns, ["both", "2", "</s>", "", "", "50", "9", "9"]])
+        writer.writerows(["both", number, *row[:2], row[1], *row[2:]] for number, row in enumerate(rows, 4))
 
 
 def test_the_table_of_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # The columns before those of the test sets, which are two for each: ``occurrences:TEST`` and ``bits:TEST``.
 COLUMNS = (
-    *("side", "id", "token", "count", "unused", "indicator", "percentile"),
+    *("side", "id", "token", "count", "target_count", "unused", "indicator", "percentile"),
     *("output_cosine_distance", "output_l2_distance", "output_norm", "input_norm"),
 )
 # What a model neither reads nor has to write: its input begins with </s>, and padding is masked.
@@ -75,7 +75,8 @@ def write_trained_tokens(
     sides: ``decoder``, and ``encoder`` where there is one. losses: of the training, ``LossSplit`` of each test set.
 
     ``side`` is ``source``, ``target``, or ``both`` where one row is of both; empty for a language model. ``count`` is
-    the occurrences in the training text, empty for fairseq's symbols; ``unused`` 1 for what the distances are from;
+    the occurrences in the training text of the side, empty for fairseq's symbols; ``target_count`` of them, those that
+    the model learns to write, empty for a source with its own rows; ``unused`` 1 for what the distances are from;
     ``percentile`` the share of the side's tokens with a lower ``indicator``. Columns of the output are empty for a
     source with its own rows, and those of rows for a model without one row per symbol.
 
@@ -92,6 +93,8 @@ def write_trained_tokens(
         lines += _side("both", checkpoint, decoder, counts, decoder.unused([encoder]), rows.get("decoder"), splits)
     else:
         lines += _side(names[0], checkpoint, decoder, decoder.counts, decoder.unused(), rows.get("decoder"), splits)
+    for line in lines:
+        line["target_count"] = "" if line["count"] == "" else decoder.counts.get(str(line["token"]), 0)
     if encoder is not None and not both:
         lines += _side(names[1], checkpoint, encoder, encoder.counts, encoder.unused(), rows.get("encoder"), [])
     stream = io.StringIO()

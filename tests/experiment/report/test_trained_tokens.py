@@ -84,6 +84,7 @@ def test_a_line_has_the_counts_and_the_losses_of_its_token(tmp_path: Path) -> No
     assert [*found] == ["<s>", "<pad>", "</s>", "<unk>", "a", "b,", "c", "madeupword0000"]
     assert [row["side"] for row in found.values()] == ["both"] * 8
     assert [row["count"] for row in found.values()] == ["", "", "", "", "7", "2", "0", "0"]
+    assert [row["target_count"] for row in found.values()] == ["", "", "", "", "4", "0", "0", "0"]
     assert [name for name, row in found.items() if row["unused"] == "1"] == ["<s>", "<pad>", "c", "madeupword0000"]
     # Of ids 2, 4 and 5, as write_split has them.
     assert (found["a"]["occurrences:test"], found["a"]["bits:test"]) == ("3", "10")
@@ -98,6 +99,7 @@ def test_sides_with_their_own_rows(tmp_path: Path) -> None:
     write_trained_tokens(tmp_path / "model.pt", sides, [], tmp_path / "tokens.csv")
     rows = table(tmp_path / "tokens.csv")
     assert [row["side"] for row in rows] == ["target"] * 5 + ["source"] * 6
+    assert [row["target_count"] for row in rows] == ["", "", "", "", "1"] + [""] * 6
     assert {row["indicator"] for row in rows[5:]} == {"1.41421"}
     assert {row["output_cosine_distance"] for row in rows[5:]} == {""}
     # Tied to the output, which is not stored by itself.
