@@ -88,7 +88,15 @@ def test_gain_and_entropy_over_n_are_those_that_were_counted() -> None:
 
     assert all(higher(name, "bytes_per_token") == [*gains[name]] for name in ("English", "German"))
     assert higher("English", "entropy_bits") == [*gains["English"]] and higher("German", "entropy_bits") == [1000, 2000]
-    assert "On German its entropy is higher only at 1,000 and 2,000 tokens" in page
+    assert "On German its entropy is higher only at 1,000 and 2,000 tokens, and so it is on English with words" in page
+    with open(RESULTS / "intrinsic" / "measures.csv", encoding="utf-8") as file:
+        entropy = {
+            (row["method"], int(row["N"])): float(row["entropy_bits"])
+            for row in csv.DictReader(file)
+            if (row["text"], row["on"]) == ("documentation_en", "train")
+        }
+    sizes = sorted(size for method, size in entropy if method == "scaffold")
+    assert [size for size in sizes if entropy["scaffold", size] > entropy["bpe", size]] == sizes[:2] == [1000, 2000]
     paper = read_paper().texts["Pile"].symbols
     assert paper == [32_000] and "the paper has both for the Pile at 32,000 tokens only" in page
 
@@ -109,6 +117,21 @@ def test_the_losses_by_frequency_are_those_that_were_stored() -> None:
     assert f"on the other two test sets ({tens[1][0]} and {tens[2][0]})" in page
     assert [float(p) < 0.05 for _, p in others] == [True, False, False, True]
     assert [float(p) < 0.05 for _, p in tens] == [False, True, True, False]
+
+
+def test_scaffold_loses_on_rarer_words_in_german() -> None:
+    """In every table, which its gain on more frequent ones does not say."""
+    differences, significant = [], []
+    group = ""
+    for line in (RESULTS / "lm_german" / "losses.txt").read_text(encoding="utf-8").splitlines():
+        group = line.rpartition(": ")[2] if line.startswith("Words by") else group
+        cells = re.split(r"  +", line)
+        if cells[:2] == ["occurrences in the training text", "10 to 99"] and len(cells) > 9:
+            differences.append(cells[7])
+            significant += [group] if float(cells[9].removeprefix("< ")) < 0.05 else []
+    assert len(differences) == 6 and significant == ["equal_text, documents"]
+    shown = f"({min(differences)} to {max(differences)}, significant on documents after equal text)"
+    assert f"on those of 10 to 99 it loses in every table {shown}" in text_of("results/README.md")
 
 
 def test_the_primary_measure_is_what_the_stored_scores_give() -> None:
@@ -171,6 +194,9 @@ def test_the_control_has_the_lowest_entropy_and_the_fewest_bits() -> None:
             (row["group"], row["test_set"], row["system"]): float(row["bits_per_byte_mean"])
             for row in csv.DictReader(file)
         }
+    ahead = [bits[(*key[:2], "scaffold")] - bits[(*key[:2], "control")] for key in bits]
+    shown = " to ".join(f"{end:.3f}" for end in (min(ahead), max(ahead)))
+    assert f"The control is {shown} ahead of Scaffold-BPE, too" in text_of("results/README.md")
     fewest = {key[:2]: min(("bpe", "scaffold", "control"), key=lambda system: bits[(*key[:2], system)]) for key in bits}
     assert min(entropy) == entropy[2] and max(redundancy) == redundancy[2] and {*fewest.values()} == {"control"}
     page = text_of("results/README.md")
