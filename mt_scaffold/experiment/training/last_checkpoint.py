@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mt_scaffold.experiment.runtime.checkpoints import (
+    best_checkpoints,
     epoch_checkpoints,
+    has_optimiser,
     load_checkpoint,
     update_checkpoints,
     updates_made,
@@ -16,19 +22,83 @@ from mt_scaffold.experiment.runtime.checkpoints import (
 LAST_CHECKPOINT = "checkpoint_last.pt"
 
 
-def mend_last_checkpoint(checkpoints: Path) -> None:
-    """Replace a truncated checkpoint_last.pt, which fairseq writes as a copy, with the newest complete checkpoint."""
+@dataclass(frozen=True)
+class Reached:
+    """How far a training is: updates, whole epochs, whether more of the next, and what it has seen (None: not known).
+
+    waited: validations in a row that were no better than the best; None where that is not known.
+    """
+
+    updates: int
+    epochs: int
+    in_next_epoch: bool
+    tokens: int | None
+    text: int | None
+    waited: int | None
+
+
+def reached(state: Mapping[str, Any], path: Path) -> Reached:
+    """Return how far the training was that saved ``state`` to ``path``."""
+    iterator = state["extra_state"]["train_iterator"]
+    seen, waiting = iterator.get("seen", {}), iterator.get("without_improvement")
+    return Reached(
+        updates_made(dict(state), path),
+        # At the end of an epoch fairseq's iterator is already at the start of the next.
+        iterator["epoch"] - 1,
+        bool(iterator.get("iterations_in_epoch")),
+        seen.get("subwords"),
+        seen.get("text_bytes"),
+        waiting["validations"] if waiting else None,
+    )
+
+
+def resumed_from(checkpoints: Path) -> Path | None:
+    """Return checkpoint_last.pt or, where that is missing or truncated, the whole checkpoint with the most updates.
+
+    fairseq writes the others first, and then checkpoint_last.pt as a copy, in place. None: no checkpoint is whole.
+    """
     last = checkpoints / LAST_CHECKPOINT
-    if not last.exists() or zipfile.is_zipfile(last):
+    if zipfile.is_zipfile(last):
+        return last
+    if not checkpoints.is_dir():
+        return None
+    found: dict[int, Path] = {}
+    for paths in (epoch_checkpoints(checkpoints).values(), update_checkpoints(checkpoints).values()):
+        for path in reversed(paths):
+            if _note(path, found):
+                break
+    for path in best_checkpoints(checkpoints):
+        _note(path, found)
+    return found[max(found)] if found else None
+
+
+def _note(path: Path, found: dict[int, Path]) -> bool:
+    """Add a checkpoint that a training can resume from to those that were found, by updates; return whether it is one.
+
+    strip-optimizer leaves some that are not.
+    """
+    if not zipfile.is_zipfile(path):
+        return False
+    state = load_checkpoint(path)
+    if has_optimiser(state):
+        found.setdefault(updates_made(state, path), path)
+    return has_optimiser(state)
+
+
+def mend_last_checkpoint(checkpoints: Path) -> None:
+    """Put what the training resumes from in the place of a checkpoint_last.pt that is missing or truncated."""
+    last, source = checkpoints / LAST_CHECKPOINT, resumed_from(checkpoints)
+    if source == last or (source is None and not last.exists()):
         return
-    all_checkpoints = [*epoch_checkpoints(checkpoints).values(), *update_checkpoints(checkpoints).values()]
-    whole = [path for path in all_checkpoints if zipfile.is_zipfile(path)]
-    if not whole:
+    state = "truncated" if last.exists() else "missing"
+    if source is None:
+        print(f"mt-scaffold: {last}: {state}, like every other checkpoint; training from the start", file=sys.stderr)
         last.unlink()
         return
+    print(f"mt-scaffold: {last}: {state}; resuming from {source.name}", file=sys.stderr)
     beside = last.with_suffix(".part")
-    shutil.copyfile(max(whole, key=lambda path: path.stat().st_mtime_ns), beside)
-    shutil.copymode(last, beside)
+    shutil.copyfile(source, beside)
+    shutil.copymode(source, beside)
     beside.replace(last)
 
 
@@ -43,8 +113,8 @@ def has_made_its_updates(checkpoints: Path, limit: int) -> bool:
 
 def knows_its_batch(checkpoints: Path) -> bool:
     """Return whether the last checkpoint tells its batch for other processes too; fairseq's own tasks do not."""
-    last = checkpoints / LAST_CHECKPOINT
-    if not zipfile.is_zipfile(last):
-        return False
-    iterator = load_checkpoint(last)["extra_state"]["train_iterator"]
+    source = resumed_from(checkpoints)
+    if source is None:
+        return True  # the training begins again
+    iterator = load_checkpoint(source)["extra_state"]["train_iterator"]
     return "processes" in iterator or not iterator.get("iterations_in_epoch")

@@ -15,7 +15,10 @@ from pathlib import Path
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.layout import CHECKPOINTS, TRAINING_COMMAND
-from mt_scaffold.experiment.training.last_checkpoint import knows_its_batch
+from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
+from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
+from mt_scaffold.experiment.runtime.fairseq import number_of
+from mt_scaffold.experiment.training.last_checkpoint import knows_its_batch, reached, resumed_from
 
 # When the training ends.
 _ENDS = "max-epoch max-update stop-time-hours stop-min-lr stop-tokens stop-text patience"
@@ -135,7 +138,7 @@ def check_resumable(training: PathLike, new: Start) -> None:
     old = read_start(training)
     if old is None:
         return
-    changed = _changes(old, new)
+    changed = changes(training, new)
     if not changed and new.processes not in (None, old.processes) and not knows_its_batch(Path(training) / CHECKPOINTS):
         changed.append(
             f"{new.processes} processes instead of {old.processes}, from a checkpoint within an epoch that does not "
@@ -155,7 +158,7 @@ def not_resumable(changed: Sequence[str]) -> str:
 def changes(training: PathLike, new: Start) -> list[str]:
     """Return what a training would have to be started with again, each with its old and new value; none: it resumes."""
     old = read_start(training)
-    return [] if old is None else _changes(old, new)
+    return [] if old is None else [*_changes(old, new), *_beyond(Path(training) / CHECKPOINTS, old, new)]
 
 
 def ended_with(training: PathLike, new: Start) -> bool:
@@ -193,6 +196,34 @@ def _changes(old: Start, new: Start) -> list[str]:
     if old.data_digest != new.data_digest if new.data_digest else not same_folder:
         changed.insert(0, "the data")
     return changed
+
+
+def _beyond(checkpoints: Path, old: Start, new: Start) -> list[str]:
+    """Return the ends that were set earlier than the training already is: it would count as one that ended there."""
+
+    def limit(start: Start, name: str) -> int:
+        return number_of(" ".join(start.options.get(f"--{name}", [])))
+
+    names = {option: limit(new, option) for option in (*STOP_OPTIONS.values(), "patience")}
+    lowered = {name: now for name, now in names.items() if now and not 0 < limit(old, name) <= now}
+    source = resumed_from(checkpoints) if lowered else None
+    if source is None:
+        return []
+    so_far = reached(load_checkpoint(source), source)
+    epoch = so_far.epochs + so_far.in_next_epoch
+    # Of subwords and text, a training ends after the limit.
+    is_beyond = {
+        "max-update": (so_far.updates, so_far.updates > lowered.get("max-update", 0)),
+        "max-epoch": (epoch, epoch > lowered.get("max-epoch", 0)),
+        "stop-tokens": (so_far.tokens, (so_far.tokens or 0) >= lowered.get("stop-tokens", 0)),
+        "stop-text": (so_far.text, (so_far.text or 0) >= lowered.get("stop-text", 0)),
+        "patience": (so_far.waited, (so_far.waited or 0) > lowered.get("patience", 0)),
+    }
+    return [
+        f"--{name} {now}, where the training is at {is_beyond[name][0]}"
+        for name, now in lowered.items()
+        if is_beyond[name][1]
+    ]
 
 
 def _change(name: str, before: list[str] | None, now: list[str] | None) -> str:

@@ -29,7 +29,6 @@ from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, unfair_p
 from mt_scaffold.experiment.runtime.checkpoints import (
     check_optimiser,
     load_checkpoint,
-    updates_made,
 )
 from mt_scaffold.experiment.runtime.fairseq import (
     WHOLE_DATA_SET,
@@ -48,7 +47,13 @@ from mt_scaffold.experiment.runtime.locks import locked
 from mt_scaffold.experiment.runtime.provenance import sha256, versions
 from mt_scaffold.experiment.runtime.result_warnings import NOT_CONVERGED, ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import write_result
-from mt_scaffold.experiment.training.last_checkpoint import LAST_CHECKPOINT, has_made_its_updates, mend_last_checkpoint
+from mt_scaffold.experiment.training.last_checkpoint import (
+    LAST_CHECKPOINT,
+    Reached,
+    has_made_its_updates,
+    mend_last_checkpoint,
+    reached,
+)
 from mt_scaffold.experiment.training.progress import PROGRESS_FILE, progress_file
 from mt_scaffold.experiment.training.start import Start, check_resumable, options_of, write_start
 from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest, stopped_by_signal
@@ -241,18 +246,16 @@ def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
         )
     state = load_checkpoint(last)
     extra = state["extra_state"]
-    iterator = extra["train_iterator"]
-    seen = iterator.get("seen", {})
-    # At the end of an epoch fairseq's iterator is already at the start of the next.
-    reached = {"updates": updates_made(state, last), "epochs": iterator["epoch"] - 1}
+    so_far = reached(state, last)
     valid_loss, best = extra.get("val_loss"), extra.get("best")
     warnings = []
     if best is not None and valid_loss == best:
-        warnings.append(ResultWarning(NOT_CONVERGED, "", f"update {reached['updates']:,}"))
+        warnings.append(ResultWarning(NOT_CONVERGED, "", f"update {so_far.updates:,}"))
     print_warnings(warnings)
     return TrainingReport(
         seed=seed,
-        **reached,
+        updates=so_far.updates,
+        epochs=so_far.epochs,
         valid_loss=valid_loss,
         best_valid_loss=best,
         parameters=parameters_in_log(output / TRAINING_LOG) or _count_parameters(state["model"]),
@@ -260,22 +263,21 @@ def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
         versions=versions(),
         command=(output / TRAINING_COMMAND).read_text(encoding="utf-8"),
         curves=read_training_log(output / TRAINING_LOG),
-        subwords=seen.get("subwords"),
-        text_bytes=seen.get("text_bytes"),
-        stop=_stop(reached | {"tokens": seen.get("subwords"), "text": seen.get("text_bytes")}, iterator, options),
+        subwords=so_far.tokens,
+        text_bytes=so_far.text,
+        stop=_stop(so_far, options),
         valid_metric=options.get("--best-checkpoint-metric", "loss"),
         warnings=warnings,
     )
 
 
-def _stop(reached: dict[str, int | None], iterator: dict[str, Any], options: dict[str, str]) -> str:
+def _stop(so_far: Reached, options: dict[str, str]) -> str:
     """Return the rule that ended a training."""
-    for rule, value in reached.items():
-        limit = number_of(options.get(f"--{STOP_OPTIONS[rule]}"))
+    for rule, option in STOP_OPTIONS.items():
+        limit, value = number_of(options.get(f"--{option}")), getattr(so_far, rule)
         if limit and value is not None and value >= limit:
             return rule
-    waited, patience = iterator.get("without_improvement"), number_of(options.get("--patience"))
-    return "patience" if waited and 0 < patience <= waited["validations"] else "other"
+    return "patience" if 0 < number_of(options.get("--patience")) <= (so_far.waited or 0) else "other"
 
 
 def _count_parameters(model: dict[str, Any]) -> int:

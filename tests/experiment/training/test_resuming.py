@@ -29,6 +29,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.runtime import fairseq as fairseq_tools
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.training.average import average
+from mt_scaffold.experiment.training.last_checkpoint import mend_last_checkpoint
 from mt_scaffold.experiment.training.start import Start, check_resumable, read_start, write_start
 from mt_scaffold.experiment.training.train import train
 
@@ -374,11 +375,75 @@ def test_what_may_change_when_a_training_resumes(tmp_path: Path, before: Start, 
         check_resumable(tmp_path, now)
 
 
-def save_iterator(training: Path, **iterator: int) -> None:
+@pytest.mark.parametrize(
+    ("before", "now", "says"),
+    [
+        ("--max-update 100", "--max-update 50", "--max-update 50, where the training is at 60"),
+        ("--max-update 100", "--max-update 60", None),
+        ("--max-update 100", "--stop-tokens 500", "--stop-tokens 500, where the training is at 800"),
+        ("--max-epoch 9", "--max-epoch 3", "--max-epoch 3, where the training is at 4"),
+        ("--max-epoch 9", "--max-epoch 4", None),
+        ("--stop-tokens 900", "--stop-tokens 800", "--stop-tokens 800, where the training is at 800"),
+        ("--stop-tokens 700", "--stop-tokens 800", None),
+        ("--stop-text 9999", "--stop-text 9000", "--stop-text 9000, where the training is at 9500"),
+        ("--patience 9", "--patience 2", "--patience 2, where the training is at 3"),
+        ("--patience 9", "--patience 3", None),
+    ],
+)
+def test_an_end_before_what_was_trained_is_refused(tmp_path: Path, before: str, now: str, says: str | None) -> None:
+    """The training would count as one that ended there, and be compared with those that did."""
+    write_start(tmp_path, start(before))
+    seen: dict[str, Any] = {"seen": {"subwords": 800, "text_bytes": 9500}}
+    seen |= {"without_improvement": {"best": 1.0, "validations": 3}}
+    save_iterator(tmp_path, epoch=4, iterations_in_epoch=2, **seen)
+    if says is None:
+        check_resumable(tmp_path, start(now))
+        return
+    with pytest.raises(MTScaffoldError, match=rf"different settings \({re.escape(says)}; see"):
+        check_resumable(tmp_path, start(now))
+
+
+def save_iterator(training: Path, name: str = "checkpoint_last.pt", updates: int = 60, **iterator: Any) -> None:
     """Save a checkpoint that holds nothing but the place in the batches."""
     (training / "checkpoints").mkdir(exist_ok=True)
-    state = {"model": {}, "extra_state": {"train_iterator": iterator}}
-    torch.save(state, training / "checkpoints" / "checkpoint_last.pt")
+    state: dict[str, Any] = {"model": {}, "extra_state": {"train_iterator": iterator}}
+    state |= {"optimizer_history": [{"num_updates": updates}], "last_optimizer_state": {}}
+    torch.save(state, training / "checkpoints" / name)
+
+
+def test_the_checkpoint_with_the_most_updates_takes_the_place_of_a_torn_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever it is called, whether the last one is truncated or was never copied; and it is said which."""
+    folder = tmp_path / "checkpoints"
+    last = folder / "checkpoint_last.pt"
+    mend_last_checkpoint(folder)
+    folder.mkdir()
+    mend_last_checkpoint(folder)
+    assert not last.exists() and capsys.readouterr().err == ""
+    for name, updates in {"checkpoint1.pt": 10, "checkpoint_2_25.pt": 25, "checkpoint_best.pt": 30}.items():
+        save_iterator(tmp_path, name, updates, epoch=2, iterations_in_epoch=5)
+    torch.save({"model": {}, "optimizer_history": [{"num_updates": 90}]}, folder / "checkpoint9.pt")  # thinned
+    for name, damage in (("checkpoint_best.pt", b"half"), ("checkpoint_2_25.pt", b"half"), ("checkpoint1.pt", None)):
+        if damage is not None:
+            last.write_bytes(damage)
+        mend_last_checkpoint(folder)
+        assert last.read_bytes() == (folder / name).read_bytes()
+        assert f"{'missing' if damage is None else 'truncated'}; resuming from {name}" in capsys.readouterr().err
+        last.unlink()
+        (folder / name).unlink()
+    last.write_bytes(b"half")
+    (folder / "checkpoint9.pt").unlink()
+    mend_last_checkpoint(folder)
+    assert not last.exists() and "like every other checkpoint; training from the start" in capsys.readouterr().err
+
+
+def test_a_torn_checkpoint_has_the_batch_of_the_one_that_replaces_it(tmp_path: Path) -> None:
+    """Fewer processes are no reason to train from scratch where an epoch's checkpoint is whole."""
+    write_start(tmp_path, start("--update-freq 1"))
+    save_iterator(tmp_path, "checkpoint3.pt", epoch=4, iterations_in_epoch=0)
+    (tmp_path / "checkpoints" / "checkpoint_last.pt").write_bytes(b"half")
+    check_resumable(tmp_path, start("--update-freq 2", 4))
 
 
 def test_a_place_that_other_processes_cannot_find_is_refused(tmp_path: Path) -> None:
