@@ -104,20 +104,25 @@ def _validate_and_save(
     valid_subsets: list[str],
     end_of_epoch: bool,
 ) -> tuple[list[float | None], bool]:
-    """Validate and save where fairseq does, after every update; on request, save in any case and stop."""
+    """Validate and save where fairseq does, after every update, and at the end; on request, save too, and stop."""
     losses, ends = validate_and_save(cfg, trainer, task, epoch_itr, valid_subsets, end_of_epoch)
     master = distributed.is_master(cfg.distributed_training)
     request = StopRequest(os.environ[STOP_FILE]) if master and STOP_FILE in os.environ else None
     if master and PROGRESS_FILE in os.environ:
         _notes.note(os.environ[PROGRESS_FILE], lambda: _reached(cfg, trainer.get_num_updates(), epoch_itr))
+    updates, saving = trainer.get_num_updates(), cfg.checkpoint
+    by_updates = saving.save_interval_updates > 0 and updates > 0 and updates % saving.save_interval_updates == 0
+    by_updates = by_updates and updates >= cfg.dataset.validate_after_updates
+    is_saved = ends or by_updates or (end_of_epoch and epoch_itr.epoch % saving.save_interval == 0)
+    if not is_saved and end_of_epoch and _no_epoch_follows(cfg, trainer, epoch_itr):
+        # fairseq saves at the end of an epoch only by --save-interval, whether another follows or not.
+        checkpoint_utils.save_checkpoint(saving, trainer, epoch_itr, losses[0])
+        is_saved = True
     _stop.asked |= request is not None and request.made
     if not _stop.agreed(trainer.device) or ends:
         return losses, ends
     _stop.forget()
-    updates, saving = trainer.get_num_updates(), cfg.checkpoint
-    by_updates = saving.save_interval_updates > 0 and updates > 0 and updates % saving.save_interval_updates == 0
-    by_updates = by_updates and updates >= cfg.dataset.validate_after_updates
-    if not by_updates and not (end_of_epoch and epoch_itr.epoch % saving.save_interval == 0):
+    if not is_saved:
         # Without a loss: where fairseq would not save, no checkpoint is the best.
         checkpoint_utils.save_checkpoint(saving, trainer, epoch_itr, None)
     saved = not (saving.no_save or saving.no_last_checkpoints)
@@ -127,6 +132,13 @@ def _validate_and_save(
         what = "the same command resumes the training" if saved else "nothing was saved that it could resume from"
         logger.info(f"stopped on request after update {updates}; {what}")
     return losses, True
+
+
+def _no_epoch_follows(cfg: Any, trainer: Any, epoch_itr: Any) -> bool:
+    """Return whether fairseq will leave its loop over the epochs after this one."""
+    ends = cfg.optimization
+    last = getattr(epoch_itr, "used_up", False) or 0 < ends.max_epoch <= epoch_itr.epoch
+    return bool(last or trainer.get_lr() <= ends.stop_min_lr)
 
 
 def _reached(cfg: Any, updates: int, epoch_itr: Any) -> Noted:

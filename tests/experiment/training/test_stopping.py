@@ -154,6 +154,21 @@ def check_loss_per_byte(words: Path, curves: dict[str, list[tuple[float, float]]
     assert per_byte == pytest.approx(per_subword * subwords / (words / "valid.de").stat().st_size, abs=1e-3)
 
 
+LEARNING_RATE = "--lr-scheduler inverse_sqrt --lr 0.01 --warmup-init-lr 0.01 --warmup-updates 1 --stop-min-lr 0.0025"
+
+
+@pytest.mark.parametrize("end", [["--max-epoch", "3"], ["--stop-tokens", "9000"], LEARNING_RATE.split()])
+def test_the_end_is_saved_whatever_the_interval(commands: dict[str, list[str]], tmp_path: Path, end: list[str]) -> None:
+    """fairseq would lose what came after the last multiple of --save-interval, and start it again at every start."""
+    command = [*commands["translation_resumable"], "--save-dir", str(tmp_path), "--save-interval", "2"]
+    steps = fairseq_train([*command, *end])
+    ended = load_checkpoint(tmp_path / "checkpoint_last.pt")
+    assert ended["optimizer_history"][-1]["num_updates"] == len(steps) > 0
+    assert fairseq_train([*command, *end]) == []
+    # What is averaged are the checkpoints that were asked for.
+    assert not (tmp_path / "checkpoint3.pt").exists() and not (tmp_path / "checkpoint1.pt").exists()
+
+
 def test_text_is_not_guessed(tiny_data: Path, commands: dict[str, list[str]], tmp_path: Path) -> None:
     """In a folder from elsewhere a subword may be written in another way; its subwords count all the same."""
     shutil.copytree(tiny_data, tmp_path / "data", ignore=shutil.ignore_patterns("binarised.json"))
