@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +18,7 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, read_binarised
 from mt_scaffold.experiment.binarise.pairs_as_ids import task_arguments as translation_arguments
 from mt_scaffold.experiment.binarise.segmentation import CODES
+from mt_scaffold.experiment.runtime.provenance import sha256
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 from mt_scaffold.experiment.runtime.results import read_result
 
@@ -75,6 +78,39 @@ def read_data_folder(folder: PathLike) -> Binarised | BinarisedDocuments:
     if isinstance(content, dict) and "task" in content:
         return read_result(BinarisedDocuments, path)
     return read_binarised(folder)
+
+
+def shards_of(data: PathLike) -> list[Path]:
+    """Return the folders of ``data``: several, with ``:`` between them, take turns in training, an epoch each."""
+    return [Path(folder) for folder in str(data).split(os.pathsep)]
+
+
+def read_shards(data: PathLike) -> Binarised | BinarisedDocuments:
+    """Return what the first of the folders of ``data`` holds.
+
+    Raises MTScaffoldError where mt-scaffold did not make one of them, and where an id means another subword in one.
+    """
+    folders = shards_of(data)
+    first = read_data_folder(folders[0])
+    for folder in folders[1:]:
+        if _ids(read_data_folder(folder)) != _ids(first):
+            raise MTScaffoldError(
+                f"{folder}: its ids are not those of {folders[0]}; make it again with the same codes and dictionaries"
+            )
+    return first
+
+
+def _ids(found: Binarised | BinarisedDocuments) -> object:
+    """Return what says which subword each id is."""
+    if isinstance(found, Binarised):
+        return found.languages, [found.sha256[f"dict.{language}.txt"] for language in found.languages]
+    return found.symbols, found.vocabulary
+
+
+def data_digest(data: PathLike) -> str:
+    """Return the SHA-256 of the description of a data folder, or of the digests of those of several."""
+    digests = [sha256(folder / DESCRIPTION) for folder in shards_of(data)]
+    return digests[0] if len(digests) == 1 else hashlib.sha256(" ".join(digests).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

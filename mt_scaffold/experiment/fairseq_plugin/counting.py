@@ -33,6 +33,7 @@ class CountedBatches(EpochBatchIterator):
     _patience: int
     counted: tuple[str, ...]
     finished: bool
+    _dictionaries: str
 
     @classmethod
     def count(
@@ -44,12 +45,13 @@ class CountedBatches(EpochBatchIterator):
         counted: tuple[str, ...] = COUNTED,
         update_freq: Sequence[int] = (1,),
         patience: int = 0,
+        dictionaries: str = "",
     ) -> CountedBatches:
         """Make ``iterator``, which fairseq has built, one of this class.
 
         counts: subwords and bytes, of each sentence (two arrays), which are not kept. limits: of both; ``inf`` for
         none. before: the iterator of the epochs before. counted: what the counts hold, if not all of COUNTED.
-        update_freq, patience: fairseq's.
+        update_freq, patience: fairseq's. dictionaries: a digest of what the ids of the batches mean.
         """
         # fairseq's task builds its own class; building this one instead would repeat all its options.
         iterator.__class__ = cls
@@ -60,7 +62,7 @@ class CountedBatches(EpochBatchIterator):
         iterator.counted = counted if before is None else before.counted
         iterator._steps = np.zeros((1, len(COUNTED)), np.int64)
         iterator._end, iterator._update_freq, iterator._patience = 0, tuple(update_freq), patience
-        iterator.finished = False
+        iterator.finished, iterator._dictionaries = False, dictionaries
         return iterator
 
     def ordered_batches(self, epoch: int, fix_batches_to_gpus: bool, shuffle: bool) -> list[Any]:
@@ -143,10 +145,19 @@ class CountedBatches(EpochBatchIterator):
             before = self._before if state["iterations_in_epoch"] else self.seen
             state["before_epoch"] = dict(zip(self.counted, before.tolist(), strict=False))
             state["seen"] = dict(zip(self.counted, self.seen.tolist(), strict=False))
-        return state | {"without_improvement": _waiting(), "processes": self.num_shards}
+        state |= {"without_improvement": _waiting(), "processes": self.num_shards}
+        return state | ({"dictionaries": self._dictionaries} if self._dictionaries else {})
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue from ``state_dict``; a training that had ended has no further epoch."""
+        """Continue from ``state_dict``; a training that had ended has no further epoch.
+
+        Raises MTScaffoldError for the state of a training whose ids meant other subwords.
+        """
+        if state_dict.get("dictionaries", self._dictionaries) != self._dictionaries:
+            raise MTScaffoldError(
+                "the checkpoint was trained with other dictionaries, so that its embeddings are of other subwords; "
+                "train from scratch, or on the data folder that it began with"
+            )
         state_dict = at_same_batch(state_dict, self.num_shards, self._update_freq)
         if "seen" not in state_dict:
             self.counted = ()

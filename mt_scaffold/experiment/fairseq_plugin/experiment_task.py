@@ -1,10 +1,12 @@
 """What the tasks of this package share: counts of what a training has seen, its end, exact resuming."""
 
 import functools
+import hashlib
 import logging
 import math
 import multiprocessing
 import weakref
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
 
@@ -15,6 +17,8 @@ from fairseq.tasks import FairseqTask
 from omegaconf import II
 
 from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.binarise.data_folder import read_shards, shards_of
+from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.training.averaging_check import Epoch, check_checkpoints
 
 from .counting import COUNTED, CountedBatches
@@ -52,6 +56,7 @@ class ExperimentConfig(FairseqDataclass):
     patience: int = II("checkpoint.patience")
     save_interval: int = II("checkpoint.save_interval")
     save_interval_updates: int = II("checkpoint.save_interval_updates")
+    update_ordered_indices_seed: bool = II("dataset.update_ordered_indices_seed")
 
 
 class Counts(NamedTuple):
@@ -73,6 +78,25 @@ def _warn_of_lost_sentences(multiple: int) -> None:
             f"--required-batch-size-multiple {multiple}: fairseq drops the last batch of a data set, up to "
             f"{multiple - 1} sentences, unless it is a multiple; use 1 to keep every sentence"
         )
+
+
+def _digest(dictionaries: Iterable[Any]) -> str:
+    """Return the SHA-256 of the symbols of fairseq's dictionaries; those of a model without one are left out."""
+    found = hashlib.sha256()
+    for dictionary in dictionaries:
+        if dictionary is not None:
+            found.update("\n".join([*dictionary.symbols, ""]).encode())
+    return found.hexdigest()
+
+
+def check_shards(data: str | None) -> None:
+    """Raise MTScaffoldError where an id means another subword in one of several data folders (``a:b:c``).
+
+    Of folders from elsewhere nothing is known.
+    """
+    folders = shards_of(data or "")
+    if len(folders) > 1 and all((folder / DESCRIPTION).exists() for folder in folders):
+        read_shards(data or "")
 
 
 class ExperimentTask(FairseqTask):
@@ -144,6 +168,7 @@ class ExperimentTask(FairseqTask):
             counted=COUNTED[:1] if counts.text is None else COUNTED,
             update_freq=self.cfg.update_freq,
             patience=self.cfg.patience,
+            dictionaries=_digest([self.source_dictionary, self.target_dictionary]),
         )
         if first and self.cfg.average_last:
             self._check_averaging(self._training, known_text=counts.text is not None)
@@ -193,6 +218,9 @@ class ResumableTask(ExperimentTask):
         """Return fairseq's iterator, which starts in ``epoch`` with the batches of epoch 1."""
         if options.get("update_epoch_batch_itr") or options.get("disable_iterator_cache"):
             return super()._fairseq_iterator(dataset, *arguments, epoch=epoch, **options)
+        if self.cfg.update_ordered_indices_seed and dataset is self.datasets.get(self.cfg.train_subset):
+            # fairseq has added the number of the epoch, which is that of the start.
+            options["seed"] += 1 - epoch
         kept = dataset in self.dataset_to_epoch_iter
         iterator = super()._fairseq_iterator(dataset, *arguments, epoch=1, **options)
         if not kept:

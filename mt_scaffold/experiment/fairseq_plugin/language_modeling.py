@@ -17,7 +17,7 @@ from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import codes_of, read_documents_folder, text_offsets
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 
-from .experiment_task import Counts, ExperimentConfig, ResumableTask
+from .experiment_task import Counts, ExperimentConfig, ResumableTask, check_shards
 
 # In the state that fairseq saves of a task: the vocabulary that a model was trained with.
 VOCABULARY = "vocabulary"
@@ -41,6 +41,7 @@ class ResumableLanguageModelingTask(ResumableTask, LanguageModelingTask):
         super().__init__(args, dictionary, output_dictionary, targets)
         # fairseq's task calls them args.
         self.cfg = args
+        check_shards(args.data)
         self._prepare()
         self._folders: dict[str, Path] = {}
         self._token_bytes: Any = None

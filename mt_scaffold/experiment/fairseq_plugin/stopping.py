@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 from multiprocessing.context import SpawnProcess
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -107,7 +108,7 @@ def _validate_and_save(
     """Validate and save where fairseq does, after every update, and at the end; on request, save too, and stop."""
     losses, ends = validate_and_save(cfg, trainer, task, epoch_itr, valid_subsets, end_of_epoch)
     master = distributed.is_master(cfg.distributed_training)
-    request = StopRequest(os.environ[STOP_FILE]) if master and STOP_FILE in os.environ else None
+    request = StopRequest(Path(os.environ[STOP_FILE])) if master and STOP_FILE in os.environ else None
     if master and PROGRESS_FILE in os.environ:
         _notes.note(os.environ[PROGRESS_FILE], lambda: _reached(cfg, trainer.get_num_updates(), epoch_itr))
     updates, saving = trainer.get_num_updates(), cfg.checkpoint
@@ -125,7 +126,7 @@ def _validate_and_save(
     if not is_saved:
         # Without a loss: where fairseq would not save, no checkpoint is the best.
         checkpoint_utils.save_checkpoint(saving, trainer, epoch_itr, None)
-    saved = not (saving.no_save or saving.no_last_checkpoints)
+    saved = not (saving.no_save or saving.no_last_checkpoints or saving.no_save_optimizer_state)
     if request is not None and saved:
         request.answer(updates)
     if master:

@@ -15,7 +15,7 @@ from mt_scaffold.corpus.symbols import join_symbols
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, read_binarised
 from mt_scaffold.experiment.runtime.bleu import bleu_with
 
-from .experiment_task import Counts, ExperimentConfig, ExperimentTask, ResumableTask
+from .experiment_task import Counts, ExperimentConfig, ExperimentTask, ResumableTask, check_shards
 from .text_bytes import sentence_bytes
 
 
@@ -51,6 +51,7 @@ class ExperimentTranslationTask(ExperimentTask, TranslationTask):
 
     def __init__(self, cfg: ExperimentTranslationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
+        check_shards(cfg.data)
         self._prepare()
 
     def _counts(self, subset: str, dataset: Any) -> Counts:

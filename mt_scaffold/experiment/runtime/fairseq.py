@@ -64,13 +64,18 @@ def number_of(value: OptionValue | None) -> int:
         return 0
 
 
-def refuse_options(arguments: Sequence[str], own: Collection[str], program: str) -> None:
-    """Raise UsageError where ``arguments`` set an option that this package sets itself (``own``, without dashes)."""
+def refuse_options(
+    arguments: Sequence[str],
+    own: Collection[str],
+    program: str,
+    why: str = "is set by mt-scaffold itself; remove it from the options",
+) -> None:
+    """Raise UsageError where ``arguments`` set an option of ``own`` (without dashes), and say why none may."""
     refuse_text(options=arguments)
     for argument in arguments:
         name = argument.removeprefix("--").split("=")[0].replace("_", "-")
         if argument.startswith("--") and name in own:
-            raise UsageError(f"{program}: --{name} is set by mt-scaffold itself; remove it from the options")
+            raise UsageError(f"{program}: --{name} {why}")
 
 
 def _refusal(text: str) -> str | None:

@@ -39,6 +39,10 @@ _SETTLE_SECONDS = 2.0
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 
 
+# Whether this process has lost a lock to another host: what it does from now on, that one does too.
+lock_lost = threading.Event()
+
+
 @dataclass(frozen=True)
 class _Holder:
     """Who holds a lock; ``job``: of SLURM, where it is one."""
@@ -90,6 +94,7 @@ class Lock:
                         f"{_seen(self._path)}; stopping",
                         file=sys.stderr,
                     )
+                    lock_lost.set()
                     # A script's background processes ignore SIGINT.
                     ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
                     number = signal.SIGTERM if ignored else signal.SIGINT

@@ -8,11 +8,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.runtime.locks import lock_lost
 
 # The environment variable that names the file to the training.
 STOP_FILE = "MT_SCAFFOLD_STOP_FILE"
@@ -31,11 +33,11 @@ class Interrupted(StoppedOnRequest):
     exit_status = 128 + signal.SIGINT
 
 
+@dataclass(frozen=True)
 class StopRequest:
     """A file that is empty once a training is asked to stop, and holds the number of its updates once it has."""
 
-    def __init__(self, path: PathLike) -> None:
-        self.path = Path(path)
+    path: Path
 
     @classmethod
     def of(cls, training: PathLike) -> StopRequest:
@@ -83,8 +85,11 @@ class _Signal:
         self._ask(self.running)
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:
-        """Take Ctrl-C; a second one ends at once."""
-        if self.running is None or self.interrupted:
+        """Take Ctrl-C; a second one ends at once, and so does the loss of the lock.
+
+        The file that asks to save is then the new holder's.
+        """
+        if self.running is None or self.interrupted or lock_lost.is_set():
             raise KeyboardInterrupt
         self.interrupted = True
         # Not print, which the signal may have come in the middle of.

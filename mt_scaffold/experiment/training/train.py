@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,10 +16,11 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import (
     BinarisedDocuments,
     data_arguments,
-    read_data_folder,
+    data_digest,
+    read_shards,
     subsets,
 )
-from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised
+from mt_scaffold.experiment.binarise.pairs_as_ids import Binarised
 from mt_scaffold.experiment.configuration.layout import (
     CHECKPOINTS,
     TRAINING_COMMAND,
@@ -44,7 +46,7 @@ from mt_scaffold.experiment.runtime.fairseq import (
     user_dir,
 )
 from mt_scaffold.experiment.runtime.locks import locked
-from mt_scaffold.experiment.runtime.provenance import sha256, versions
+from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.result_warnings import NOT_CONVERGED, ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.training.last_checkpoint import (
@@ -59,7 +61,9 @@ from mt_scaffold.experiment.training.start import Start, check_resumable, option
 from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest, stopped_by_signal
 from mt_scaffold.experiment.training.training_log import parameters_in_log, read_training_log
 
-_OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu", "restore-file"}
+_OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu"}
+# They would act again whenever the training resumes.
+_OF_ONE_START = {f"reset-{what}" for what in ("dataloader", "lr-scheduler", "meters", "optimizer")} | {"restore-file"}
 
 # Without these, glibc returns the memory of each large tensor to the kernel, and the next update faults it in again: a
 # fifth of the processor time of a small model. The numbers that are computed do not change.
@@ -106,6 +110,7 @@ def train(
 ) -> TrainingReport:
     """Train a model on a data folder of ``binarise``, ``binarise_words`` or ``binarise_documents``, up to a limit.
 
+    Of several folders with the same ids, given as ``a:b:c``, each epoch trains on the next.
     ``options`` are fairseq-train's own (``["--arch", "transformer", "--max-epoch", "10", ...]``; option_arguments
     makes them from a configuration); data, languages, seed, folders and ``--cpu`` (where PyTorch sees no GPU) are added
     here. ``keep_epochs``: how many of the last epochs' checkpoints stay on disk (default: all).
@@ -141,8 +146,7 @@ def train(
         mend_last_checkpoint(output / CHECKPOINTS)
         chosen = {name: " ".join(values) for name, values in start.options.items()}
         if not has_made_its_updates(output / CHECKPOINTS, number_of(chosen.get("--max-update"))):
-            if "--reset-optimizer" not in chosen:
-                check_optimiser(output / CHECKPOINTS / LAST_CHECKPOINT)
+            check_optimiser(output / CHECKPOINTS / LAST_CHECKPOINT)
             with on_signal.stops_training() as request:
                 updates = _run(start.command, output / TRAINING_LOG, request, "--cpu" in start.options)
             if updates is not None:
@@ -168,8 +172,14 @@ def plan_start(
     ``expected``: what the data folder will hold where it does not exist yet; its digest is then not known.
     """
     refuse_options(options, _OWN_OPTIONS, "fairseq-train")
+    refuse_options(
+        options,
+        _OF_ONE_START,
+        "fairseq-train",
+        "acts whenever a training resumes; to begin with the model of another, give --finetune-from-model FILE",
+    )
     launch = launcher_command(launcher, nodes, gpus)
-    binarised = read_data_folder(data) if expected is None else expected
+    binarised = read_shards(data) if expected is None else expected
     if keep_epochs is not None and keep_epochs < 1:
         raise UsageError(f"the number of epochs whose checkpoints are kept must be 1 or more, not {keep_epochs}")
     if "train" not in subsets(binarised):
@@ -194,11 +204,21 @@ def plan_start(
     elif gpus and (launcher == "fairseq" or nodes > 1) and "--distributed-world-size" not in chosen:
         # With one GPU per node, fairseq would not look for the other nodes.
         arguments += ["--distributed-world-size", str(nodes * gpus)]
+    own = {"--distributed-init-method", "--distributed-port", "--distributed-no-spawn"}
+    if launcher == "fairseq" and (processes or 1) > 1 and own.isdisjoint(chosen):
+        # Else fairseq asks SLURM how many processes there are, which knows the job and not what was asked for here.
+        arguments += ["--distributed-init-method", f"tcp://localhost:{_free_port()}"]
     if nodes > 1:
         # Derived from the job, so that two jobs on one node use different ports.
         arguments += ["--distributed-port", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 20000)]
-    digest = sha256(Path(data) / DESCRIPTION) if expected is None else ""
+    digest = data_digest(data) if expected is None else ""
     return Start(command_line("train", arguments, launch), digest, processes)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        return int(free.getsockname()[1])
 
 
 def _check_options(options: dict[str, str]) -> None:

@@ -6,6 +6,7 @@ print each step that ended as a failure.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -21,6 +22,7 @@ from mt_scaffold.experiment.training.stop_request import StopRequest
 # The exit status of a shell for Ctrl-C.
 STATUS_INTERRUPTED = 128 + signal.SIGINT
 _RESUMES = "the same command resumes"
+_ASKS_EVERY = 1.0  # seconds
 
 
 class Interruption:
@@ -30,6 +32,7 @@ class Interruption:
         self.asked = 0
         self.status = STATUS_INTERRUPTED
         self._began = time.time()
+        self._made: set[StopRequest] = set()
         self._trainings: Callable[[], Iterable[Path]] = tuple
         self._wait_for_running: object = None
 
@@ -49,6 +52,9 @@ class Interruption:
 
     def last_words(self, logs: Iterable[Path]) -> list[str]:
         """Return what to print at the end: how far each training came, by the last lines of the logs of this run."""
+        for request in self._made:
+            with contextlib.suppress(OSError):
+                request.withdraw()
         lines = []
         for log in logs:
             if log.exists() and log.stat().st_mtime >= self._began:
@@ -71,9 +77,20 @@ class Interruption:
         os.write(2, b"\nmt-scaffold: stopping; a training saves after its update. Ctrl-C again ends at once\n")
         # In a thread, because it takes a lock that this one may hold.
         threading.Thread(target=self._wait_for_running, daemon=True).start()
-        # Where the signal was sent to this process alone.
-        for folder in self._trainings():
-            StopRequest.of(folder).make()
+        threading.Thread(target=self._ask_trainings, daemon=True).start()
+
+    def _ask_trainings(self) -> None:
+        """Ask the trainings that run, again and again: the signal may have come to this process alone.
+
+        One that is just starting, and one that waits, withdraws what it finds when it begins.
+        """
+        while True:
+            for request in map(StopRequest.of, self._trainings()):
+                # Of a folder that cannot be written to, as on a full disk, the others must be asked all the same.
+                with contextlib.suppress(OSError):
+                    request.make()
+                    self._made.add(request)
+            time.sleep(_ASKS_EVERY)
 
 
 interruption = Interruption()
