@@ -232,10 +232,15 @@ def rows_of(
         ]
         if test is not None:
             row.append(" to ".join(decimal(end, digits, signed=True) for end in test.interval))
-            row += [shown_p(test.p), shown_p(holm[named]) if name == first else ""]
+            row += [_p(test.p), _p(holm[named]) if name == first else ""]
         if test is not None and metric == "bleu" and name == first:
             row.append("; ".join(_beside(test, gain) for gain in named.gains))
         yield row + [""] * (len(HEADING) - len(row))
+
+
+def _p(value: float) -> str:
+    """Return a p without what Markdown would escape."""
+    return shown_p(value).replace("< ", "under ")
 
 
 def _beside(test: Welch, gain: float) -> str:

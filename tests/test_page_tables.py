@@ -149,10 +149,12 @@ def test_the_primary_measure_is_what_the_stored_scores_give() -> None:
         f"Scaffold-BPE has {bleu[5]} BLEU there (95 % interval {bleu[6]}) and {bits[5]} bits per byte ({bits[6]})"
         in page
     )
-    (first, at_first), (second, at_second) = re.findall(r"(\+0\.\d+) inside, found with (\d+) %", bleu[8])
+    (first, at_first), (second, at_second) = re.findall(r"(\+0\.\d+) inside, found with (\d+) %", bleu[9])
     assert f"The paper's {first} and {second} are inside; five trainings would have found true differences" in page
-    assert f"with probabilities of {at_first} and {at_second} %" in page
-    people = re.findall(r"people agree in (\d+) %", bleu[8])
+    ends = re.findall(r"found with \d+ % \((\d+ to \d+)\)", bleu[9])
+    assert f"with probabilities of about {at_first} and {at_second} %" in page
+    assert f"of so few trainings: {ends[0]} and {ends[1]} %" in page
+    people = re.findall(r"people agree in (\d+) %", bleu[9])
     assert (
         f"differ by 0.45 BLEU, they prefer the one with more in {people[0]} % of pairs, at 0.61 BLEU in {people[1]} %"
         in page
@@ -162,9 +164,11 @@ def test_the_primary_measure_is_what_the_stored_scores_give() -> None:
     assert f"that measure: {bleu[5]} BLEU ({bleu[6]}) and {bits[5]} bits per byte ({bits[6]})" in page
     ahead = next(row for row in rows if row[1:3] == ["mean of 3 (primary)", "scaffold − control"])
     assert f"Scaffold-BPE is {ahead[5]} BLEU ({ahead[6]}) ahead of it" in page
+    assert {row[8] for row in (bleu, bits, ahead)} == {"under 0.001"}
+    assert "All of this is significant (p with Holm's correction under 0.001)" in page
     bpe, control = (json.loads((each / "comparison.json").read_text("utf-8"))["trainings"][0] for each in folders)
-    assert f"saw {100 * control['subwords'] / bpe['subwords'] - 100:.1f} % more subwords than BPE" in page
-    assert f"in {control['updates']:,} updates instead of {bpe['updates']:,}" in page
+    assert f"into {100 * control['subwords'] / bpe['subwords'] - 100:.1f} % more subwords than BPE" in page
+    assert f"({control['updates']:,} instead of {bpe['updates']:,})" in page
 
 
 def test_what_dropout_cost_is_said_of_each_system() -> None:
