@@ -159,7 +159,9 @@ def test_the_primary_measure_is_what_the_stored_scores_give() -> None:
         f"differ by 0.45 BLEU, they prefer the one with more in {people[0]} % of pairs, at 0.61 BLEU in {people[1]} %"
         in page
     )
-    assert f"[People prefer](docs/results/README.md) 0.61 BLEU more in {people[1]} % of pairs" in text_of("../README.md")
+    assert f"[People prefer](docs/results/README.md) 0.61 BLEU more in {people[1]} % of pairs" in text_of(
+        "../README.md"
+    )
     bleu, bits = (row for row in rows if row[1:3] == ["mean of 3 (primary)", "control − bpe"])
     assert f"that measure: {bleu[5]} BLEU ({bleu[6]}) and {bits[5]} bits per byte ({bits[6]})" in page
     ahead = next(row for row in rows if row[1:3] == ["mean of 3 (primary)", "scaffold − control"])

@@ -220,6 +220,12 @@ def test_a_holder_touches_its_lock_until_it_is_released(tmp_path: Path, monkeypa
     assert (tmp_path / ".lock").stat().st_mtime == 0
 
 
+@pytest.fixture(autouse=True)
+def nothing_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test loses, no other has lost."""
+    monkeypatch.setattr(locks, "lock_lost", threading.Event())
+
+
 def test_a_holder_whose_lock_was_taken_over_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A node that only seemed dead must not go on writing beside the one that replaced it."""
     monkeypatch.setattr(locks, "HEARTBEAT_SECONDS", 0.05)
@@ -228,6 +234,7 @@ def test_a_holder_whose_lock_was_taken_over_stops(tmp_path: Path, monkeypatch: p
         (tmp_path / "new").replace(tmp_path / ".lock")
         with pytest.raises(KeyboardInterrupt):
             time.sleep(10)
+        assert locks.lock_lost.is_set()
 
 
 @pytest.mark.parametrize("function", ["utime", "fstat"])

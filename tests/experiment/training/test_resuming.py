@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -199,6 +200,53 @@ def grouped(steps: list[Step]) -> list[list[Step]]:
     """The steps of each update of two batches; the last of the 19 of an epoch is alone."""
     first = [steps[begin : begin + 2] for begin in range(0, 18, 2)]
     return [*first, steps[18:19], *(steps[begin : begin + 2] for begin in range(19, len(steps), 2))]
+
+
+def test_an_order_by_epoch_is_the_same_after_a_stop(command: list[str], tmp_path: Path) -> None:
+    """fairseq adds the number of the epoch in which it starts to the seed, and some pairs would never come."""
+    command = [*command, "--disable-validation", "--save-dir", str(tmp_path), "--update-ordered-indices-seed"]
+    whole = fairseq_train([*command, "--max-update", "45", "--no-save"])
+    assert fairseq_train([*command, "--max-update", "42"]) + fairseq_train([*command, "--max-update", "45"]) == whole
+
+
+def test_other_dictionaries_of_the_same_size_are_refused(tiny_data: Path, command: list[str], tmp_path: Path) -> None:
+    """Plain fairseq-train would go on with the embeddings of other subwords."""
+    data = tmp_path / "data"
+    shutil.copytree(tiny_data, data)
+    command = [str(data), *command[1:], "--disable-validation", "--save-dir", str(tmp_path / "model")]
+    fairseq_train([*command, "--max-update", "2"])
+    for path in data.glob("dict.*.txt"):
+        lines = path.read_text().splitlines()
+        path.write_text("\n".join([lines[1], lines[0], *lines[2:], ""]))
+    with pytest.raises(MTScaffoldError, match="the checkpoint was trained with other dictionaries"):
+        fairseq_train([*command, "--max-update", "4"])
+
+
+def test_a_stop_without_the_optimiser_is_no_resume(
+    command: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log must not promise it."""
+    caplog.set_level("INFO")
+    fairseq_train([*command, "--save-dir", str(tmp_path), "--no-save-optimizer-state"], signal_at=2)
+    assert "stopped on request after update 2; nothing was saved that it could resume from" in caplog.text
+
+
+def test_a_lost_lock_ends_a_training_without_asking_the_new_holder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file that asks to save is in the folder that both have."""
+    from mt_scaffold.experiment.training import stop_request
+
+    with stop_request.stopped_by_signal(tmp_path) as taken, taken.stops_training() as request:
+        taken.interrupt(signal.SIGINT, None)
+        assert request.made and taken.interrupted
+        request.withdraw()
+        taken.interrupted = False
+        monkeypatch.setattr(stop_request, "lock_lost", lost := threading.Event())
+        lost.set()
+        with pytest.raises(KeyboardInterrupt):
+            taken.interrupt(signal.SIGINT, None)
+        assert not request.made
 
 
 def test_a_stop_within_an_update_of_other_processes_is_refused(command: list[str], tmp_path: Path) -> None:

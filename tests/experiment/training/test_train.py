@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import TINY_MODEL
+from fairseq_training import fairseq_config
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -18,6 +20,7 @@ from mt_scaffold.segment.apply import BPE
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
+from mt_scaffold.experiment.fairseq_plugin.experiment_task import check_shards
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.average import last_checkpoints
@@ -123,6 +126,13 @@ def test_a_training_started_with_other_options_is_not_resumed(
     assert (tmp_path / "model" / "train.log").read_text() == log
 
 
+@pytest.mark.parametrize("option", ["--reset-optimizer", "--reset_dataloader", "--restore-file=model.pt"])
+def test_what_would_act_at_every_resume_is_refused(tiny_data: Path, tmp_path: Path, option: str) -> None:
+    """With --reset-dataloader, a training that is longer than its job would never end."""
+    with pytest.raises(UsageError, match="acts whenever a training resumes; .* give --finetune-from-model FILE"):
+        train(tiny_data, tmp_path, [*TINY_MODEL, option])
+
+
 @pytest.mark.parametrize("option", ["--seed", "--save-dir=elsewhere", "--user_dir", "--cpu"])
 def test_options_that_are_set_here_are_refused(tiny_data: Path, tmp_path: Path, option: str) -> None:
     """A second value would contradict the report of the training."""
@@ -168,6 +178,54 @@ def test_nodes_with_one_gpu_each_train_together(
     assert start.options["--distributed-world-size"] == ["2"]
     given = plan_start(tiny_data, tmp_path, [*TINY_MODEL, "--distributed-world-size", "4"], nodes=1, gpus=2)
     assert given.options["--distributed-world-size"] == ["4"]
+
+
+def test_slurm_does_not_say_how_many_processes_there_are(
+    tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a job with 8 GPUs, fairseq would take all in place of 4, or wait for tasks that nobody starts."""
+    from fairseq.distributed import utils as distributed
+
+    monkeypatch.setattr("mt_scaffold.experiment.training.train.sees_gpu", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 8)
+    monkeypatch.setattr("subprocess.check_output", lambda command: b"node1\n")
+    for name, value in {"JOB_NODELIST": "node1", "NNODES": "1", "NODEID": "0", "PROCID": "0", "LOCALID": "0"}.items():
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    for tasks, gpus in ((1, 4), (8, 8), (1, 1), (8, 0)):
+        monkeypatch.setenv("SLURM_NTASKS_PER_NODE", str(tasks))
+        start = plan_start(tiny_data, tmp_path, TINY_MODEL, gpus=gpus)
+        arguments = start.command[start.command.index("fairseq_cli.train") + 1 :]
+        found = fairseq_config([*arguments]).distributed_training
+        if found.distributed_init_method is None:
+            distributed.infer_init_method(found)
+        assert (start.processes, found.distributed_world_size) == (gpus or 8, gpus or 8)
+        assert not found.distributed_no_spawn
+        assert (found.distributed_init_method or "tcp://localhost:").startswith("tcp://localhost:")
+    own = plan_start(tiny_data, tmp_path, [*TINY_MODEL, "--distributed-port", "7000"], gpus=4)
+    assert "--distributed-init-method" not in own.options
+
+
+def test_folders_that_take_turns_have_the_same_ids(tiny_data: Path, tmp_path: Path) -> None:
+    """Each epoch trains on the next; the digest is of all of them."""
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        shutil.copytree(tiny_data, folder)
+    both = os.pathsep.join(map(str, folders))
+    start = plan_start(both, tmp_path / "model", TINY_MODEL)
+    assert start.data == both and start.data_digest != plan_start(folders[0], tmp_path, TINY_MODEL).data_digest
+    report = train(both, tmp_path / "model", [*TINY_MODEL, "--max-epoch", "2", "--disable-validation"])
+    log = (tmp_path / "model" / "train.log").read_text()
+    assert report.epochs == 2 and [f"{folder}/train.en-de.en" in log for folder in folders] == [True, True]
+    description = folders[1] / "binarised.json"
+    digest = json.loads(description.read_text())["sha256"]["dict.en.txt"]
+    description.write_text(description.read_text().replace(digest, "0" * 64))
+    for check in (lambda: plan_start(both, tmp_path, TINY_MODEL), lambda: check_shards(both)):
+        with pytest.raises(
+            MTScaffoldError, match=r"b: its ids are not those of .*a; make it again with the same codes"
+        ):
+            check()
+    with pytest.raises(MTScaffoldError, match="nowhere: no such folder"):
+        plan_start(f"{folders[0]}:{tmp_path / 'nowhere'}", tmp_path, TINY_MODEL)
 
 
 def test_a_failing_training_shows_the_end_of_its_log_and_where_it_is(tiny_data: Path, tmp_path: Path) -> None:
