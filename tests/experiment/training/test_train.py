@@ -129,7 +129,7 @@ def test_a_training_started_with_other_options_is_not_resumed(
 @pytest.mark.parametrize("option", ["--reset-optimizer", "--reset_dataloader", "--restore-file=model.pt"])
 def test_what_would_act_at_every_resume_is_refused(tiny_data: Path, tmp_path: Path, option: str) -> None:
     """With --reset-dataloader, a training that is longer than its job would never end."""
-    with pytest.raises(UsageError, match="acts whenever a training resumes; .* give --finetune-from-model FILE"):
+    with pytest.raises(UsageError, match=r"acts whenever a training resumes; .* give --finetune-from-model FILE"):
         train(tiny_data, tmp_path, [*TINY_MODEL, option])
 
 
@@ -221,7 +221,7 @@ def test_folders_that_take_turns_have_the_same_ids(tiny_data: Path, tmp_path: Pa
     description.write_text(description.read_text().replace(digest, "0" * 64))
     for check in (lambda: plan_start(both, tmp_path, TINY_MODEL), lambda: check_shards(both)):
         with pytest.raises(
-            MTScaffoldError, match=r"b: its ids are not those of .*a; make it again with the same codes"
+            MTScaffoldError, match=r"b: its ids are not those of .*a; make it again with the same co"
         ):
             check()
     with pytest.raises(MTScaffoldError, match="nowhere: no such folder"):
