@@ -220,9 +220,7 @@ def test_folders_that_take_turns_have_the_same_ids(tiny_data: Path, tmp_path: Pa
     digest = json.loads(description.read_text())["sha256"]["dict.en.txt"]
     description.write_text(description.read_text().replace(digest, "0" * 64))
     for check in (lambda: plan_start(both, tmp_path, TINY_MODEL), lambda: check_shards(both)):
-        with pytest.raises(
-            MTScaffoldError, match=r"b: its ids are not those of .*a; make it again with the same co"
-        ):
+        with pytest.raises(MTScaffoldError, match=r"b: its ids are not those of .*a; make it again with the same co"):
             check()
     with pytest.raises(MTScaffoldError, match="nowhere: no such folder"):
         plan_start(f"{folders[0]}:{tmp_path / 'nowhere'}", tmp_path, TINY_MODEL)
