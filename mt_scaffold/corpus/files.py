@@ -80,6 +80,12 @@ def compression_of(path: PathLike) -> str | None:
     return "gzip" if name.endswith(".gz") else "zstd" if name.endswith(".zst") else None
 
 
+def without_compression(path: PathLike) -> str:
+    """Return a path without the ending by which ``compression_of`` knows it to be compressed."""
+    name = os.fspath(path)
+    return name.rpartition(".")[0] if compression_of(name) else name
+
+
 def open_stored(path: PathLike) -> io.BufferedReader:
     """Open a file, or a URL, for reading its bytes as they are stored. Raises OSError, for a URL MTScaffoldError."""
     return open_remote(path) if isinstance(path, str) and is_remote(path) else open(path, "rb")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
+from mt_scaffold.corpus.files import refuse_overwriting
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.commands.arguments import File
 from mt_scaffold.experiment.data.clean import HoldOut, clean
@@ -51,6 +52,7 @@ def run(
         hold_out = HoldOut(valid_every, valid_source, valid_target, before_cleaning=count_before_cleaning)
     elif valid_every or valid_source or valid_target or count_before_cleaning:
         raise UsageError("clean: give --valid-every, --valid-source and --valid-target together, or none of them")
+    refuse_overwriting([output_source, output_target, valid_source, valid_target, report], [source, target])
     cleaned = clean(source, target, output_source, output_target, min_tokens, max_tokens, max_ratio, hold_out)
     for name, part in (("", cleaned), ("for validation: ", cleaned.held_out)):
         if part is not None:

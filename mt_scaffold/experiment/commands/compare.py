@@ -70,10 +70,18 @@ def run(
     ]
     resamples = resamples if samples is None else samples
     trained = [_labelled(text) for text in trainings]
-    baselines = own | dict(_pairs("--against", against))
+    baselines = dict(_pairs("--against", against))
     if holds_tasks(files[0].path):
         tasks = compare_tasks(
-            files, baseline, output, resamples, title, baselines=baselines, trainings=trained, reports=reports
+            files,
+            baseline,
+            output,
+            resamples,
+            title,
+            baselines=baselines,
+            usual=own,
+            trainings=trained,
+            reports=reports,
         )
         print(tables.as_text(tasks), end="")
         return
@@ -85,6 +93,7 @@ def run(
         title=title,
         published=published,
         baselines=baselines,
+        usual=own,
         trainings=trained,
         reports=reports,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from mt_scaffold.corpus.files import refuse_overwriting
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.commands.arguments import File
 from mt_scaffold.experiment.configuration import load_config
@@ -43,6 +44,7 @@ def run(
         return
     if output_dir is None:
         raise UsageError("get-data: give --output-dir, or --fetch-only")
+    refuse_overwriting([report], [config])
     counted = get_data(load_config(config), output_dir, cache)
     if report:
         write_result(report, counted)

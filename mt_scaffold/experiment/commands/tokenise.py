@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from mt_scaffold.corpus.files import refuse_overwriting
 from mt_scaffold.experiment.commands.arguments import File, OutputFile
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.tokenise import tokenise
@@ -49,6 +50,7 @@ def run(
         lowercase=lowercase,
     )
     source, target = (None if path == "-" else path for path in (input, output))
+    refuse_overwriting([target, report], [source])
     counted = tokenise(source, target, language, choices, num_workers=num_workers)
     if report:
         write_result(report, counted)

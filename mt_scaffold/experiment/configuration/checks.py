@@ -102,6 +102,8 @@ def _check_validation_set(data: Data) -> None:
     if text is not None and (text.valid is None) == (data.valid_every is None):
         given = "neither" if text.valid is None else "both"
         raise WrongValue("data", f"give either {kind}.valid or valid_every (given: {given})")
+    if text is not None and text.valid is not None and data.valid_cut != "after_cleaning":
+        raise WrongValue("data.valid_cut", f"only for valid_every, not for {kind}.valid; leave this out")
 
 
 def _check_file(key: str, file: DataFile) -> None:

@@ -76,7 +76,8 @@ class Tokenise:
     ``straight_apostrophes`` first turns the right single quotation mark (U+2019) into an apostrophe; ``lowercase``
     lowercases the words. ``check`` refuses text that looks tokenised or segmented already.
 
-    ``none``: the text is words already, between spaces, and stays as it is; ``tokenise: none`` in YAML is short for it.
+    ``none``: the text is words already, between spaces, and stays as it is but for ``straight_apostrophes`` and
+    ``lowercase``; ``tokenise: none`` in YAML is short for it.
     ``source``, ``target``: what is different on one side (``tokenise: {source: none}``).
     """
 

@@ -61,8 +61,8 @@ def clean(
     """Copy the pairs of two parallel tokenised files whose lengths are within bounds, byte for byte and in order.
 
     A pair is kept where both sides have ``min_tokens`` to ``max_tokens`` words (between ASCII spaces) and neither
-    has more than ``max_ratio`` times the words of the other, as in Moses' ``clean-corpus-n.perl``. With ``min_tokens``
-    1, an empty side is too short.
+    has more than ``max_ratio`` times the words of the other: the rules of Moses' ``clean-corpus-n.perl``, but for
+    its rule on words over 1,000 characters. With ``min_tokens`` 1, an empty side is too short.
     Raises MTScaffoldError where the sides differ in length, or no pair is left for an output; UsageError for bounds
     that no pair can meet, or an output that is also another output or an input.
     """

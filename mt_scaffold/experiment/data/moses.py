@@ -93,12 +93,18 @@ class Rules:
 
 
 def tokeniser_of(language: str, choices: Tokenise = DEFAULT) -> Callable[[str], str]:
-    """Return what makes words of a line; with ``choices.none``, they are between its white space already."""
-    return _as_words if choices.none else Tokeniser(language, choices)
+    """Return what makes words of a line; with ``choices.none``, they are between its white space already.
+
+    Of the other choices, words that are there already take ``straight_apostrophes``, escaped as Moses' are, and
+    ``lowercase``.
+    """
+    return functools.partial(_as_words, choices) if choices.none else Tokeniser(language, choices)
 
 
-def _as_words(line: str) -> str:
-    return " ".join(line.split())
+def _as_words(choices: Tokenise, line: str) -> str:
+    words = " ".join(line.split())
+    words = words.replace("\u2019", "&apos;") if choices.straight_apostrophes else words
+    return words.lower() if choices.lowercase else words
 
 
 def _substitute(substitutions: Iterable[tuple[re.Pattern[str], str]], text: str) -> str:

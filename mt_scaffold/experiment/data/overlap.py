@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 
@@ -12,6 +14,11 @@ Pairs = Iterable[tuple[bytes, bytes]]
 Words = tuple[str, ...]
 # Two shorter sentences one word apart need not have anything to do with each other.
 _FEWEST_WORDS = 4
+# In scripts without spaces every character is a word here, and this the fewest.
+_FEWEST_CHARACTERS = 8
+_UNSPACED = "".join(
+    rf"\p{{{script}}}" for script in ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan")
+)
 
 
 @dataclass(frozen=True)
@@ -19,9 +26,9 @@ class TestOverlap:
     """Lines of a test set, and how many of them the training data has too: as a source, as a target, as a pair.
 
     near_source, near_target: how many it has nearly, or as they are: the same words but for case and numbers, or one
-    word more, less or other, of four or more. Blank lines are no sentences, and in no training data. near: the numbers
-    from 0 of the lines of which it has one side, at least nearly; None in reports of earlier versions, and of generated
-    text, whose sentences are all alike.
+    word more, less or other, of four or more (of scripts without spaces, one character of eight or more). Blank lines
+    are no sentences, and in no training data. near: the numbers from 0 of the lines of which it has one side, at least
+    nearly; None in reports of earlier versions, and of generated text, whose sentences are all alike.
     """
 
     __test__ = False  # pytest would collect the class because of its name
@@ -147,21 +154,32 @@ class _Side:
         return self.is_there(line) or (not _is_blank(line) and self._near.get(_words(line), False))
 
 
-def _words(line: bytes) -> Words:
-    """Return the words of a sentence, in lower case and without punctuation, every number as the same."""
+@functools.cache
+def _expressions() -> tuple[Any, Any, Any]:
+    """Return what finds the words of a text, a number in a word, and a character of a script without spaces."""
     # A package of the extra.
     import regex
 
+    words = regex.compile(rf"[{_UNSPACED}]\p{{M}}*|[\p{{L}}\p{{M}}\p{{N}}--[{_UNSPACED}]]+", regex.V1)
+    return words, regex.compile(r"\p{N}+"), regex.compile(f"[{_UNSPACED}]")
+
+
+def _words(line: bytes) -> Words:
+    """Return the words of a sentence, in lower case and without punctuation, every number as the same."""
+    words, number, _ = _expressions()
     text = line.decode("utf-8", "replace")
-    words = tuple(regex.sub(r"\p{N}+", "0", word) for word in regex.findall(r"[\p{L}\p{M}\p{N}]+", text.casefold()))
-    # Without words, such as "..." and "!", or in a script that has its own rules: the sentence itself.
-    return words or (text,)
+    found = words.findall(text.casefold())
+    # Without words, such as "..." and "10:30": the sentence itself.
+    if not any(map(str.isalpha, "".join(found))):
+        return (text,)
+    return tuple(number.sub("0", word) for word in found)
 
 
 def _halves(words: Sequence[str], size: int) -> Iterator[tuple[str, Words]]:
     """Yield what a sentence of ``size`` words that is one word apart from ``words`` may begin or end with."""
     half = size // 2
-    if size >= _FEWEST_WORDS and half <= len(words):
+    unspaced = words and _expressions()[2].match(words[0])
+    if size >= (_FEWEST_CHARACTERS if unspaced else _FEWEST_WORDS) and half <= len(words):
         yield "begins", tuple(words[:half])
         yield "ends", tuple(words[len(words) - half :])
 

@@ -167,6 +167,10 @@ def detokenise_text(
             target.write(gzipped(b""))
 
 
+# Where tokenizer.perl has rules that sacremoses lacks: of colons, apostrophes, and punctuation of full width.
+UNLIKE_MOSES = frozenset({"fi", "sv", "ga", "ca", "zh", "ja", "ko"})
+
+
 def has_rules(language: str) -> bool:
     """Whether sacremoses has rules for a language; without, it silently falls back to those of English."""
     from sacremoses.corpus import NonbreakingPrefixes

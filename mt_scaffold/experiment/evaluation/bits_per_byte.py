@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from mt_scaffold.corpus.count import load_counts
-from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.corpus.files import PathLike, refuse_overwriting
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import codes_of, read_documents_folder, read_ids, text_offsets
@@ -125,6 +125,7 @@ def evaluate(
     if split not in binarised.splits:
         raise UsageError(f"{data}: no split called {split}; choose one of {', '.join(binarised.splits)}")
     _check(settings)
+    refuse_overwriting([output, losses], [checkpoint, counts])
     ids, offsets = read_ids(Path(data) / split)
     texts = text_offsets(data, split)
     described = binarised.splits[split]
@@ -177,6 +178,7 @@ def evaluate_folder(
     Raises MTScaffoldError as ``load_folder`` and ``encode_documents`` do; UsageError as ``evaluate`` does.
     """
     _check(settings)
+    refuse_overwriting([output], documents)
     model = load_folder(folder, settings.gpus, positions, trust_remote_code)
     read = encode_documents(model, documents, format, field)
     overlap = _overlap(model.language_model, settings.context_window)

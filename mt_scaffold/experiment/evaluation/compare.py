@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.corpus.files import PathLike, refuse_overwriting
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
@@ -26,7 +26,13 @@ from mt_scaffold.experiment.evaluation.comparison import (
     Spread,
     Training,
 )
-from mt_scaffold.experiment.evaluation.comparison_tables import as_csv, as_latex, as_text, write_comparison
+from mt_scaffold.experiment.evaluation.comparison_tables import (
+    as_csv,
+    as_latex,
+    as_text,
+    comparison_files,
+    write_comparison,
+)
 from mt_scaffold.experiment.evaluation.measures import Labelled, Measure, Runs, Scored, keys_of, measure_of
 from mt_scaffold.experiment.evaluation.significance import (
     RANDOM_SEED,
@@ -66,6 +72,7 @@ def compare(
     published: Sequence[Published] = (),
     *,
     baselines: Mapping[str, str] = {},
+    usual: Mapping[str, str] = {},
     trainings: Sequence[Labelled] = (),
     dictionaries: Mapping[str, DictionaryUse | None] = {},
     measure: Measure | None = None,
@@ -73,10 +80,10 @@ def compare(
 ) -> Comparison:
     """Compare each system in the files that ``score`` or ``evaluate`` wrote with its baseline.
 
-    That is ``baselines[system]``, or else ``baseline``. Systems are called as their files say, unless a file is
-    ``Labelled``. Labelled with a group, they are compared within their group only: language models after equal tokens
-    and after equal text are two groups, each with its baseline. ``measure``: what systems are compared by; default: by
-    what the files hold.
+    That is ``baselines[system]``, or else ``usual[system]``, which may name systems without scores, or ``baseline``.
+    Systems are called as their files say, unless a file is ``Labelled``. Labelled with a group, they are compared
+    within their group only: language models after equal tokens and after equal text are two groups, each with its
+    baseline. ``measure``: what systems are compared by; default: by what the files hold.
 
     For each group, test set and system: mean and standard deviation (of the sample, n - 1) of each score over the
     seeds, and, for each metric that is tested, the difference from the baseline's mean with its 95 % interval, its
@@ -97,10 +104,11 @@ def compare(
     """
     refuse_text(reports=reports)
     labelled = labelled_scores(scores, samples)
+    refuse_replacing(output, [*labelled, *trainings], reports)
     measure = measure or measure_of(labelled)
     several, left_out = measure.of_same_segments([*map(measure.read, labelled)])
     runs, single = by_row(several)
-    against = baselines_of([(key.group, key.system) for key in runs], baseline, baselines)
+    against = baselines_of([(key.group, key.system) for key in runs], baseline, baselines, usual)
     known = {(key.group, key.system) for key in runs}
     for each in trainings:
         if (each.group, each.system) not in known:
@@ -151,7 +159,7 @@ def compare(
         ],
         far=_far(order, runs, against, near_lines(reports), samples, measure),
     )
-    if not comparison.metrics:
+    if not comparison.common_metrics:
         raise MTScaffoldError("compare: the score files have no metric in common; score again with the same --metrics")
     if output is not None:
         write_comparison(output, comparison, as_text, as_latex, as_csv)
@@ -166,6 +174,12 @@ def labelled_scores(scores: Sequence[PathLike | Labelled], samples: int) -> list
     if not scores:
         raise UsageError("compare: give at least one file of scores")
     return [each if isinstance(each, Labelled) else Labelled("", None, each) for each in scores]
+
+
+def refuse_replacing(output: PathLike | None, files: Iterable[Labelled], reports: Iterable[PathLike]) -> None:
+    """Raise UsageError where a comparison would be written over what it is made of."""
+    if output is not None:
+        refuse_overwriting(comparison_files(output), [*(each.path for each in files), *reports])
 
 
 def few_seeds(trained: Iterable[tuple[str, int]]) -> list[ResultWarning]:
@@ -309,12 +323,16 @@ def _test_sets(runs: Iterable[RowKey]) -> list[str]:
     return list(dict.fromkeys(key.test_set for key in runs))
 
 
-def baselines_of(runs: Sequence[tuple[str, str]], baseline: str, baselines: Mapping[str, str]) -> dict[str, str | None]:
+def baselines_of(
+    runs: Sequence[tuple[str, str]], baseline: str, baselines: Mapping[str, str], usual: Mapping[str, str] = {}
+) -> dict[str, str | None]:
     """Return each system's baseline (None: its own), the default baseline first, the others in the order given.
 
-    runs: the group and the system of each. Raises UsageError where a system's group has no scores of its baseline.
+    runs: the group and the system of each. usual: of systems of which not all have scores. Raises UsageError where a
+    system's group has no scores of its baseline.
     """
     ordered = sorted(dict.fromkeys(system for _, system in runs), key=lambda system: system != baseline)
+    baselines = {name: other for name, other in usual.items() if name in ordered} | dict(baselines)
     for name in (baseline, *baselines.values(), *baselines):
         if name not in ordered:
             role = "system" if name in baselines and name not in baselines.values() else "baseline"

@@ -267,13 +267,18 @@ class Comparison(Compared):
 
     @property
     def metrics(self) -> list[str]:
+        """The metrics that any row has, in the order of KINDS."""
+        return KINDS.in_order({name for row in self.rows for name in row.scores})
+
+    @property
+    def common_metrics(self) -> list[str]:
         """The metrics that every row has, in the order of KINDS."""
         return KINDS.in_order(set[str].intersection(*(set(row.scores) for row in self.rows)))
 
     @property
     def main_metric(self) -> str:
         """The metric of the first table: BLEU or bits per byte, or else the first that every row has."""
-        return self.metrics[0]
+        return self.common_metrics[0]
 
     @property
     def main_metrics(self) -> list[str]:

@@ -148,12 +148,18 @@ def write_comparison(
     latex: Callable[[AnyComparison], str],
     csv: Callable[[AnyComparison], str],
 ) -> None:
-    """Write a comparison to ``output.txt``, ``.md``, ``.tex``, ``.csv`` and ``.json``."""
-    write_text(f"{output}.txt", text(comparison, False))
-    write_text(f"{output}.md", text(comparison, True))
-    write_text(f"{output}.tex", latex(comparison))
-    write_text(f"{output}.csv", csv(comparison))
-    write_result(f"{output}.json", comparison)
+    """Write a comparison to the files of ``comparison_files``."""
+    plain, markdown, tex, table, result = comparison_files(output)
+    write_text(plain, text(comparison, False))
+    write_text(markdown, text(comparison, True))
+    write_text(tex, latex(comparison))
+    write_text(table, csv(comparison))
+    write_result(result, comparison)
+
+
+def comparison_files(output: PathLike) -> list[str]:
+    """Return the files of a comparison: ``output.txt``, ``.md``, ``.tex``, ``.csv`` and ``.json``."""
+    return [f"{output}.{suffix}" for suffix in ("txt", "md", "tex", "csv", "json")]
 
 
 def main_table(comparison: Comparison, name: str) -> list[list[str]]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
 
-from mt_scaffold.corpus.files import Output, PathLike, writing_to
+from mt_scaffold.corpus.files import Output, PathLike, refuse_overwriting, writing_to
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.evaluation.bits_per_byte import training_name
 from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS
@@ -96,6 +96,7 @@ def run_harness(
     limit, download = asking.limit, asking.download
     if limit is not None and limit < 1:
         raise UsageError(f"the number of questions (--limit) must be 1 or more, not {limit}")
+    refuse_overwriting([output, samples], checkpoints)
     _prepare(download)
     runs: dict[tuple[str, str, int], list[tuple[float, float | None]]] = {}
     questions: dict[tuple[str, int], Questions] = {}

@@ -181,7 +181,16 @@ class TranslationScores(Measure):
                     f"{first.path} and {other.path} were scored against different references; score both against the "
                     "same"
                 )
+        read = dict[str, Scored]()
         for scored in several:
+            for name in _also_read(scored):
+                other = read.setdefault(name, scored)
+                if other.scores.files[name].sha256 != scored.scores.files[name].sha256:
+                    what = "source" if name == "source" else "reference words"
+                    raise MTScaffoldError(
+                        f"{other.path} and {scored.path} were scored with different {what}, on which a metric of both "
+                        "depends; score both with the same"
+                    )
             _check_unchanged(scored)
 
     def of_same_segments(self, several: Sequence[Scored]) -> tuple[list[Scored], list[ResultWarning]]:
@@ -242,6 +251,17 @@ class TranslationScores(Measure):
                     )
                 found.setdefault(system, []).append(resampled)
         return found
+
+
+def _also_read(scored: Scored) -> list[str]:
+    """Return what else than hypothesis and references the metrics of a score file were computed from."""
+    words = any(METRICS[name].input == "words" for name in scored.values)
+    source = any(name.startswith("comet") for name in scored.values)
+    return [
+        name
+        for name in scored.scores.files
+        if (words and name.startswith("reference_words")) or (source and name == "source")
+    ]
 
 
 def _check_unchanged(scored: Scored) -> None:

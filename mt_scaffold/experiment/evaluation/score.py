@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.corpus.files import PathLike, refuse_overwriting, without_compression
 from mt_scaffold.corpus.text import check_parallel, read_lines
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import BleuTokeniser, Config
 from mt_scaffold.experiment.configuration import bleu_tokeniser as tokeniser_of_language
 from mt_scaffold.experiment.configuration.data import SIDES
-from mt_scaffold.experiment.data.tokenise import detokenise, has_rules, warnings_of
+from mt_scaffold.experiment.data.tokenise import UNLIKE_MOSES, detokenise, has_rules, warnings_of
 from mt_scaffold.experiment.evaluation.comet_scores import checkpoint_in, comet_scores, model_name
 from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.evaluation.metrics import (
@@ -138,7 +138,6 @@ class Scoring:
             "NAME",
             help=f"what to compute, from: {', '.join(_NAMED)} (default: bleu, chrf, chrf++, and tokenised_bleu and "
             "tokenised_bleu_split where words or language are given)",
-            choices=_NAMED,
         ),
     ] = None
     comet: Annotated[Sequence[PathLike], Option("MODEL")] = ()
@@ -219,8 +218,9 @@ def score(
     files = {"hypothesis": texts.hypothesis, **references}
     files |= {"hypothesis_words": texts.hypothesis_words, **words} if texts.hypothesis_words is not None else {}
     files |= {"source": texts.source} if settings.comet and texts.source is not None else {}
+    refuse_overwriting([output], [*files.values(), texts.losses])
     lines = _read_parallel(files)
-    named = origin.test_set or Path(references["reference"]).name
+    named = origin.test_set or _test_set(references["reference"], config)
     detokenised = detokenised_sides(config, named)
     for side, names in (("target", [*references]), ("source", ["source"])):
         for name in names if side in detokenised else ():
@@ -277,9 +277,25 @@ def score(
     return scores
 
 
+def _test_set(reference: PathLike, config: Config | None) -> str:
+    """Return what the test set of a reference is called: as in the configuration, or else as the file.
+
+    Raises UsageError where test sets of the configuration differ in their text and none has the name of the file.
+    """
+    name = Path(reference).name
+    if config is None or name in config.test_sets:
+        return name
+    stem = Path(without_compression(name)).stem
+    if stem not in config.test_sets and any(
+        test.tokenise is not None for test in (config.data.archives.tests if config.data.archives else {}).values()
+    ):
+        raise UsageError(f"score: {reference}: which test set is it? give --test-set {'|'.join(config.test_sets)}")
+    return stem if stem in config.test_sets else name
+
+
 def _suffix(reference: PathLike) -> str:
     """Return what a file name such as ``test.de`` or ``test.de.gz`` ends in."""
-    return Path(str(reference).removesuffix(".gz")).suffix.removeprefix(".")
+    return Path(without_compression(reference)).suffix.removeprefix(".")
 
 
 def detokenised_sides(config: Config | None, test_set: str) -> list[str]:
@@ -288,6 +304,8 @@ def detokenised_sides(config: Config | None, test_set: str) -> list[str]:
 
 
 def _warnings_of(language: str | None) -> list[ResultWarning]:
+    if language in UNLIKE_MOSES:
+        return [ResultWarning("unlike-moses", language)]
     return [ResultWarning("unknown-target", "give --language")] if language is None else warnings_of(language)
 
 
@@ -329,7 +347,8 @@ def _metric(name: str, sides: Sequence[list[str]], language: str | None, tokenis
     tested.
     """
     kind = METRICS[name]
-    added = "" if kind.input != "moses" else f"|words:moses.{language}" if language else "|words:joined"
+    rules = "sacremoses" if language in UNLIKE_MOSES else "moses"
+    added = "" if kind.input != "moses" else f"|words:{rules}.{language}" if language else "|words:joined"
     if name == "tokenised_bleu_split":
         sides = [[split_compounds(line) for line in side] for side in sides]
         added += "|compounds:split"

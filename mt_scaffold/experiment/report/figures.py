@@ -136,13 +136,14 @@ def embeddings(models: Mapping[str, Embeddings], path: PathLike, note: str = "",
 
 @dataclass(frozen=True)
 class Interval:
-    """A score of one system and seed on one test set, with the half width of its confidence interval."""
+    """A score of one system and seed on one test set, with its confidence interval."""
 
     test_set: str
     system: str
     seed: int
     score: float
-    half_width: float
+    low: float
+    high: float
 
 
 def scores(
@@ -172,7 +173,10 @@ def scores(
             axes.errorbar(
                 places,
                 [entry.score for entry in chosen],
-                [entry.half_width for entry in chosen],
+                [
+                    [max(0.0, entry.score - entry.low) for entry in chosen],
+                    [max(0.0, entry.high - entry.score) for entry in chosen],
+                ],
                 fmt=_marker(number),
                 color=_colour(number),
                 capsize=2,

@@ -211,15 +211,19 @@ def _losses_of_translations(layout: TranslationLayout) -> LossTables:
     return loss_tables(trainings, vocabularies, config.baseline_of, config.score.bootstrap_samples)
 
 
+_CONFIDENCE = ("confidence_mean", "confidence_var")
+
+
 def bootstrap_interval(
     hypotheses: Sequence[str], references: Sequence[str], samples: int = 1000, tokeniser: str = "13a"
-) -> tuple[float, float]:
-    """Return BLEU and half the width of its 95 % confidence interval, from sacreBLEU's bootstrap."""
+) -> tuple[float, float, float]:
+    """Return BLEU and the ends of its 95 % confidence interval, from sacreBLEU's bootstrap: around its mean."""
     bleu = sacrebleu_metric("bleu", tokeniser)
     found = bleu.corpus_score(list(hypotheses), [list(references)], n_bootstrap=samples)
     # 17 digits round-trip; where every resample scores 0, sacreBLEU gives no interval.
     formatted = json.loads(found.format(width=17, signature=str(bleu.get_signature()), is_json=True))
-    return found.score, float(formatted.get("confidence_var", 0.0))
+    mean, half = (float(formatted.get(name, found.score * (name == "confidence_mean"))) for name in _CONFIDENCE)
+    return found.score, mean - half, mean + half
 
 
 def _intervals(layout: TranslationLayout) -> list[figures.Interval]:
@@ -229,10 +233,9 @@ def _intervals(layout: TranslationLayout) -> list[figures.Interval]:
         if "target" in detokenised_sides(layout.config, test):
             references = detokenise(references, layout.target)
         for run in layout.runs:
-            score, half_width = bootstrap_interval(
-                read_lines(layout.translation(run, test)), references, tokeniser=layout.config.bleu_tokeniser
-            )
-            intervals.append(figures.Interval(test, run.system, int(run.seed), score, half_width))
+            translations, config = read_lines(layout.translation(run, test)), layout.config
+            found = bootstrap_interval(translations, references, config.score.bootstrap_samples, config.bleu_tokeniser)
+            intervals.append(figures.Interval(test, run.system, int(run.seed), *found))
     return intervals
 
 

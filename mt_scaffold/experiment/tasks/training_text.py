@@ -11,7 +11,7 @@ from pathlib import Path
 from mt_scaffold._core import WordEndings
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.documents import format_by_name
-from mt_scaffold.corpus.files import compression_of, open_input
+from mt_scaffold.corpus.files import compression_of, open_input, without_compression
 from mt_scaffold.corpus.text import SEPARATOR, not_utf8
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration import Config
@@ -198,7 +198,7 @@ def _missing(pair: ParallelFiles, key: str) -> Iterator[tuple[str, str]]:
 def _swapped(config: Config, paths: list[Path]) -> list[str]:
     """Warn where the names of the files say the two languages the other way round."""
     languages = (config.languages.source, config.languages.target)
-    endings = tuple(path.name.removesuffix(".gz").rpartition(".")[2] for path in paths)
+    endings = tuple(without_compression(path.name).rpartition(".")[2] for path in paths)
     if endings == languages[::-1]:
         return [f"{paths[0]} is read as {languages[0]}, and {paths[1]} as {languages[1]}; are they swapped?"]
     return []

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mt_scaffold.corpus.files import PathLike, compression_of, open_input, open_output, write_text
+from mt_scaffold.corpus.files import PathLike, compression_of, open_input, open_output, without_compression, write_text
 from mt_scaffold.corpus.text import read_pairs, word_count
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import load_experiment
@@ -194,9 +194,9 @@ def init_translation(texts: ParallelTexts, output: PathLike | None = None, hold_
     size = sum(Path(path).stat().st_size for pair in texts.train for path in (pair.source, pair.target))
     symbols = min(model.symbols, max(200, size // 10_000 * 100))
     values = {
-        "name": path.stem,
-        "source": languages[0],
-        "target": languages[1],
+        "name": _quoted(path.stem),
+        "source": _quoted(languages[0]),
+        "target": _quoted(languages[1]),
         "found": _comments(found),
         "train": "".join(_pair_lines(pair) for pair in texts.train).rstrip("\n"),
         "valid": f"    valid:\n{_pair_lines(valid)}" if valid else "",
@@ -244,7 +244,7 @@ def init_documents(
     held_out = "" if valid else "  # Of every N documents, one is for validation and one for the test set.\n"
     held_out += "" if valid else "  held_out_every: 100\n"
     values = {
-        "name": path.stem,
+        "name": _quoted(path.stem),
         "found": _comments(found),
         "train": ", ".join(map(_quoted, train)),
         "valid": f"    valid: [{', '.join(map(_quoted, valid))}]\n" if valid else "",
@@ -283,7 +283,7 @@ def _output(output: PathLike | None, name: str) -> Path:
 
 
 def _languages(pair: Pair) -> tuple[str, str]:
-    endings = tuple(Path(path.removesuffix(".gz")).suffix.lstrip(".") for path in (pair.source, pair.target))
+    endings = tuple(Path(without_compression(path)).suffix.lstrip(".") for path in (pair.source, pair.target))
     if not all(map(_LANGUAGE.fullmatch, endings)) or endings[0] == endings[1]:
         raise UsageError(
             f"{pair.source}, {pair.target}: their endings name no two languages; give them, as in --languages en de"
@@ -294,7 +294,7 @@ def _languages(pair: Pair) -> tuple[str, str]:
 def _beside(train: Pair, languages: tuple[str, str]) -> Iterator[tuple[str, Pair]]:
     """Yield the name and the files of each other parallel text in the folder of the training text."""
     for path in sorted(Path(train.source).parent.iterdir()):
-        for ending in (f".{languages[0]}", f".{languages[0]}.gz"):
+        for ending in (f".{languages[0]}", f".{languages[0]}.gz", f".{languages[0]}.zst"):
             name = path.name.removesuffix(ending)
             other = path.with_name(name + ending.replace(languages[0], languages[1], 1))
             if path.name.endswith(ending) and other.is_file() and os.fspath(path) != train.source:
@@ -371,9 +371,12 @@ def _pair_lines(pair: Pair, indent: int = 6) -> str:
     return f"{space}- source: {{path: {_quoted(pair.source)}}}\n{space}  target: {{path: {_quoted(pair.target)}}}\n"
 
 
-def _quoted(path: str) -> str:
-    """Return a path as YAML has it within brackets."""
-    return path if re.fullmatch(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", path) else json.dumps(path, ensure_ascii=False)
+def _quoted(text: str) -> str:
+    """Return text as YAML has it within brackets: ``no`` and ``2024`` would be a truth value and a number."""
+    import yaml
+
+    plain = re.fullmatch(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", text) and yaml.safe_load(text) == text
+    return text if plain else json.dumps(text, ensure_ascii=False)
 
 
 _HELD_OUT = """\

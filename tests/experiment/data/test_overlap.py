@@ -48,6 +48,13 @@ def test_only_blank_lines_in_common_warn_of_nothing() -> None:
         ("A man sleeps.", "A woman sleeps.", False),
         ("...", "!!!", False),
         ("फूल लाल है और", "फल लाल है और", True),
+        # Without spaces every character is a word, and a clause is more than one.
+        ("今天天气很好我们去公园", "今天天气很好我们去公寓", True),
+        ("他说，今天天气很好，明天再见。", "他说，今天天气很好，昨天晚上有人偷走了自行车。", False),
+        ("我很高兴", "我不高兴", False),
+        # Numbers alone say nothing.
+        ("10:30", "1.99", False),
+        ("2019", "7", False),
     ],
 )
 def test_sentences_that_are_nearly_in_the_training_text(test: str, train: str, near: bool) -> None:

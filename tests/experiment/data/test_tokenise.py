@@ -23,7 +23,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data import moses
 from mt_scaffold.experiment.data import tokenise as module
-from mt_scaffold.experiment.data.moses import Rules, Tokeniser
+from mt_scaffold.experiment.data.moses import Rules, Tokeniser, tokeniser_of
 from mt_scaffold.experiment.data.tokenise import detokenise, tokenise
 
 MULTI30K = Path(__file__).resolve().parents[4] / "shared" / "data" / "multi30k"
@@ -79,6 +79,13 @@ def test_a_language_without_rules_is_named(capsys: pytest.CaptureFixture[str], t
 def test_lowercasing_comes_last() -> None:
     """Moses splits off a full stop before a capital; lowercased first, "fell." would stay one word."""
     assert Tokeniser("en", Tokenise(lowercase=True))("ÖL fell. Then it rose.") == "öl fell . then it rose ."
+
+
+def test_words_that_are_there_already_are_lowercased_too() -> None:
+    """The systems read lowercased words, wherever a test set's came from."""
+    words = tokeniser_of("de", Tokenise(none=True, lowercase=True, straight_apostrophes=True))
+    assert words(" Der  Hund\u2019s Haus .\n") == "der hund&apos;s haus ."
+    assert tokeniser_of("de", Tokenise(none=True))("Der Hund\u2019s .") == "Der Hund\u2019s ."
 
 
 def test_each_step_can_be_left_out() -> None:

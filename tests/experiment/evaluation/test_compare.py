@@ -86,6 +86,50 @@ def test_mean_and_spread_are_over_the_seeds(scores: list[Path]) -> None:
     assert metric(rows[1]).mean > metric(rows[0]).mean
 
 
+def test_a_metric_of_some_rows_is_shown(scores: list[Path], tmp_path: Path) -> None:
+    """It once vanished from every table, while its signature stood below them."""
+    other = []
+    for path in scores:
+        found = json.loads(path.read_text())
+        found["test_set"] = "other"
+        del found["metrics"]["chrf"]
+        copy = path.with_name(f"{path.stem}.other.json")
+        copy.write_text(json.dumps(found))
+        other.append(copy)
+    compared = compare([*scores, *other], "bpe", output=tmp_path / "table", samples=20)
+    assert "chrf" in compared.metrics and "chrf" not in compared.common_metrics
+    lines = (tmp_path / "table.txt").read_text(encoding="utf-8").splitlines()
+    place = next(number for number, line in enumerate(lines) if "chrF  " in line)
+    cells = [line[lines[place].index("chrF") :].strip() for line in lines[place + 2 : place + 6]]
+    assert [bool(re.match(r"\d+\.\d\d ±", cell)) for cell in cells].count(True) == 4 or "±" in cells[0]
+    assert f"{compared.rows[0].scores['chrf'].mean:.2f}" in lines[place + 2]
+
+
+def test_metrics_of_other_inputs_must_agree_on_them(scores: list[Path], tmp_path: Path) -> None:
+    """Reference words, and COMET's source, are no references, but scores depend on them."""
+    for name, says in (("reference_words", "reference words"), ("source", "source")):
+        made = []
+        for path, digest in zip((scores[0], scores[3]), ("0" * 64, "1" * 64), strict=True):
+            found = json.loads(path.read_text())
+            found["files"][name] = found["files"]["reference"] | {"sha256": digest}
+            found["metrics"]["comet"] = found["metrics"]["chrf"] | {"segments": None, "signature": "m"}
+            made.append(path.with_name(f"{path.stem}.{name}.json"))
+            made[-1].write_text(json.dumps(found))
+        with pytest.raises(MTScaffoldError, match=f"were scored with different {says}, on which a metric of both dep"):
+            compare(made, "bpe", samples=20)
+
+
+def test_a_configuration_may_name_systems_without_scores(
+    scores: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After run --only bpe scaffold, those with dropout have none; what --against names must have some."""
+    config = str(ROOT / "configs" / "multi30k_en_de.yaml")
+    arguments = ["compare", *map(str, scores), "--config", config, "--samples", "20"]
+    assert main(arguments) == 0 and "scaffold" in capsys.readouterr().out
+    assert main([*arguments, "--against", "scaffold=nobody"]) == 2
+    assert "the baseline nobody is not among the systems with scores" in capsys.readouterr().err
+
+
 def test_equal_translations_do_not_differ_significantly(scores: list[Path], tmp_path: Path) -> None:
     """sacreBLEU's form of p itself gives them its smallest value."""
     same = json.loads(scores[3].read_text())

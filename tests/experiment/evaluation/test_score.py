@@ -17,6 +17,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
+from mt_scaffold.corpus.files import open_output
 from mt_scaffold.corpus.text import read_lines
 from mt_scaffold.experiment.configuration import parse_config
 from mt_scaffold.experiment.configuration.data import Tokenise
@@ -437,6 +438,72 @@ def test_a_line_ends_at_lf_only(tmp_path: Path) -> None:
     assert read_lines(write(tmp_path / "text", lines)) == lines
     (tmp_path / "crlf").write_bytes(b"a\r\nb\r\n")
     assert read_lines(tmp_path / "crlf") == ["a", "b"]
+
+
+@pytest.mark.parametrize("ending", ["zh", "zh.gz", "zh.zst"])
+def test_the_language_is_that_of_a_compressed_reference(tmp_path: Path, ending: str) -> None:
+    """BLEU of Chinese has its own tokeniser, which an ending of zstd once hid."""
+    pytest.importorskip("zstandard", reason="needs the extra 'zstd'")
+    plain = write(tmp_path / "plain", ["今天天气很好"])
+    path = tmp_path / f"ref.{ending}"
+    with open_output(path) as stream:
+        stream.write(plain.read_bytes())
+    found = score(Texts(plain, [path]), tmp_path / "scores.json", Scoring(metrics=["bleu"]))
+    assert "tok:zh" in found.metrics["bleu"].signature
+
+
+def test_no_input_is_overwritten(tmp_path: Path) -> None:
+    """A prefix for --output is easily one of the score files."""
+    hypothesis, reference = write(tmp_path / "h.de", HYPOTHESIS), write(tmp_path / "r.de", REFERENCE)
+    for path in (hypothesis, reference):
+        with pytest.raises(UsageError, match=f"{path.name}: is an input already and cannot be an output too"):
+            score(Texts(hypothesis, [reference]), path)
+    for system in ("a", "b"):
+        score(Texts(hypothesis, [reference]), tmp_path / f"{system}.json", origin=Origin(system=system))
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    before = [path.read_bytes() for path in files]
+    with pytest.raises(UsageError, match=r"b\.json: is an input already"):
+        compare(files, "a", output=tmp_path / "b")
+    assert [path.read_bytes() for path in files] == before and hypothesis.read_text().splitlines() == HYPOTHESIS
+    for arguments in (
+        ["tokenise", "-l", "de", "-i", hypothesis, "-o", tmp_path / "out", "--report", hypothesis],
+        ["tokenise", "-l", "de", "-i", hypothesis, "-o", tmp_path / "out", "--report", tmp_path / "out"],
+        ["clean", "-s", hypothesis, "-t", reference, "--output-source", tmp_path / "out", "--output-target",
+         tmp_path / "out2", "--report", reference],
+    ):  # fmt: skip
+        assert main(list(map(str, arguments))) == 2
+    assert reference.read_text().splitlines() == REFERENCE and not (tmp_path / "out").exists()
+
+
+def test_a_test_set_is_called_as_in_the_configuration(tmp_path: Path) -> None:
+    """Its own setting decides whether the reference is raw text."""
+    archive = {"url": "https://example.org/x.tgz", "sha256": "0" * 64}
+    pairs = [{"archive": archive, "source": "a", "target": "b"}]
+    tests = {"t1": {"pairs": pairs, "tokenise": "none"}, "t2": {"pairs": pairs}}
+    archives = {"train": pairs, "valid": pairs, "tests": tests}
+    config = parse_config({**PLAIN, "data": {"archives": archives}})
+    hypothesis = write(tmp_path / "h.de", HYPOTHESIS)
+    for name, detokenised in (("t1", True), ("t2", False)):
+        found = score(
+            Texts(hypothesis, [write(tmp_path / f"{name}.de", REFERENCE)]),
+            tmp_path / "s.json",
+            Scoring(metrics=["bleu"]),
+            config=config,
+        )
+        assert found.test_set == name
+        assert ("reference:detokenised" in found.metrics["bleu"].signature) == detokenised
+    with pytest.raises(UsageError, match=r"other\.de: which test set is it\? give --test-set t1\|t2"):
+        score(Texts(hypothesis, [write(tmp_path / "other.de", REFERENCE)]), tmp_path / "s.json", config=config)
+
+
+def test_words_that_sacremoses_makes_otherwise_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Finnish "EU:ssa" is one word for Moses."""
+    hypothesis = write(tmp_path / "h", HYPOTHESIS)
+    for language, words in (("fi", "words:sacremoses.fi"), ("de", "words:moses.de")):
+        settings = Scoring(language=language, metrics=["tokenised_bleu_lc"])
+        found = score(Texts(hypothesis, [write(tmp_path / "r", REFERENCE)]), tmp_path / "s.json", settings)
+        assert words in found.metrics["tokenised_bleu_lc"].signature
+        assert ("sacremoses lacks rules" in capsys.readouterr().err) == (language == "fi")
 
 
 def test_what_cannot_be_scored_is_refused(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
         SizeComparison(200, 0, 0, None, None, None),
     ]
     intervals = [
-        figures.Interval(test, system, seed, 30.0 + seed, 1.5)
+        figures.Interval(test, system, seed, 30.0 + seed, 28.5 + seed, 31.5 + seed)
         for test in ("test_a", "test_b")
         for system in ("bpe", "scaffold")
         for seed in (1, 2)
@@ -91,7 +91,7 @@ def test_a_system_has_one_colour_in_every_figure(tmp_path: Path) -> None:
     curves = {"valid": [(1.0, 8.0), (2.0, 6.0)]}
     drawn = {
         "differences": figures.differences([change], tmp_path / "d", "BLEU", systems=systems),
-        "scores": figures.scores([figures.Interval("t", "scaffold", 1, 30, 1)], tmp_path / "s", systems=systems),
+        "scores": figures.scores([figures.Interval("t", "scaffold", 1, 30, 29, 31)], tmp_path / "s", systems=systems),
         "frequencies": figures.token_frequencies({"codes": [3, 2]}, tmp_path / "f", systems={"codes": 1}),
     }
     for name, svg in drawn.items():
@@ -124,9 +124,11 @@ def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sys
     figures.inside_longer_tokens([part], {part: 1, f"anti{part}ation</w>": 9}, tmp_path / "i", SYNTHETIC_NOTE)
     figures.embeddings({part: model}, tmp_path / "e", SYNTHETIC_NOTE)
     figures.embeddings(dict.fromkeys(systems[:3], model), tmp_path / "e3", SYNTHETIC_NOTE)
-    intervals = [figures.Interval(test, system, 1, 30.0, 1.5) for test in tests for system in systems]
+    intervals = [figures.Interval(test, system, 1, 30.0, 28.5, 31.5) for test in tests for system in systems]
     figures.scores(intervals, tmp_path / "s", SYNTHETIC_NOTE)
-    figures.scores([figures.Interval(test, part, 1, 30.0, 1.5) for test in LONG], tmp_path / "s8", SYNTHETIC_NOTE)
+    figures.scores(
+        [figures.Interval(test, part, 1, 30.0, 28.5, 31.5) for test in LONG], tmp_path / "s8", SYNTHETIC_NOTE
+    )
     figures.training_curves({system: [curves] * 3 for system in systems}, tmp_path / "t", SYNTHETIC_NOTE)
     changes = [figures.Change(test, system, "bpe", 0.5, -0.1, 1.1) for test in tests for system in systems]
     figures.differences(changes, tmp_path / "d", "BLEU", SYNTHETIC_NOTE)
@@ -220,15 +222,16 @@ def test_bleu_and_loss_per_byte_are_drawn_where_the_log_has_them(tmp_path: Path)
 
 
 def test_interval_is_sacrebleus() -> None:
-    """The score is sacreBLEU's, within an interval that more sentences make narrower, the same each time."""
+    """Score and interval are those that its command prints; more sentences make it narrower."""
     sacrebleu = pytest.importorskip("sacrebleu")
     hypotheses = ["the cat sat on the mat today", "a dog runs in the park now", "he eats an apple at noon here"] * 4
     references = ["the cat sat on a mat today", "a dog runs in the park now", "she eats an apple at noon"] * 4
-    score, half_width = bootstrap_interval(hypotheses, references, 200)
-    assert score == pytest.approx(sacrebleu.corpus_bleu(hypotheses, [references]).score)
-    assert (score, half_width) == bootstrap_interval(hypotheses, references, 200)
-    _, narrower = bootstrap_interval(hypotheses * 10, references * 10, 200)
-    assert 0 < narrower < half_width
+    score, low, high = bootstrap_interval(hypotheses, references, 200)
+    found = sacrebleu.BLEU().corpus_score(hypotheses, [references], n_bootstrap=200)
+    assert (score, low, high) == pytest.approx((found.score, found._mean - found._ci, found._mean + found._ci))
+    assert found._mean != found.score and low < score < high
+    _, lower, higher = bootstrap_interval(hypotheses * 10, references * 10, 200)
+    assert 0 < higher - lower < high - low
 
 
 def test_a_part_of_longer_tokens_is_one_of_the_experiments_languages() -> None:

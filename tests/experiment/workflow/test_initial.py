@@ -140,6 +140,14 @@ def test_a_path_that_yaml_would_read_otherwise_is_quoted() -> None:
     assert config.data.files.train[0].source.path == "my, texts: 1/train.en"
 
 
+def test_names_that_yaml_would_read_otherwise_are_quoted() -> None:
+    """Norwegian is no truth value, and 2024.yaml no number."""
+    for name in ("train", "test", "dev"):
+        Path(f"{name}.de").rename(f"{name}.no")
+    config = load_experiment(init_translation(parallel("train.en", "train.no"), "2024.yaml").path)
+    assert isinstance(config, Config) and (config.name, config.languages.target) == ("2024", "no")
+
+
 def test_language_models_are_ready_to_run_from_documents() -> None:
     """Documents are held out for validation and test where none are given; the amount follows from the text."""
     config = load_experiment(init_documents(["train.*"]).path)

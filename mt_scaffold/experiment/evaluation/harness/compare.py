@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.evaluation.compare import RowKey, baselines_of, few_seeds, labelled_scores, step_warnings
+from mt_scaffold.experiment.evaluation.compare import (
+    RowKey,
+    baselines_of,
+    few_seeds,
+    labelled_scores,
+    refuse_replacing,
+    step_warnings,
+)
 from mt_scaffold.experiment.evaluation.comparison import Spread
 from mt_scaffold.experiment.evaluation.comparison_tables import write_comparison
 from mt_scaffold.experiment.evaluation.document_tests import resample_documents
@@ -58,14 +65,16 @@ def compare_tasks(
     *,
     baselines: Mapping[str, str] = {},
     paper: Sequence[PaperFigures] = (),
+    usual: Mapping[str, str] = {},
     trainings: Sequence[Labelled] = (),
     reports: Sequence[PathLike] = (),
 ) -> TaskComparison:
     """Compare each system in the files that ``run_harness`` wrote with its baseline, task by task.
 
-    That is ``baselines[system]``, or else ``baseline``. Systems are called as their files say, unless a file is
-    ``Labelled``; labelled with a group, they are compared within their group only. Each file is one training: its score
-    on a task is the mean over its checkpoints and numbers of solved questions, in percent of the questions.
+    That is ``baselines[system]``, or else ``usual[system]`` or ``baseline``, as for ``compare``. Systems are called as
+    their files say, unless a file is ``Labelled``; labelled with a group, they are compared within their group only.
+    Each file is one training: its score on a task is the mean over its checkpoints and numbers of solved questions, in
+    percent of the questions.
 
     For each group, task and system: mean and standard deviation (of the sample, n - 1) over the seeds, and for each
     metric the difference from the baseline's mean with its 95 % interval and its p-value (``significance``): over
@@ -81,13 +90,15 @@ def compare_tasks(
     Raises MTScaffoldError where files are not as they were written, where a task's questions differ between them, or
     where they have no task in common; UsageError where two are for the same run, or a baseline has no scores.
     """
-    runs = [_read(each) for each in labelled_scores(scores, samples)]
+    labelled = labelled_scores(scores, samples)
+    refuse_replacing(output, [*labelled, *trainings], reports)
+    runs = [*map(_read, labelled)]
     _check_runs(runs)
     tasks, not_compared = _tasks(runs)
     if not tasks:
         why = "; ".join(f"{task}: {reason}" for task, reason in not_compared.items())
         raise MTScaffoldError(f"compare: the files have no task in common ({why or 'none has any'}); run lm-eval again")
-    against = baselines_of([(run.group, run.system) for run in runs], baseline, baselines)
+    against = baselines_of([(run.group, run.system) for run in runs], baseline, baselines, usual)
     groups, systems = list(dict.fromkeys(run.group for run in runs)), list(against)
     answers: dict[RowKey, dict[str, dict[int, Floats]]] = {}
     for group in groups:

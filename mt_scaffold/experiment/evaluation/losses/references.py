@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mt_scaffold.corpus.count import count_words
-from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.corpus.files import PathLike, refuse_overwriting
 from mt_scaffold.corpus.symbols import read_symbol
 from mt_scaffold.corpus.text import check_parallel, read_lines, words_of
 from mt_scaffold.errors import MTScaffoldError
@@ -54,6 +54,7 @@ def reference_losses(
     """
     import numpy
 
+    refuse_overwriting([output], [checkpoint, words, reference, training_words])
     lines, raw = read_lines(words), read_lines(reference)
     check_parallel(words, len(lines), reference, len(raw))
     frequencies = WordFrequencies((word.encode(), count) for word, count in count_words(training_words).items())
