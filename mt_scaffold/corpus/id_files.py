@@ -64,6 +64,11 @@ def id_width(n_vocab: int, dtype: str | None = None) -> int:
     return DTYPES[dtype]
 
 
+def index_size(index: str, documents: int) -> int:
+    """Return the bytes of the index of so many documents, as ``write_index`` writes it."""
+    return _LAYOUTS[index].length(documents, documents + 1 if index == "megatron" else 0)
+
+
 def index_path(path: PathLike) -> str:
     """Return the path of the index beside ``X.bin``; UsageError for a path that does not end so."""
     name = os.fspath(path)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.documents import DocumentInput, Documents
 from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, shown
-from mt_scaffold.corpus.id_files import DTYPES
+from mt_scaffold.corpus.id_files import DTYPES, index_size
 from mt_scaffold.corpus.inputs import TextFile
 from mt_scaffold.corpus.storage.remote import is_remote, remote_files, remote_size
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -102,7 +102,7 @@ def encode_folder(
         for shard in shards:
             manifest = None
             if f"{shard.name}.{MANIFEST}" in files:
-                manifest = _finished(place, files, shard.name, encoder.made_with)
+                manifest = _finished(place, files, shard.name, started)
                 _same_input(place, manifest, shard)
             if manifest is None:
                 show, first = progress.encoding(shard.number), shard.number * _FIRST
@@ -344,12 +344,13 @@ def _finished(folder: str, files: Mapping[str, int], name: str, made_with: Mappi
         isinstance(content.get(key), int) for key in _TOTALS
     ):
         raise MTScaffoldError(f"{shown(path)}: not the manifest of a shard; {remedy}")
-    sizes = {f"{name}.bin": content["ids"] * DTYPES[content["dtype"]], f"{name}.idx": None}
+    index = index_size(made_with["settings"]["index"], content["documents"])
+    sizes = {f"{name}.bin": content["ids"] * DTYPES[content["dtype"]], f"{name}.idx": index}
     for file, expected in sizes.items():
         size = files.get(file)
         if size is None:
             raise MTScaffoldError(f"{shown(_path(folder, file))}: missing; {remedy}")
-        if expected not in (None, size):
+        if size != expected:
             problem = "truncated" if size < expected else "too long"
             raise MTScaffoldError(f"{shown(_path(folder, file))}: {problem}: {size:,} of {expected:,} bytes; {remedy}")
     return manifest

@@ -199,7 +199,7 @@ def damage(path: Path) -> None:
         ("03.bin", damage, "03.bin: not as it was written \\(sha256 mismatch\\)"),
         ("03.idx", damage, "03.idx: not as it was written \\(sha256 mismatch\\)"),
         ("03.bin", lambda path: os.truncate(path, 100), "03.bin: truncated: 100 of [\\d,]+ bytes"),
-        ("03.idx", lambda path: os.truncate(path, 100), "03.idx: not as it was written"),
+        ("03.idx", lambda path: os.truncate(path, 100), "03.idx: truncated: 100 of [\\d,]+ bytes"),
         ("03.idx", Path.unlink, "03.idx: missing"),
         ("03.manifest.json", Path.unlink, "1 of 10 are not finished, 03 first"),
         ("03.manifest.json", damage, "03.manifest.json: "),
@@ -218,6 +218,16 @@ def test_check_finds_damage(
     (copy / "03.manifest.json").unlink(missing_ok=True)
     again(corpus, copy)
     assert main(command) == 0 and digests(copy) == digests(encoded)
+
+
+@pytest.mark.parametrize("index", ["fairseq", "megatron"])
+def test_an_empty_index_is_not_taken_for_a_finished_one(corpus: Path, tmp_path: Path, index: str) -> None:
+    """It is the last file to reach the disk; a folder in which all is there is left as it is."""
+    arguments = ["encode", f"--codes={corpus / 'codes'}", f"--output={tmp_path}/", "--index", index]
+    arguments += ["--input", str(corpus / "in" / "05.jsonl")]
+    assert main(arguments) == main(arguments) == 0
+    (tmp_path / "05.idx").write_bytes(b"")
+    assert main(arguments) == 1
 
 
 def test_check_refuses_other_codes(corpus: Path, copy: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -147,6 +147,8 @@ class Evaluate:
 def _check_prompt(prompt: str) -> None:
     if len(prompt.splitlines()) > 1 or prompt.endswith(("\n", "\r")):
         raise UsageError("a prompt is a single line of text; remove its line ends")
+    if prompt != prompt.rstrip(" "):
+        raise UsageError("a space at the end is a token by itself, which words do not follow; remove it")
 
 
 def _check_top_p(top_p: float) -> None:

@@ -13,6 +13,7 @@ import importlib.metadata
 import json
 import logging
 import os
+import random
 import sys
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,7 +38,8 @@ from mt_scaffold.options_from_signature import Option
 _PAPER = "paper"
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_EVALUATE_OFFLINE")
 _CHATTY = ("lm_eval", "datasets", "filelock", "fsspec", "httpx", "huggingface_hub", "urllib3")
-_FEWSHOT_SEED = 1234  # the harness' own
+# The harness' own.
+_FEWSHOT_SEED, _RANDOM_SEED, _OTHER_SEED = 1234, 0, 1234
 
 
 _TASKS = f"tasks of lm_eval, by its names or the paper's ({', '.join(PAPER_TASKS)}; paper: all of these)"
@@ -103,6 +105,7 @@ def run_harness(
     documents: dict[str, int] = {}
     task_versions: dict[str, str] = {}
     not_run: dict[str, str] = {}
+    shortened: dict[str, int] = {}
     lines = []
     with _tasks(asking) as (manager, names):
         for checkpoint in checkpoints:
@@ -118,6 +121,8 @@ def run_harness(
                     for metric, value, error in figures:
                         runs.setdefault((task, metric, number), []).append((value, error))
                     if asked := found["samples"].get(task):
+                        if cut := sum(model.is_cut(each) for entry in asked for each in entry["arguments"]):
+                            shortened[f"{task}, {number} solved"] = cut
                         lines += [_sample(checkpoint, task, number, entry) for entry in asked]
                         _add(questions, _questions(task, number, asked, figures))
                 done |= fresh.items()
@@ -148,7 +153,13 @@ def run_harness(
         task_versions=task_versions,
         versions=used,
         not_run=not_run,
+        shortened=shortened,
     )
+    for task, count in shortened.items():
+        print(
+            f"mt-scaffold: {result.system}: {task}: the beginning of {count:,} prompts did not fit into the model",
+            file=sys.stderr,
+        )
     if samples is not None:
         with writing_to(samples) as stream:
             stream.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode())
@@ -230,7 +241,8 @@ def _task_manager(tasks: Sequence[str], folders: list[str]) -> Any:
             raise MTScaffoldError(f"{folder}: no such folder; give --include-path the folder of your tasks")
     if folders:
         own = TaskManager(include_path=folders, include_defaults=False)
-        if set(tasks) <= set(own.all_tasks):
+        # A group of one's own may have tasks of the harness.
+        if set(tasks) <= set(own.all_tasks) - set(own.all_groups):
             return own
     return TaskManager(include_path=folders or None)
 
@@ -249,8 +261,14 @@ def _evaluate(
 
     A task that cannot be loaded is added to ``not_run``, with the reason. Raises MTScaffoldError where no task is left.
     """
+    import numpy
+    import torch
     from lm_eval.evaluator import evaluate
 
+    # As the harness' own program does: some tasks draw their choices, or their answers.
+    random.seed(_RANDOM_SEED)
+    numpy.random.seed(_OTHER_SEED)
+    torch.manual_seed(_OTHER_SEED)
     loaded: dict[str, Any] = {"tasks": {}, "groups": {}}
     for name in names:
         if name in not_run:

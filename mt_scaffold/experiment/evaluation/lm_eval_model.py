@@ -12,7 +12,7 @@ from lm_eval.models.huggingface import HFLM
 
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.inference.causal_model import difference, given_back, has_unknown
+from mt_scaffold.experiment.inference.causal_model import difference, given_back, has_unknown, load_folder
 from mt_scaffold.experiment.inference.export_transformers import export_transformers
 from mt_scaffold.experiment.inference.language_model import device_of
 
@@ -46,6 +46,7 @@ class HarnessModel(HFLM):  # type: ignore[misc]
             "device": f"{device_of(gpus)}",
         }
         if Path(checkpoint).is_dir():
+            load_folder(checkpoint, gpus)  # the harness would take one that lacks weights
             super().__init__(str(checkpoint), **options)
             return
         if data is None:
@@ -66,6 +67,15 @@ class HarnessModel(HFLM):  # type: ignore[misc]
             # Together they have no more tokens than the context alone: the choice would have no likelihood.
             return before, self.tok_encode(continuation, add_special_tokens=False)
         return before, after
+
+    def is_cut(self, arguments: Sequence[Any]) -> bool:
+        """Return whether the model does not read the beginning of a request's prompt, which is too long for it."""
+        context, more = arguments[0], arguments[1] if len(arguments) > 1 else ""
+        if isinstance(more, str):
+            before, after = self._encode_pair(context, more) if context else ([], [])
+            return len(before) + len(after) > int(self.max_length) + 1
+        room = int(self.max_length) - int(more.get("max_gen_toks", self.max_gen_toks))
+        return len(self.tok_encode(context)) > room
 
     def _loglikelihood_tokens(
         self, requests: Sequence[tuple[Any, list[int], list[int]]], *rest: Any, **named: Any

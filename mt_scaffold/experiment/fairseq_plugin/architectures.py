@@ -73,6 +73,7 @@ def transformers_config(model_type: str, options: Any, dictionary: Any) -> Any:
         if name in settings or name not in known:
             raise UsageError(
                 f"--model-settings: {name!r} is set by another option, or is no setting of {model_type} in transformers"
+                + (" (rotary positions: rope_parameters)" if str(name).startswith(("rope_", "rotary_")) else "")
             )
     return auto.for_model(model_type, **settings, **more)
 

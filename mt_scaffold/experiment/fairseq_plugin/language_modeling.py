@@ -38,6 +38,11 @@ class ResumableLanguageModelingTask(ResumableTask, LanguageModelingTask):
     """
 
     def __init__(self, args: Any, dictionary: Any, output_dictionary: Any = None, targets: Any = None) -> None:
+        for name in ("add_bos_token", "self_target", "past_target"):
+            if getattr(args, name, False):
+                raise UsageError(f"--{name.replace('_', '-')}: models are scored as though trained without; omit it")
+        if getattr(args, "output_dictionary_size", -1) >= 0:
+            raise UsageError("--output-dictionary-size: some tokens would have no probability; omit it")
         super().__init__(args, dictionary, output_dictionary, targets)
         # fairseq's task calls them args.
         self.cfg = args
@@ -68,7 +73,15 @@ class ResumableLanguageModelingTask(ResumableTask, LanguageModelingTask):
         self._check_sizes(split, self.datasets[split].dataset)
 
     def _check_sizes(self, split: str, blocks: Any) -> None:
-        """Raise MTScaffoldError where fairseq would take a document of more than 65,535 tokens for a shorter one."""
+        """Raise MTScaffoldError where fairseq would leave a long document out, or take it for a shorter one."""
+        if isinstance(blocks, TokenBlockDataset) and self.cfg.sample_break_mode in ("complete", "complete_doc"):
+            too_long = blocks.sizes[blocks.sizes > self.cfg.tokens_per_sample].astype(np.int64)
+            if len(too_long):
+                raise MTScaffoldError(
+                    f"{self._folders[split]}: {split}: {len(too_long):,} documents have more than "
+                    f"{self.cfg.tokens_per_sample} tokens, and --sample-break-mode {self.cfg.sample_break_mode} leaves "
+                    f"them out ({int(too_long.sum()):,} of {int(blocks.sizes.sum(dtype=np.int64)):,} tokens); use none"
+                )
         if isinstance(blocks, TokenBlockDataset) and blocks.sizes.dtype == np.uint16:
             longest = int((blocks.slice_indices[:, 1].astype(np.int64) - blocks.slice_indices[:, 0]).max())
             if longest > np.iinfo(np.uint16).max:

@@ -85,10 +85,18 @@ def load_folder(
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": trust_remote_code}
     try:
         tokenizer = library.AutoTokenizer.from_pretrained(str(place), **options)
-        model = library.AutoModelForCausalLM.from_pretrained(str(place), dtype=torch.float32, **options)
+        model, found = library.AutoModelForCausalLM.from_pretrained(
+            str(place), dtype=torch.float32, output_loading_info=True, **options
+        )
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         what = str(error).strip().partition("\n")[0]
         raise MTScaffoldError(f"{folder}: transformers cannot load it ({what}); check what the folder holds") from error
+    if lacking := [*found["missing_keys"], *(each[0] for each in found["mismatched_keys"])]:
+        raise MTScaffoldError(
+            f"{folder}: {len(lacking)} of the model's weights are not in its files, such as {min(lacking)}; give "
+            "the folder of a whole causal model"
+        )
+    check_causal(model.eval(), folder)
     end = tokenizer.eos_token_id
     if end is None:
         raise MTScaffoldError(f"{folder}: its tokenizer has no eos_token, which ends a document; set one and save it")
@@ -108,6 +116,20 @@ def load_folder(
         hashlib.sha256(tokens.encode("utf-8", "surrogatepass")).hexdigest(),
         len(tokenizer),
     )
+
+
+def check_causal(model: Any, folder: PathLike) -> None:
+    """Raise MTScaffoldError for a model whose logits depend on later tokens: they are no likelihoods.
+
+    model: in evaluation, of transformers. folder: what it is called.
+    """
+    import torch
+
+    ids = torch.arange(8).remainder(model.get_input_embeddings().weight.shape[0])[None]
+    with torch.no_grad():
+        one, other = (model(each).logits[0, :-1] for each in (ids, torch.cat([ids[:, :-1], ids[:, :1]], 1)))
+    if not torch.allclose(one, other, rtol=0, atol=1e-5 * max(1.0, float(one.abs().max()))):
+        raise MTScaffoldError(f"{folder}: the model is not causal: a token's scores depend on later ones; give another")
 
 
 def encode_documents(

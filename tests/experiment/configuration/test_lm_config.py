@@ -111,6 +111,7 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
         ("  documents:", "  held_out_every: 5\n  documents:", 3, "data: give either documents.valid or held_out_every"),
         ("      news:", "      train:", 8, "data.documents.tests.train: a test set cannot be called train"),
         ("    train: [train.jsonl]", "    train: []", 5, "data.documents.train: must not be empty"),
+        ("name: small", "name: small\nsamples: {prompts: ['Die ']}", 3, "samples.prompts[0]: a space at the end is a"),
         ("name: small", "name: small\nsamples: {prompts: [\"a\\nb\"]}", 3, "samples.prompts[0]: a prompt is a si"),
         ("name: small", "name: small\nprepare: {max_memory: much}", 3, "prepare.max_memory: "),
         ("name: small", "name: small\naverage: {last: 2, by: updates}", 3, "average.by: updates needs save-interval"),

@@ -1,6 +1,7 @@
 """Bits per byte of any causal model of transformers: those of our own export are the checkpoint's."""
 
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.evaluation.bits_per_byte import LanguageModelScores, evaluate, evaluate_folder
+from mt_scaffold.experiment.inference.causal_model import load_folder
 from mt_scaffold.experiment.inference.export_transformers import export_transformers
 from mt_scaffold.experiment.runtime.hugging_face import import_transformers
 from mt_scaffold.experiment.runtime.results import read_result
@@ -141,6 +143,30 @@ def test_the_harness_refuses_likelihoods_of_text_that_is_dropped(tmp_path: Path)
     assert likelihood("a cat")[0] == pytest.approx(-6 * math.log(len(model.tokenizer)), rel=1e-3)
     with pytest.raises(MTScaffoldError, match=r"gives 'a cat' back for 'A   CAT' .* use a task without rolling"):
         likelihood("A   CAT")
+
+
+def test_what_is_no_whole_causal_model_is_refused(text: Path, tmp_path: Path) -> None:
+    """transformers draws weights that are missing at random, and loads a model that reads in both directions."""
+    from safetensors.torch import load_file, save_file
+
+    from mt_scaffold.experiment.evaluation.lm_eval_model import HarnessModel
+
+    shutil.copytree(text / "exported", tmp_path / "lacking")
+    weights = load_file(tmp_path / "lacking" / "model.safetensors")
+    del weights["model.layers.0.mlp.down_proj.weight"]
+    save_file(weights, tmp_path / "lacking" / "model.safetensors", {"format": "pt"})
+    for load in (load_folder, HarnessModel):
+        with pytest.raises(MTScaffoldError, match=r"1 of the model's weights are not in its files, such as .*down_pro"):
+            load(tmp_path / "lacking")
+    library = import_transformers("this test")
+    shutil.copytree(text / "exported", tmp_path / "both")
+    (tmp_path / "both" / "model.safetensors").unlink()
+    config = library.BertConfig(
+        vocab_size=300, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
+    )
+    library.BertForMaskedLM(config).save_pretrained(tmp_path / "both")
+    with pytest.raises(MTScaffoldError, match="the model is not causal: a token's scores depend on later ones"):
+        load_folder(tmp_path / "both")
 
 
 def test_what_cannot_be_scored_is_one_line(text: Path, tmp_path: Path) -> None:

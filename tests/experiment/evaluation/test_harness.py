@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import re
 import sys
 from pathlib import Path
@@ -120,7 +121,9 @@ class ByHand:
         return math.fsum(scores[place, row[place + 1]].item() for place in places)
 
 
-def test_a_local_task_gives_the_figures_computed_by_hand(folder: Path, checkpoints: list[Path]) -> None:
+def test_a_local_task_gives_the_figures_computed_by_hand(
+    folder: Path, checkpoints: list[Path], capfd: pytest.CaptureFixture[str]
+) -> None:
     """Each choice's log-likelihood and the accuracy are those of the logits; one context is longer than the model."""
     data, output, samples = folder / "data", folder / "scores.json", folder / "samples.jsonl"
     arguments = ["--data", str(data), "--tasks", "local_questions", "--include-path", str(folder / "tasks")]
@@ -153,6 +156,36 @@ def test_a_local_task_gives_the_figures_computed_by_hand(folder: Path, checkpoin
         assert (score.num_fewshot, score.documents) == (0, len(QUESTIONS))
     assert scores.task_versions == {"local_questions": "3"} and "lm_eval" in scores.versions
     assert len(model.ids(str(QUESTIONS[2]["text"]))) > POSITIONS
+    # Both choices of that question.
+    assert scores.shortened == {"local_questions, 0 solved": 2}
+    assert "local_questions, 0 solved: the beginning of 2 prompts did not fit into the model" in capfd.readouterr().err
+
+
+SHUFFLED = """
+import random
+def shuffle(documents):
+    def one(document):
+        choices = sorted(document["choices"])
+        random.shuffle(choices)
+        return {**document, "shuffled": choices}
+    return documents.map(one, load_from_cache_file=False)
+"""
+
+
+def test_tasks_draw_as_in_the_harness_own_program(folder: Path, checkpoints: list[Path], tmp_path: Path) -> None:
+    """It seeds Python's random numbers, by which some tasks shuffle their choices; a group may name other tasks."""
+    (tmp_path / "shuffled.py").write_text(SHUFFLED, encoding="utf-8")
+    yaml = YAML.format(name="shuffled", data=folder / "questions.jsonl").replace("{{choices}}", "{{shuffled}}")
+    yaml = yaml.replace("doc_to_target: answer", "doc_to_target: 0") + "process_docs: !function shuffled.shuffle\n"
+    (tmp_path / "shuffled.yaml").write_text(yaml, encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text("group: mine\ntask: [shuffled]\n", encoding="utf-8")
+    found = []
+    for number, tasks in enumerate((["shuffled"], ["shuffled"], ["mine"])):
+        random.seed(number)
+        asking = Asking(tasks, include_path=[tmp_path])
+        scores = run_harness(checkpoints[:1], folder / "data", tmp_path / "scores.json", asking)
+        found += [each.sha256 for each in scores.questions]
+    assert len(found) == 3 and found[0] == found[1]
 
 
 ENDINGS = """\
@@ -345,6 +378,9 @@ class Invented(LM):  # type: ignore[misc]  # lm_eval has no types
     def __init__(self, likes: str) -> None:
         super().__init__()
         self.likes = likes.split()
+
+    def is_cut(self, arguments: object) -> bool:
+        return False
 
     def loglikelihood(self, requests: list[Instance], **options: object) -> list[tuple[float, bool]]:
         found = []

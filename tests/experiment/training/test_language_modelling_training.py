@@ -14,7 +14,7 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 import numpy as np
 
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import read_ids
 from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate
@@ -152,6 +152,13 @@ def test_options_that_cannot_work_are_refused(data: Path, tmp_path: Path) -> Non
         fairseq_train(
             command(data, tmp_path, *RESUMABLE, "--no-save", "--max-update", "1", "--sample-break-mode", "eos")
         )
+    for options, error, says in (
+        (["--sample-break-mode", "complete"], MTScaffoldError, r"valid: \d+ documents have more than \d+ tokens, and"),
+        (["--add-bos-token"], UsageError, "--add-bos-token: models are scored as though trained without; omit it"),
+        (["--output-dictionary-size", "9"], UsageError, "--output-dictionary-size: some tokens would have no"),
+    ):
+        with pytest.raises(error, match=says):
+            fairseq_train(command(data, tmp_path, *RESUMABLE, "--no-save", "--max-update", "1", *options))
 
 
 def test_the_blocks_are_full(data: Path, tmp_path: Path) -> None:

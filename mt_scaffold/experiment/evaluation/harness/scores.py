@@ -65,6 +65,8 @@ class HarnessScores:
 
     checkpoints: their paths, as given. limit: the number of documents that each task was cut to, None for all.
     not_run: the tasks that could not be loaded, each with the reason. task_versions: the harness' version of each task.
+    shortened: of each task and number of solved questions, how many prompts of a checkpoint were too long for it, so
+    that it did not read their beginning.
     """
 
     system: str
@@ -78,6 +80,7 @@ class HarnessScores:
     task_versions: dict[str, str]
     versions: dict[str, str]
     not_run: dict[str, str] = field(default_factory=dict)
+    shortened: dict[str, int] = field(default_factory=dict)
 
 
 def as_line(values: Iterable[float]) -> str:
