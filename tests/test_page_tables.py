@@ -188,6 +188,24 @@ def test_what_dropout_cost_is_said_of_each_system() -> None:
     )
 
 
+def test_what_scaffold_tokens_learned_is_what_was_stored() -> None:
+    """Whichever way it came out."""
+    text = (RESULTS / "lm_german" / "undertrained.txt").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    found = {(row[0], row[1]): row for row in rows}
+    page = text_of("results/README.md")
+
+    def shown(tokens: str, figure: str, before: str = "") -> str:
+        return f"({before}{found[tokens, figure][6]}, {found[tokens, figure][7]})"
+
+    points = shown("removed", "percentile").replace(", ", " points of its percentile, 95 % interval ", 1)
+    assert f"by the indicator of Land and Bartolo 2024 {points}" in page
+    assert f"bits per occurrence do not differ significantly {shown('removed', 'bits')}" in page
+    assert shown("removed", "uniformity", "uniformity ") in page
+    assert f"a little less trained {shown('new', 'percentile')} and cost more bits {shown('new', 'bits')}" in page
+    assert {row[8] for row in rows[2:]} == {"3"} and "from three new trainings of each system" in page
+
+
 def test_the_control_has_the_lowest_entropy_and_the_fewest_bits() -> None:
     """Which does not bear out the paper's argument from entropy; also how many bytes its tokens have."""
     text = (RESULTS / "lm_german" / "statistics.txt").read_text(encoding="utf-8")
