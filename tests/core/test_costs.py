@@ -21,7 +21,7 @@ from mt_scaffold import BPE, _core, count_words
 def cost(work: Callable[[], object]) -> float:
     """Return the least processor time that some work takes, whatever else the machine does."""
     taken = []
-    for _ in range(3):
+    for _ in range(7):
         begin = time.process_time()
         work()
         taken.append(time.process_time() - begin)
