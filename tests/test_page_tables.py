@@ -39,7 +39,9 @@ def test_a_p_of_single_trainings_says_what_it_is_about(path: Path) -> None:
     """Tables that were stored before ``compare`` wrote this have it above them."""
     text = path.read_text(encoding="utf-8")
     above = "One training of a system does not show how far trainings differ by chance: p and interval are about these "
-    assert (text.split("\n\n")[1].startswith(above)) == ("one training per system" in text)
+    begins = text.split("\n\n")[1]
+    compared = not begins.startswith("Nothing is compared: ")
+    assert begins.startswith(above) == (compared and "one training per system" in text)
 
 
 def test_the_rows_of_a_fair_comparison_are_those_that_were_counted() -> None:
@@ -139,7 +141,7 @@ def test_the_primary_measure_is_what_the_stored_scores_give() -> None:
     pytest.importorskip("scipy", reason="comes with the extra 'workflow'")
     from studies.named_comparisons import UNTOUCHED, report
 
-    folders = [RESULTS / "multi30k_en_de", RESULTS / "multi30k_control"]
+    folders = [RESULTS / f"multi30k_{name}" for name in ("en_de", "control", "dropout")]
     stored = (folders[0] / "named-comparisons.txt").read_text(encoding="utf-8")
     assert report([folder / "comparison.json" for folder in folders], UNTOUCHED, range(1, 6)) == stored
     rows = [[cell.strip() for cell in line.split("|")] for line in stored.splitlines()]
@@ -168,9 +170,29 @@ def test_the_primary_measure_is_what_the_stored_scores_give() -> None:
     assert f"Scaffold-BPE is {ahead[5]} BLEU ({ahead[6]}) ahead of it" in page
     assert {row[8] for row in (bleu, bits, ahead)} == {"under 0.001"}
     assert "All of this is significant (p with Holm's correction under 0.001)" in page
-    bpe, control = (json.loads((each / "comparison.json").read_text("utf-8"))["trainings"][0] for each in folders)
+    bpe, control = (json.loads((each / "comparison.json").read_text("utf-8"))["trainings"][0] for each in folders[:2])
     assert f"into {100 * control['subwords'] / bpe['subwords'] - 100:.1f} % more subwords than BPE" in page
     assert f"({control['updates']:,} instead of {bpe['updates']:,})" in page
+
+
+def test_the_pilot_fixed_the_epochs_by_the_rule() -> None:
+    """Of the configuration, which was written before; and the scores of the pilot are those that were stored."""
+    with open(RESULTS / "multi30k_dropout" / "validation-loss.csv", encoding="utf-8") as file:
+        losses = [float(row["loss"]) for row in csv.DictReader(file)]
+    means = {epoch: sum(losses[epoch - 4 : epoch]) / 4 for epoch in range(4, len(losses) + 1)}
+    found = [
+        epoch
+        for epoch in range(5, 65, 5)
+        if all(means[epoch] - means[later] < 0.01 for later in range(epoch + 1, len(losses) + 1))
+    ]
+    assert len(losses) == 60 == found[0]
+    rule = (ROOT / "configs" / "multi30k_en_de.yaml").read_text(encoding="utf-8")
+    assert "The pilot has\n#   shown: 60." in rule
+    page = text_of("results/README.md")
+    assert f"had still not stopped falling (by {means[55] - means[60]:.3f} in the last five epochs" in page
+    rows = json.loads((RESULTS / "multi30k_dropout" / "comparison.json").read_text(encoding="utf-8"))["rows"]
+    first, second, third, typos = (f"{row['scores']['bleu']['mean']:.2f}" for row in rows)
+    assert f"It has {first}, {second} and {third} BLEU on the three test sets and {typos} with typos" in page
 
 
 def test_what_dropout_cost_is_said_of_each_system() -> None:
