@@ -138,7 +138,7 @@ def test_a_killed_experiment_resumes_to_the_table(experiment: dict[str, object])
         tokens = (output / system / "seed-1" / "tokens.csv").read_text(encoding="utf-8").splitlines()
         dictionary = (output / "dictionaries" / f"{system}-150" / "dict.de.txt").read_text(encoding="utf-8")
         assert len(tokens) == 1 + 4 + dictionary.count("\n")
-        assert tokens[0].endswith("input_norm,occurrences:test,bits:test") and tokens[1].startswith("both,0,<s>,,1,")
+        assert tokens[0].endswith("input_norm,occurrences:test,bits:test") and tokens[1].startswith("both,0,<s>,,,1,")
 
 
 def test_one_seed_limits_the_result_in_every_form(experiment: dict[str, object]) -> None:
