@@ -65,7 +65,7 @@ def id_width(n_vocab: int, dtype: str | None = None) -> int:
 
 
 def index_size(index: str, documents: int) -> int:
-    """Return the bytes of the index of so many documents, as ``write_index`` writes it."""
+    """Return the size in bytes of the index that ``write_index`` writes for a number of documents."""
     return _LAYOUTS[index].length(documents, documents + 1 if index == "megatron" else 0)
 
 
