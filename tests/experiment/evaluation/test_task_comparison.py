@@ -245,6 +245,23 @@ def test_what_is_not_compared_is_named(tmp_path: Path) -> None:
     assert "ending has 3 questions: rough." in found.notes
 
 
+def test_prompts_without_their_beginning_are_counted_by_system(tmp_path: Path) -> None:
+    """Over the trainings of a system; those of a task that is not compared are left out."""
+    tasks = {"ending": {"acc": [1.0, 0.0, 1.0]}}
+    files = trainings(tmp_path, {"bpe": [tasks, tasks], "scaffold": [tasks]}, shots=(0, 5))
+    for name, seed, shortened in (
+        ("bpe", 1, {"ending, 5 solved": 700}),
+        ("bpe", 2, {"ending, 5 solved": 800, "order, 0 solved": 2}),
+        ("scaffold", 1, {"ending, 5 solved": 3}),
+    ):
+        path = tmp_path / f"{name}-{seed}.json"
+        write_scores(path, tasks, system=name, seed=seed, shots=(0, 5), shortened=shortened)
+    found = compare_tasks(files, "bpe", samples=10)
+    assert found.shortened == {"ending, 5 solved": {"bpe": 1500, "scaffold": 3}}
+    note = "ending, 5 solved: prompts that did not fit, and were read without their beginning: bpe 1,500, scaffold 3."
+    assert note in found.notes
+
+
 @pytest.mark.parametrize(
     ("change", "error", "says"),
     [

@@ -152,6 +152,7 @@ def compare_tasks(
         limit=runs[0].scores.limit,
         task_versions={task: version for task, version in runs[0].scores.task_versions.items() if task in first},
         versions=versions() | {"lm_eval": runs[0].scores.versions.get("lm_eval", "")},
+        shortened=_shortened(runs, tasks),
         warnings=[*few_seeds((row.system, len(row.seeds)) for row in rows), *step_warnings(trainings, reports)],
     )
     if output is not None:
@@ -279,6 +280,18 @@ def _test(
         found.setdefault(first[key.test_set][0], {})[key] = test
     for metric, several in others.items():
         found.setdefault(metric, {}).update(corrected(several))
+    return found
+
+
+def _shortened(runs: Iterable[_Run], tasks: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Return how many prompts of each task and number of solved questions were too long, by system."""
+    found: dict[str, dict[str, int]] = {}
+    for run in runs:
+        system = ", ".join(filter(None, (run.group, run.system)))
+        for asked, count in run.scores.shortened.items():
+            if asked.rpartition(", ")[0] in tasks:
+                counts = found.setdefault(asked, {})
+                counts[system] = counts.get(system, 0) + count
     return found
 
 

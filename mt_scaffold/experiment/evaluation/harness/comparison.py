@@ -79,6 +79,7 @@ class TaskComparison(Compared):
     limit: int | None
     task_versions: dict[str, str]
     versions: dict[str, str]
+    shortened: dict[str, dict[str, int]] = field(default_factory=dict)
     warnings: list[ResultWarning] = field(default_factory=list)
 
     @property
@@ -138,6 +139,9 @@ class TaskComparison(Compared):
             notes.append(f"Only the first {self.limit} questions of each task were asked (limit): a try, no result.")
         few = {row.task: row.questions for row in self.rows if row.questions < _FEW_QUESTIONS}
         notes += [f"{task} has {number} question{'s' if number > 1 else ''}: rough." for task, number in few.items()]
+        for task, systems in self.shortened.items():
+            counts = ", ".join(f"{system} {count:,}" for system, count in systems.items())
+            notes.append(f"{task}: prompts that did not fit, and were read without their beginning: {counts}.")
         notes += [f"Compared first, {row.main}: {tasks}: {row.why}." for tasks, row in _reasons(self.rows)]
         notes += self._notes_on_tests()
         notes += [f"Not compared: {line.removeprefix('Not run: ')}" for line in not_run_lines(self.not_compared)]
