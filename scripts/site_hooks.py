@@ -26,29 +26,6 @@ _OUTSIDE = {
     "debian.md": "studies/debian/README.md",
 }
 
-# Pages that have moved: where the site had them → the page that has their text and, where it still can, their anchors.
-MOVED = {
-    "results/benchmarks/index.html": "benchmarks.html",
-    "ctranslate2.html": "models.html",
-    "documents.html": "corpora.html",
-    "engines.html": "corpora.html",
-    "ids.html": "corpora.html",
-    "wmt14.html": "paper.html",
-    "results/multi30k_en_de/one-seed-dropout.html": "results/index.html",
-    **{
-        f"results/{name}/comparison.html": "results/index.html"
-        for name in ("lm_german", "lm_mdn", "multi30k_en_de", "multi30k_vocabulary", "study_methods")
-    },
-}
-_REDIRECT = """\
-<!doctype html>
-<title>Moved</title>
-<link rel="canonical" href="{to}">
-<meta http-equiv="refresh" content="0; url={to}">
-<script>location.replace("{to}" + location.hash)</script>
-<a href="{to}">This page has moved.</a>
-"""
-
 # What the home page says of the reference where GitHub shows it, and what the site says, which has it.
 _NO_REFERENCE = re.compile(r"- Commands, Python functions and the keys[^\n]*\n {2}[^\n]*\n")
 _REFERENCE = """\
@@ -93,12 +70,9 @@ def _from_outside(text: str) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages, what leads on from old addresses, and the notebook for download."""
+    """Add the generated pages, and the notebook for download."""
     for name, text in generated_pages().items():
         files.append(File.generated(config, name, content=text))
-    for old, new in MOVED.items():
-        to = "../" * old.count("/") + new
-        files.append(File.generated(config, old, content=_REDIRECT.format(to=to)))
     notebook = _ROOT / "notebooks" / "tutorial.ipynb"
     files.append(File.generated(config, "tutorial.ipynb", content=notebook.read_bytes()))
     return files

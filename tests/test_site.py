@@ -220,18 +220,6 @@ def test_search_leads_to_how_to_pages() -> None:
     assert sorted(boosts, key=lambda name: -float(str(boosts[name]))) == list(boosts)
 
 
-def test_old_addresses_lead_to_pages_that_are_there() -> None:
-    """A link from elsewhere to a page that has been merged into another finds that one."""
-    from site_hooks import MOVED, generated_pages
-
-    def page(address: str) -> str:
-        return address.replace("index.html", "README.md").replace(".html", ".md")
-
-    docs = ROOT / "docs"
-    pages = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")} | set(generated_pages())
-    assert {page(new) for new in MOVED.values()} <= pages and not {page(old) for old in MOVED} & pages
-
-
 def test_no_stored_table_is_a_page() -> None:
     """Pages that nothing links to are found by the search all the same; the text, JSON and CSV are enough."""
     assert {path.name for path in (ROOT / "docs" / "results").rglob("*.md")} == {"README.md"}

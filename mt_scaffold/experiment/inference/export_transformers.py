@@ -81,7 +81,7 @@ def export_transformers(checkpoint: PathLike, data: PathLike, output: PathLike) 
     loaded = load_model(checkpoint, data, binarised)
     trained = getattr(loaded.model.decoder, "model", None)
     if not isinstance(trained, library.PreTrainedModel):
-        raise MTScaffoldError(f"{checkpoint}: transformers has no such model; train one with --arch llama")
+        raise MTScaffoldError(f"{checkpoint}: transformers has no such model; train one with --arch llama or gpt_neox")
     vocabulary = Vocabulary(codes_of(data))
     for name in (END, PADDING):
         if name in map(bytes_to_notation, vocabulary.tokens):

@@ -278,5 +278,5 @@ def original(path: PathLike, imported: Imported) -> Original:
     try:
         from sentencepiece import SentencePieceProcessor
     except ImportError:
-        raise MTScaffoldError("--check needs the package sentencepiece; run pip install '.[unigram]'") from None
+        raise MTScaffoldError("--check needs the package sentencepiece; run pip install '.[vocabularies]'") from None
     return SentencePieceProcessor(model_file=str(path)).encode

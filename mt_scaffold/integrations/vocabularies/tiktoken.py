@@ -98,7 +98,7 @@ def encoding_of(ranks: Mapping[bytes, int], codes: Codes, numbering: Numbering) 
     try:
         from tiktoken import Encoding
     except ImportError:
-        raise MTScaffoldError("--check needs the package tiktoken; run pip install tiktoken") from None
+        raise MTScaffoldError("--check needs the package tiktoken; run pip install '.[vocabularies]'") from None
     pattern = PATTERNS.get(codes.pretokeniser, codes.pretokeniser)
     return Encoding("imported", pat_str=pattern, mergeable_ranks=dict(ranks), special_tokens=dict(numbering.special))
 

@@ -353,7 +353,7 @@ def original(path: PathLike, imported: Imported) -> Original:
     try:
         from tokenizers import Tokenizer
     except ImportError:
-        raise MTScaffoldError("--check needs the package tokenizers; run pip install '.[transformers]'") from None
+        raise MTScaffoldError("--check needs the package tokenizers; run pip install '.[vocabularies]'") from None
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_truncation()
     tokenizer.no_padding()
