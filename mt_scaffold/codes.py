@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.cached import cached_property
-from mt_scaffold.corpus.files import PathLike, Readable, read_file, shown, stream_name, without_mark
+from mt_scaffold.corpus.files import PathLike, Readable, path_of, read_file, shown, stream_name, without_mark
 from mt_scaffold.corpus.header import CodesHeader
+from mt_scaffold.corpus.storage.remote import is_remote, remote_files
 from mt_scaffold.corpus.text import is_base_symbol, notation_to_bytes
 from mt_scaffold.errors import UsageError
+from mt_scaffold.manifest import CodesUsed, Manifest, manifest_path, parse_manifest
 from mt_scaffold.options import check_merges
 
-if TYPE_CHECKING:
-    from mt_scaffold.manifest import CodesUsed
+# The kind of the manifest of imported codes, and what to do about a damaged one.
+MANIFEST_KIND, MANIFEST_REMEDY = "codes", "import the codes again, or remove the manifest to number tokens by rank"
 
 
 class Merge(NamedTuple):
@@ -75,7 +77,8 @@ class Split(NamedTuple):
 class Codes:
     """A codes file in memory, read once. A malformed one is reported where its merges are first needed.
 
-    text: the file, as bytes. name: what messages call it. path: where it was read from, if it was a path.
+    text: the file, as bytes. name: what messages call it. manifest: the content of ``CODES.manifest.json``, which
+    imported codes have next to them; None where there is none.
 
     >>> codes = Codes(b"#version: 0.2\\na n scaffold\\nb an\\n")
     >>> [merge.token for merge in codes.merges]
@@ -83,10 +86,10 @@ class Codes:
     """
 
     # No dataclass: importing those takes longer than segmenting a short text.
-    def __init__(self, text: bytes, name: str = "codes", path: PathLike | None = None) -> None:
+    def __init__(self, text: bytes, name: str = "codes", manifest: bytes | None = None) -> None:
         self.text = text
         self.name = name
-        self.path = path
+        self.manifest = manifest
 
     def __repr__(self) -> str:
         return f"Codes(name={self.name!r})"
@@ -95,14 +98,17 @@ class Codes:
     def read(cls, file: PathLike | Readable[bytes] | Readable[str]) -> Codes:
         """Read a codes file from a path (``.gz`` too) or an open file, under whose name errors report it.
 
-        A byte order mark is removed, with a warning. Raises MTScaffoldError where the file cannot be read.
+        A byte order mark is removed, with a warning. Their manifest is read, too, where there is one next to the file.
+        Raises MTScaffoldError where a file cannot be read.
         """
         if isinstance(file, str | os.PathLike):
-            return cls(without_mark(read_file(file), shown(file)), shown(file), file)
+            return cls(without_mark(read_file(file), shown(file)), shown(file), _manifest_beside(file))
         if not hasattr(file, "read"):
             raise UsageError(f"codes are a path, an open file, bytes or Codes, not a {type(file).__name__}")
         name = stream_name(file, "codes")
-        return cls(without_mark(read_file(file), name), name)
+        path = path_of(file)
+        manifest = None if path is None else _manifest_beside(path)
+        return cls(without_mark(read_file(file), name), name, manifest)
 
     @classmethod
     def of(cls, source: CodesSource) -> Codes:
@@ -187,13 +193,43 @@ class Codes:
         kind = PickyMerge if self.header.picky else Merge
         return [kind(*fields) for fields in _core.parse_codes(self.text, self.name, check_merges(merges))]
 
+    @cached_property
+    def ids(self) -> Manifest | None:
+        """What the manifest of imported codes says; None for others, whose tokens are numbered by rank.
+
+        Raises MTScaffoldError where it is damaged or of something else.
+        """
+        if self.manifest is None or self.header.end_of_word:
+            return None
+        return parse_manifest(self.manifest, manifest_path(self.name), MANIFEST_KIND, MANIFEST_REMEDY)
+
     def used(self, merges: int = -1) -> CodesUsed:
-        """What a manifest says of these codes, of which the first ``merges`` are used; -1 for all."""
+        """What a manifest says of these codes, of which the first ``merges`` are used, -1 for all.
+
+        Raises as ``merges`` and ``ids``.
+        """
         import hashlib
 
-        from mt_scaffold.manifest import CodesUsed
+        digest = hashlib.sha256(self.text).hexdigest()
+        return CodesUsed(os.path.basename(self.name), digest, len(self.first(merges)), self._ids_digest())
 
-        return CodesUsed(os.path.basename(self.name), hashlib.sha256(self.text).hexdigest(), len(self.first(merges)))
+    def _ids_digest(self) -> str | None:
+        if self.ids is None:
+            return None
+        import hashlib
+        import json
+
+        content = {key: value for key, value in self.ids.content.items() if key not in ("codes", "source")}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _manifest_beside(path: PathLike) -> bytes | None:
+    """Return the content of the manifest next to a codes file; None where there is none."""
+    name = manifest_path(path)
+    if is_remote(path):
+        folder, _, base = name.rpartition("/")
+        return read_file(name) if base in remote_files(folder) else None
+    return read_file(name) if os.path.isfile(name) else None
 
 
 # Codes, the bytes of a codes file, a path (``.gz`` too), or a file open for bytes or text.

@@ -8,7 +8,6 @@ of all that was made with codes.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -41,19 +40,21 @@ class CodesUsed(NamedTuple):
     """The codes that something was made with.
 
     name: of their file, without its folder. sha256: of their text, decompressed. merges: how many of them were used.
-    ``Codes.used`` makes it.
+    ids: the digest of the ids of imported codes; None where tokens are numbered by rank. ``Codes.used`` makes it.
     """
 
     name: str
     sha256: str
     merges: int
+    ids: str | None = None
 
     def same_as(self, other: CodesUsed) -> bool:
-        """Whether they segment alike, whatever the names of the files."""
+        """Whether they segment alike and give the same ids, whatever the names of the files."""
         return self[1:] == other[1:]
 
     def __str__(self) -> str:
-        return f"{self.name} (sha256 {self.sha256[:12]}, {self.merges:,} merges)"
+        ids = "" if self.ids is None else f", with the ids {self.ids[:12]} of {manifest_path(self.name)}"
+        return f"{self.name} (sha256 {self.sha256[:12]}, {self.merges:,} merges{ids})"
 
 
 def manifest_path(path: PathLike) -> str:
@@ -77,6 +78,8 @@ def raw_digest(path: PathLike, kind: str = "sha256") -> str:
 
 def manifest_text(manifest: Manifest) -> str:
     """Return a manifest as it is written."""
+    import json  # takes longer than loading codes
+
     from mt_scaffold import __version__
 
     header = dict(zip(_HEADER, (FORMAT, manifest.kind, __version__, manifest.files), strict=True))
@@ -93,9 +96,14 @@ def read_manifest(path: PathLike, kind: str, remedy: str) -> Manifest:
 
     Raises MTScaffoldError where the file cannot be read, is not a manifest, of another kind, or of a newer version.
     """
-    name = shown(path)
     with open_input(path) as stream:
-        content = stream.read()
+        return parse_manifest(stream.read(), shown(path), kind, remedy)
+
+
+def parse_manifest(content: bytes, name: str, kind: str, remedy: str) -> Manifest:
+    """Return what a manifest says whose file has been read; name: of the file. Raises as ``read_manifest`` does."""
+    import json
+
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -121,8 +129,9 @@ def codes_used(path: PathLike, manifest: Manifest, remedy: str) -> CodesUsed:
         found = CodesUsed(**manifest.content["codes"])
     except (KeyError, TypeError):
         found = None
-    if found is None or [type(each) for each in found] != [str, str, int]:
-        raise MTScaffoldError(f"{shown(path)}: codes: must be a name, a sha256 and merges; {remedy}")
+    right = found is not None and isinstance(found.ids, str | None)
+    if found is None or not right or [type(each) for each in found[:3]] != [str, str, int]:
+        raise MTScaffoldError(f"{shown(path)}: codes: must be a name, a sha256, merges and ids; {remedy}")
     return found
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import bz2
+import fcntl
 import gzip
 import io
+import lzma
 import os
+import re
 import resource
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
+from array import array
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from segmenting import hard_text
@@ -211,10 +218,21 @@ def test_invalid_utf8(folder: Path, capfd: pytest.CaptureFixture[str], command: 
         assert sorted(path.name for path in folder.iterdir()) == ["bad", "codes", "text"]
 
 
-def test_gzip_on_a_pipe_is_recognised(folder: Path) -> None:
-    """The error says gzip, not that a byte is not UTF-8."""
-    result = run("apply-bpe", "-c", "codes", stdin=gzip.compress(TEXT))
-    assert (result.returncode, result.stdout) == (1, b"") and b"compressed by gzip" in result.stderr
+@pytest.mark.parametrize("command", ["apply-bpe -c codes", "learn-bpe --pretokenise gpt2", "learn-bpe --byte", "join"])
+@pytest.mark.parametrize("form", ["gzip", "bz2", "xz", "zstd"])
+def test_compressed_text_is_recognised(folder: Path, command: str, form: str) -> None:
+    """On a pipe and in a file, where symbols are bytes, too: codes learned from it would be nonsense."""
+    content = {
+        "gzip": gzip.compress(TEXT),
+        "bz2": bz2.compress(TEXT),
+        "xz": lzma.compress(TEXT),
+        "zstd": b"\x28\xb5\x2f\xfd" + TEXT,
+    }[form]
+    Path("compressed").write_bytes(content)
+    for result in (run(*command.split(), stdin=content), run(*command.split(), "-i", "compressed")):
+        assert (result.returncode, result.stdout, result.stderr.count(b"\n")) == (1, b"", 1)
+        assert re.search(rb": compressed by (gzip|bzip2|xz|zstd); decompress it with [a-z]*cat", result.stderr)
+    assert run(*command.split(), stdin=b"BZh is a name\n").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -436,13 +454,29 @@ def test_an_interrupted_run(folder: Path, command: str, number: signal.Signals) 
     assert sorted(path.name for path in folder.iterdir()) == ["codes", "out", "text"]
 
 
+def unread(pipe: int) -> int:
+    """How many bytes a pipe holds."""
+    found = array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, found)
+    return found[0]
+
+
+def wait_until_full(process: subprocess.Popen[bytes], pipe: int) -> None:
+    """Wait until a program has written as much as the pipe takes."""
+    before = 0
+    while process.poll() is None and ((now := unread(pipe)) == 0 or now > before):
+        before = now
+        time.sleep(0.2)
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_while_the_output_is_not_read(folder: Path, workers: int) -> None:
     """A full pipe must not keep the run alive."""
     Path("long").write_bytes(TEXT * 20)
     command = [*COMMAND, "apply-bpe", "-c", "codes", "-i", "long", "--num-workers", str(workers)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        time.sleep(1.5)
+        assert process.stdout is not None
+        wait_until_full(process, process.stdout.fileno())
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=20) == 130
@@ -459,10 +493,77 @@ def test_a_nonblocking_output(folder: Path) -> None:
     os.set_blocking(writer, False)
     with subprocess.Popen([*COMMAND, "apply-bpe", "-c", "codes", "-i", "text"], stdout=writer) as process:
         os.close(writer)
-        time.sleep(1)
+        wait_until_full(process, reader)
         with open(reader, "rb") as stream:
             assert stream.read() == segmented()
         assert process.wait() == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "join",
+        "apply-bpe -c codes",
+        "learn-bpe --format jsonl --pretokenise gpt2",
+        "count-words --format jsonl",
+        "decode -c byte.codes --stream --dtype uint16",
+    ],
+)
+def test_a_nonblocking_input_is_read_to_its_end(folder: Path, command: str) -> None:
+    """A pause of the writer is not the end of a pipe that somebody has set to non-blocking."""
+    Path("byte.codes").write_bytes(b"#version: 0.3 bytes gpt2\na n\n")
+    lines = [b"a ", b"l@@ o", b" w\n"]
+    if "jsonl" in command:
+        lines = [b'{"text": "low%d low"}\n' % number for number in range(3)]
+    elif "decode" in command:
+        lines = [b"a\0", b"b\0c", b"\0"]
+    whole = run(*command.split(), stdin=b"".join(lines))
+    assert whole.returncode == 0
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    with subprocess.Popen([*COMMAND, *command.split()], stdin=reader, stdout=subprocess.PIPE) as process:
+        for line in lines:
+            os.write(writer, line)
+            while unread(reader) and process.poll() is None:
+                time.sleep(0.01)
+            time.sleep(0.1)  # it reads again, and finds nothing
+        os.close(writer)
+        assert process.stdout is not None and process.stdout.read() == whole.stdout
+        assert process.wait() == 0
+    os.close(reader)
+
+
+@pytest.mark.parametrize("command", ["apply-bpe -c codes", "learn-bpe -s 5", "get-vocab", "join"])
+@pytest.mark.parametrize("name", ["text", "linked"])
+def test_an_output_that_is_standard_input_is_refused(folder: Path, command: str, name: str) -> None:
+    """The shell opens it, so that its name is not known; a hard link stays when the other name is replaced."""
+    Path("linked").symlink_to("text")
+    os.link("text", "hard")
+    with open("text", "rb") as stream:
+        found = subprocess.run(
+            [*COMMAND, *command.split(), "-o", name], stdin=stream, stderr=subprocess.PIPE, check=False
+        )
+    assert found.returncode == 2 and b"is an input already" in found.stderr and found.stderr.count(b"\n") == 1
+    assert Path("text").read_bytes() == TEXT
+    assert main([*command.split(), "-i", "text", "-o", "hard"]) == 0
+    assert Path("text").read_bytes() == TEXT != Path("hard").read_bytes()
+
+
+def test_a_write_protected_output_stays(folder: Path) -> None:
+    """Who may not write to a file may still replace it in a folder of theirs, and should not."""
+    Path("out").write_text("precious")
+    Path("out").chmod(0o444)
+    with mock.patch("os.access", return_value=False):  # root may write to every file
+        assert main(["apply-bpe", "-c", "codes", "-i", "text", "-o", "out"]) == 1
+    assert Path("out").read_text() == "precious" and sorted(os.listdir()) == ["codes", "out", "text"]
+
+
+@pytest.mark.parametrize("name", ["", "folder/"])
+def test_an_output_without_a_name_is_refused(folder: Path, capfd: pytest.CaptureFixture[str], name: str) -> None:
+    """Before any work, and without a file called after a folder."""
+    assert main(["apply-bpe", "-c", "codes", "-i", "text", "-o", name]) == 2
+    assert capfd.readouterr().err.startswith(f"mt-scaffold: '{name}' names no file")
+    assert sorted(os.listdir()) == ["codes", "text"]
 
 
 def test_closed_standard_error(folder: Path) -> None:

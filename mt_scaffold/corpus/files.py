@@ -62,6 +62,18 @@ def shown(path: PathLike) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+def path_of(stream: object) -> str | None:
+    """Return the path of an open file, as far as it still leads there; None where there is none."""
+    name = getattr(stream, "name", None)
+    if not isinstance(name, str | os.PathLike):
+        return None
+    try:
+        same = os.path.samestat(os.fstat(stream.fileno()), os.stat(name))  # type: ignore[attr-defined]
+    except (OSError, ValueError, AttributeError):
+        return None
+    return os.fspath(name) if same else None
+
+
 def stream_name(stream: object, otherwise: str) -> str:
     """Return the name of an open file as messages show it, or ``otherwise`` where it has none."""
     name = getattr(stream, "name", otherwise)
@@ -106,6 +118,9 @@ def open_input(path: PathLike) -> Iterator[BinaryIO]:
             stream = cast(BinaryIO, io.BufferedReader(_decompressing(stream, compression, shown(path)), 1 << 17))
     except OSError as error:
         raise explain_os_error(error, path) from error
+    except EOFError as error:
+        stream.close()
+        raise _incomplete(path, compression, error) from error
     try:
         with stream:
             yield stream
@@ -113,7 +128,11 @@ def open_input(path: PathLike) -> Iterator[BinaryIO]:
         # Complaints about the format itself are OSErrors without a number.
         if compression is None or (isinstance(error, OSError) and error.errno is not None):
             raise
-        raise MTScaffoldError(f"{os.fspath(path)}: not a complete {compression} file ({error})") from error
+        raise _incomplete(path, compression, error) from error
+
+
+def _incomplete(path: PathLike, compression: str | None, error: Exception) -> MTScaffoldError:
+    return MTScaffoldError(f"{os.fspath(path)}: not a complete {compression} file ({error})")
 
 
 def _decompressing(stream: BinaryIO, compression: str, name: str) -> io.RawIOBase:
@@ -123,6 +142,8 @@ def _decompressing(stream: BinaryIO, compression: str, name: str) -> io.RawIOBas
         return ZstdReader(stream, name)
     import gzip
 
+    if not cast(io.BufferedReader, stream).peek(1):  # gzip takes it for an empty text
+        raise EOFError("it is empty")
     return cast(io.RawIOBase, gzip.open(stream, "rb"))
 
 
@@ -193,11 +214,16 @@ def _open_plain_output(path: PathLike, durable: bool) -> Iterator[BinaryIO]:
                 raise explain_os_error(error, path) from error
             raise
         return
+    if not os.path.basename(path):
+        raise UsageError(f"'{os.fspath(path)}' names no file; give the output a name")
     target = os.path.realpath(path)
     folder, replaced = os.path.dirname(target), None
     try:
         if os.path.exists(target):
             replaced = stat.S_IMODE(os.stat(target).st_mode)
+            # Who may not write to a file could replace it all the same.
+            if not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         descriptor, temporary = create_part(target, 0o666 if replaced is None else replaced)
     except FileNotFoundError as error:
         raise MTScaffoldError(f"{os.fspath(path)}: no folder {folder}; create it first") from error
@@ -257,23 +283,51 @@ def make_folder(path: PathLike) -> None:
 def refuse_overwriting(outputs: Iterable[object], inputs: Iterable[object] = ()) -> None:
     """Raise UsageError where two outputs are the same file, or an output would replace an input.
 
-    Open files, None, and paths that are not regular files (``/dev/null``) are ignored.
+    None, and what is not a regular file (``/dev/null``, a pipe), is ignored.
     """
-    seen: dict[str, str] = {}
-    for role, paths in (("an input", inputs), ("an output", outputs)):
-        for path in paths:
-            if not isinstance(path, str | os.PathLike):
+    seen: dict[_Place, str] = {}
+    for role, files in (("an input", inputs), ("an output", outputs)):
+        for file in files:
+            if (place := _place_of(file)) is None:
                 continue
-            place = os.path.realpath(path)
-            if os.path.exists(place) and not os.path.isfile(place):
-                continue
-            if role == "an output" and place in seen:
-                raise UsageError(f"{os.fspath(path)}: is {seen[place]} already and cannot be an output too")
+            if role == "an output" and (taken := next((each for each in seen if _is_same(place, each)), None)):
+                name = shown(file) if isinstance(file, str | os.PathLike) else stream_name(file, "output")
+                raise UsageError(f"{name}: is {seen[taken]} already and cannot be an output too")
             seen[place] = role
 
 
+# The real path of a path, None for an open file; device and inode, None for a path where there is nothing yet.
+_Place = tuple[str | None, tuple[int, int] | None]
+
+
+def _place_of(file: object) -> _Place | None:
+    """Return where a path or an open file is; None for what is not, and will not be, a regular file."""
+    real, found = None, None
+    try:
+        if not isinstance(file, str | os.PathLike):
+            found = os.fstat(file.fileno())  # type: ignore[attr-defined]
+        else:
+            real = os.path.realpath(file)
+            found = os.stat(real) if os.path.exists(real) else None
+    except (OSError, ValueError, AttributeError):
+        return None
+    if found is None:
+        return real, None
+    return (real, (found.st_dev, found.st_ino)) if stat.S_ISREG(found.st_mode) else None
+
+
+def _is_same(one: _Place, other: _Place) -> bool:
+    """Whether writing to one place is writing to the other: a hard link stays when the other name is replaced."""
+    if one[0] is not None and other[0] is not None:
+        return one[0] == other[0]
+    return one[1] is not None and one[1] == other[1]
+
+
 class AsBytes:
-    """A file open for text, to be written to as UTF-8; a character may be split between two writes."""
+    """A file open for text, to be written to as UTF-8; a character may be split between two writes.
+
+    Raises UsageError for bytes that are not UTF-8.
+    """
 
     def __init__(self, stream: WritableText) -> None:
         self._stream = stream
@@ -281,7 +335,20 @@ class AsBytes:
         self.name = stream_name(stream, "output")
 
     def write(self, data: bytes, /) -> None:
-        self._stream.write(self._decode(data))
+        self._write(data, final=False)
+
+    def end(self) -> None:
+        """Nothing follows: what has been written must end with a character."""
+        self._write(b"", final=True)
+
+    def _write(self, data: bytes, final: bool) -> None:
+        try:
+            self._stream.write(self._decode(data, final))
+        except UnicodeDecodeError as error:
+            raise UsageError(
+                f"{self.name}: is open for text, but the output has 0x{error.object[error.start]:02X}, which is not "
+                "UTF-8; open it for bytes"
+            ) from None
 
 
 def takes_text(stream: object) -> bool:
@@ -302,9 +369,28 @@ def writing_to(outfile: Output | None, durable: bool = True) -> Iterator[Writabl
         with open_output(outfile, durable=durable) as stream:
             yield stream
     elif takes_text(outfile):
-        yield AsBytes(cast(WritableText, outfile))
+        as_bytes = AsBytes(cast(WritableText, outfile))
+        yield as_bytes
+        as_bytes.end()
     else:
         yield cast(Writable, outfile)
+
+
+class Waiting(io.FileIO):
+    """An open descriptor as a file for reading that stays open. Where it is non-blocking, reading waits."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor, "rb", closefd=False)
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return up to ``size`` bytes, nothing only at the end; without a size, all that are left."""
+        if size is None or size < 0:
+            return b"".join(iter(lambda: self.read(1 << 20), b""))
+        while (data := super().read(size)) is None:
+            import select
+
+            select.select([self], [], [])
+        return data
 
 
 def input_or_standard(path: str | None) -> str | BinaryIO:
@@ -319,7 +405,7 @@ def input_or_standard(path: str | None) -> str | BinaryIO:
         print("mt-scaffold: reads what is typed here, up to Ctrl-D; give files as --input FILE", file=sys.stderr)
     if not (isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO)):
         return stream
-    return cast(BinaryIO, open(stream.fileno(), "rb", buffering=0, closefd=False))
+    return cast(BinaryIO, Waiting(stream.fileno()))
 
 
 def output_or_standard(path: str | None) -> str | BinaryIO:

@@ -7,6 +7,7 @@ import contextlib
 import encodings.utf_8
 import io
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, cast
 
@@ -14,6 +15,7 @@ from mt_scaffold import _core
 from mt_scaffold.corpus.files import (
     PathLike,
     Readable,
+    Waiting,
     Writable,
     compression_of,
     open_input,
@@ -30,6 +32,8 @@ TextFile = PathLike | Readable[bytes] | Readable[str]
 Lines = Iterable[str | bytes]
 # How much a stream is read at a time where all of it is wanted.
 _PART = 1 << 20
+# How much of a text tells what it is.
+_LOOKED_AT = 16
 # As much as a pipe holds.
 _TAKEN = 1 << 16
 
@@ -135,6 +139,17 @@ class _Lines(_Stream):
         return b"".join(parts)
 
 
+class Changed(_Stream):
+    """Parts of a text, made one by one, as a stream of bytes."""
+
+    def __init__(self, parts: Iterable[bytes], name: str) -> None:
+        super().__init__()
+        self._parts, self.name = iter(parts), name
+
+    def _part(self, size: int) -> bytes:
+        return next(filter(None, self._parts), b"")
+
+
 class _Encoded(_Stream):
     """An open file, of text or bytes, as a stream of bytes."""
 
@@ -146,7 +161,7 @@ class _Encoded(_Stream):
     def _part(self, size: int) -> bytes:
         content = self._read(size)
         data = content.encode("utf-8") if isinstance(content, str) else content
-        warn_of_mark(data, self._name)
+        _look_at(data, self._name)
         self._name = None
         return data
 
@@ -160,16 +175,16 @@ class _Encoded(_Stream):
         return text
 
 
-class Begun(io.FileIO):
+class Begun(Waiting):
     """A pipe of which the first bytes have been read: ``taken``, which whoever reads on gets first.
 
     They are read here, as many as there are, once there are any.
     """
 
     def __init__(self, descriptor: int, name: str) -> None:
-        super().__init__(descriptor, "rb", closefd=False)
+        super().__init__(descriptor)
         self.shown_name = name
-        self.taken = os.read(descriptor, _TAKEN)
+        self.taken = super().read(_TAKEN)
 
     def take(self) -> bytes:
         """Return what has been read, once."""
@@ -179,9 +194,9 @@ class Begun(io.FileIO):
     def read(self, size: int | None = -1, /) -> bytes:
         """Return up to ``size`` bytes; without a size, all that are left."""
         if size is None or size < 0:
-            return self.take() + (super().read() or b"")
+            return self.take() + super().read()
         if not self.taken:
-            return super().read(size) or b""
+            return super().read(size)
         taken, self.taken = self.taken[:size], self.taken[size:]
         return taken
 
@@ -195,7 +210,7 @@ class _Buffered(io.RawIOBase):
 
     def read(self, size: int | None = -1) -> bytes:
         data = self._stream.read() if size is None or size < 0 else self._stream.read1(size)
-        warn_of_mark(data, self._name)
+        _look_at(data, self._name)
         self._name = None
         return data
 
@@ -206,17 +221,17 @@ class _Rest(_Stream):
     def __init__(self, taken: bytes, descriptor: int) -> None:
         super().__init__()
         self._rest = taken
-        self._file = io.FileIO(descriptor, closefd=False)
+        self._file = Waiting(descriptor)
 
     def _part(self, size: int) -> bytes:
-        return self._file.read(size) or b""
+        return self._file.read(size)
 
 
 def readable(opened: object) -> Readable[bytes]:
     """Return what ``core_input`` gives as a stream for Python."""
     if isinstance(opened, tuple):
         return _Rest(*opened)
-    return io.FileIO(opened, closefd=False) if isinstance(opened, int) else cast(BinaryIO, opened)
+    return Waiting(opened) if isinstance(opened, int) else cast(BinaryIO, opened)
 
 
 def source_name(source: TextFile) -> str:
@@ -225,6 +240,21 @@ def source_name(source: TextFile) -> str:
         return shown(source)
     name = source.shown_name if isinstance(source, Begun) else stream_name(source, "input")
     return "standard input" if name in ("<stdin>", "0") else name
+
+
+def whole_lines(source: TextFile) -> Iterator[bytes]:
+    """Yield a text in blocks of whole lines; only the last may lack its LF. Warns of a byte order mark."""
+    with core_input(source) as (_, opened):
+        stream = readable(opened)
+        rest: list[bytes] = []
+        while data := stream.read(_PART):
+            whole, line_end, after = data.rpartition(b"\n")
+            if line_end:
+                yield b"".join([*rest, whole, line_end])
+                rest = []
+            rest.append(after)
+        if last := b"".join(rest):
+            yield last
 
 
 @contextlib.contextmanager
@@ -243,7 +273,7 @@ def core_input(source: TextFile, warn: bool = True) -> Iterator[_core._Input]:
                 yield name, _looked_at(stream, looked_at)
         return
     if isinstance(source, Begun):
-        warn_of_mark(source.taken, looked_at)
+        _look_at(source.taken, looked_at)
         yield name, (source.take(), source.fileno())
         return
     # What codecs.open returns reads through one that codecs.getreader makes.
@@ -265,12 +295,31 @@ def _looked_at(stream: io.IOBase | BinaryIO, name: str | None) -> int | tuple[by
         if os.isatty(descriptor):
             return descriptor
         if stream.seekable():
-            warn_of_mark(os.pread(descriptor, 3, os.lseek(descriptor, 0, os.SEEK_CUR)), name)
+            _look_at(os.pread(descriptor, _LOOKED_AT, os.lseek(descriptor, 0, os.SEEK_CUR)), name)
             return descriptor
         begun = Begun(descriptor, "")
-        warn_of_mark(begun.taken, name)
+        _look_at(begun.taken, name)
         return begun.take(), descriptor
     return descriptor
+
+
+# How a compressed file begins; the program that decompresses it, and the ending of names that we do that for.
+_COMPRESSED = re.compile(
+    rb"(?P<gzip>\x1f\x8b\x08)|(?P<zstd>\x28\xb5/\xfd)|(?P<xz>\xfd7zXZ\0)|(?P<bzip2>BZh[1-9]1AY&SY)"
+)
+_REMEDIES = {"gzip": ("zcat", ".gz"), "zstd": ("zstdcat", ".zst"), "xz": ("xzcat", None), "bzip2": ("bzcat", None)}
+
+
+def _look_at(beginning: bytes, name: str | None) -> None:
+    """Warn of a byte order mark; raise MTScaffoldError for a compressed text.
+
+    beginning: the first ``_LOOKED_AT`` bytes of a text, if it has them. name: of the text; None: do neither.
+    """
+    warn_of_mark(beginning, name)
+    if name is not None and (found := _COMPRESSED.match(beginning)) and found.lastgroup is not None:
+        program, ending = _REMEDIES[found.lastgroup]
+        otherwise = "" if ending is None else f", or pass a file whose name ends in {ending}"
+        raise MTScaffoldError(f"{name}: compressed by {found.lastgroup}; decompress it with {program}{otherwise}")
 
 
 def core_output(stream: Writable, name: str | None = None) -> _core._Output:

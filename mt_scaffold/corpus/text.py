@@ -6,8 +6,10 @@ are what ASCII spaces separate (docs/semantics.md).
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
+import re
 from collections.abc import Iterator
 from typing import AnyStr
 
@@ -94,8 +96,16 @@ def join_subwords(line: str, separator: str = SEPARATOR) -> str:
     >>> join_subwords("Schaff@@ ell@@ ös@@ ung .")
     'Schaffellösung .'
     """
-    # A translation may break off within a word, with the separator at the very end.
-    return f"{line} ".replace(f"{separator} ", "").rstrip(" ")
+    return joining(separator).sub("", line)
+
+
+@functools.cache
+def joining(separator: str) -> re.Pattern[str]:
+    """Return what is removed of a text to join its subwords: the separators, each with the space after it.
+
+    At the end of a line, where a translation has broken off within a word, there is none.
+    """
+    return re.compile(re.escape(separator) + r"(?: |(?=\r?(?:\n|\Z)))")
 
 
 def as_bytes(text: str | bytes, errors: str = "surrogateescape") -> bytes:

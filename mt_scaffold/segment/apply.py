@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, AnyStr
 
 from mt_scaffold import _core
+from mt_scaffold.cached import cached_property
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.files import Output, PathLike, refuse_overwriting, shown, writing_to
 from mt_scaffold.corpus.glossaries import GlossaryIsolator
 from mt_scaffold.corpus.header import CodesHeader
-from mt_scaffold.corpus.inputs import Lines, TextFile, core_input, core_output, text_source
+from mt_scaffold.corpus.inputs import (
+    Changed,
+    Lines,
+    TextFile,
+    core_input,
+    core_output,
+    source_name,
+    text_source,
+    whole_lines,
+)
 from mt_scaffold.corpus.text import LINE_MARGIN, SEPARATOR, as_bytes, join_subwords, like, notation_to_bytes
 from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import UsageError
@@ -23,7 +33,7 @@ from mt_scaffold.segment.ids import TokenIds
 from mt_scaffold.segment.inference import MERGES, inference_of
 
 if TYPE_CHECKING:
-    from mt_scaffold.segment.numbering import Numbering
+    from mt_scaffold.segment.numbering import Numbering, Spaces
 
 
 class BPE(TokenIds):
@@ -74,6 +84,7 @@ class BPE(TokenIds):
         inference: str = MERGES,
         numbering: Numbering | None = None,
     ) -> None:
+        others = {*self.__dict__}
         refuse_text(vocab=vocab, glossaries=glossaries, special_tokens=special_tokens)
         inference_of(inference).check(vocabulary=vocab is not None)
         read = Codes.of(codes)
@@ -103,8 +114,10 @@ class BPE(TokenIds):
         self._spaced, self._segment_plain = self.header.end_of_word, self._applier.segment_plain
         filtered = vocab is not None or bool(glossaries)
         self._prepare_ids(read, merges, special_tokens, pad_vocab_to, filtered, inference, numbering)
+        # How imported codes prepare text.
+        self._spaces = None if self._imported is None else self._imported.spaces
         self._arguments: dict[str, Any] = {
-            "codes": Codes(read.text, read.name, read.path),
+            "codes": Codes(read.text, read.name, read.manifest),
             "merges": merges,
             "separator": separator,
             "vocab": vocab,
@@ -114,10 +127,12 @@ class BPE(TokenIds):
             "inference": inference,
             "numbering": numbering,
         }
+        self._own = {*self.__dict__, "_own"} - others
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The core's objects can be neither pickled nor copied, but rebuilt.
-        return _rebuild, (type(self), self._arguments)
+        # The core's objects can be neither pickled nor copied, but rebuilt; what a subclass adds is kept.
+        own = self._own | {name for name in self.__dict__ if isinstance(getattr(BPE, name, None), cached_property)}
+        return _rebuild, (type(self), self._arguments), {k: v for k, v in self.__dict__.items() if k not in own} or None
 
     def __repr__(self) -> str:
         codes: Codes = self._arguments["codes"]
@@ -162,7 +177,7 @@ class BPE(TokenIds):
         >>> BPE(b"#version: 0.2\\na n\\nb an\\n").join("ban@@ an@@ a")
         'banana'
         """
-        return join_line(line, self.header, self.separator)
+        return join_line(line, self.header, self.separator, self._spaces)
 
     def segment_tokens(
         self,
@@ -219,6 +234,8 @@ class BPE(TokenIds):
         return leading + segmented + without_leading[len(sentence) :]
 
     def _segment(self, sentence: AnyStr, draw: Draw | None, index: int = 0, keep_margins: bool = True) -> AnyStr:
+        if self._spaces is not None:
+            sentence = self._spaces.prepared(sentence)
         if draw is None and isinstance(sentence, str):
             try:
                 return self._segment_plain(sentence, keep_margins)
@@ -272,13 +289,22 @@ class BPE(TokenIds):
     ) -> None:
         threads = worker_count(num_workers)
         with (
-            core_input(source) as opened,
+            core_input(
+                source if self._spaces is None else Changed(self._prepared(source), source_name(source))
+            ) as opened,
             progress_line("segmenting") as show,
             writing_to(outfile, durable=False) as stream,
         ):
             name = shown(outfile) if isinstance(outfile, str | os.PathLike) else None
             output = core_output(stream, name)
             self._applier.apply(opened, output, threads, draw, show, endings)
+
+    def _prepared(self, source: TextFile) -> Iterator[bytes]:
+        assert self._spaces is not None
+        for block in whole_lines(source):
+            lines = block.split(b"\n")
+            prepared = map(self._spaces.prepared, lines if lines[-1] else lines[:-1])
+            yield b"\n".join(prepared) + b"\n" * (not lines[-1])
 
     def surface_forms(self) -> list[str]:
         """Return every subword the codes can give, as segmented text shows it.
@@ -321,7 +347,8 @@ class BPE(TokenIds):
         """
         as_key = as_bytes if self.header.end_of_word else notation_to_bytes
         keys = {as_key(subword): number for subword, number in dictionary.items()}
-        return Encoder(_core.Applier(self._segmenter, self._isolate, keys, unknown, pretokeniser=self._pretokeniser))
+        applier = _core.Applier(self._segmenter, self._isolate, keys, unknown, pretokeniser=self._pretokeniser)
+        return Encoder(applier, self._spaces)
 
 
 class Encoder:
@@ -333,8 +360,9 @@ class Encoder:
     ([4, 5, 3, 3, 3], [0, 2, 5])
     """
 
-    def __init__(self, applier: _core.Applier) -> None:
+    def __init__(self, applier: _core.Applier, spaces: Spaces | None = None) -> None:
         self._applier = applier
+        self._spaces = spaces
 
     def encode(
         self,
@@ -368,6 +396,8 @@ class Encoder:
         """Do the same for a draw."""
         if len(indices) and len(indices) != len(sentences):
             raise UsageError(f"{len(sentences)} sentences have {len(indices)} indices")
+        if self._spaces is not None:
+            sentences = [self._spaces.prepared(as_bytes(each)) for each in sentences]
         ids, offsets = self._applier.ids(sentences, indices, draw)
         return memoryview(ids).cast("i"), memoryview(offsets).cast("q")
 
@@ -390,14 +420,19 @@ def check_separator(header: CodesHeader, separator: str) -> None:
         raise UsageError("codes with a pre-tokeniser have no separator: their subwords hold the spaces; omit it")
 
 
-def join_line(line: AnyStr, header: CodesHeader, separator: str = SEPARATOR) -> AnyStr:
-    """Join the subwords of a line, segmented with codes of this header, as ``BPE.join`` does."""
+def join_line(line: AnyStr, header: CodesHeader, separator: str = SEPARATOR, spaces: Spaces | None = None) -> AnyStr:
+    """Join the subwords of a line, segmented with codes of this header, as ``BPE.join`` does.
+
+    spaces: how imported codes have prepared the text.
+    """
     text = line if isinstance(line, str) else line.decode("utf-8", "surrogateescape")
     if header.end_of_word:
         joined = join_subwords(text, separator)
         # Parts of one character are separate bytes until they are joined.
         return like(line, as_bytes(joined).decode("utf-8", "surrogateescape") if header.bytes else joined)
-    parts = [notation_to_bytes(part.replace(" ", "")) for part in text.split("\n")]
+    parts = (notation_to_bytes(part.replace(" ", "")) for part in text.split("\n"))
+    if spaces is not None:
+        parts = (spaces.taken_off(part) for part in parts)
     return like(line, b"\n".join(parts).decode("utf-8", "surrogateescape"))
 
 

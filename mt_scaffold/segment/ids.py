@@ -74,19 +74,23 @@ class TokenIds:
         return list(dict.fromkeys([*numbered, *self._given_special]))
 
     @cached_property
+    def _imported(self) -> Numbering | None:
+        codes = self._id_codes[0]
+        if codes.header.end_of_word:
+            return None
+        if self._given_numbering is not None or codes.manifest is None:
+            return self._given_numbering
+        from mt_scaffold.segment.numbering import numbering_of  # takes longer than segmenting a short text
+
+        return numbering_of(codes)
+
+    @property
     def numbering(self) -> Numbering | None:
         """The ids that imported codes have; None where codes have those of their order."""
         codes, merges, *_ = self._id_codes
-        if codes.header.end_of_word:
-            return None
-        numbering = self._given_numbering
-        if numbering is None and codes.path is not None:
-            from mt_scaffold.segment.numbering import numbering_of  # takes longer than segmenting a short text
-
-            numbering = numbering_of(codes)
-        if numbering is not None and merges != -1:
+        if self._imported is not None and merges != -1:
             raise UsageError(f"{codes.name}: imported codes have ids for all of their merges; omit --merges")
-        return numbering
+        return self._imported
 
     @cached_property
     def _ids(self) -> _core.Ids:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
+import io
 import re
 import sys
-from collections.abc import Iterator
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING
 
 from mt_scaffold.codes import Codes, CodesSource
-from mt_scaffold.corpus.files import Output, open_input, refuse_overwriting, warn_of_mark, writing_to
-from mt_scaffold.corpus.inputs import TextFile, source_name
-from mt_scaffold.corpus.text import SEPARATOR
+from mt_scaffold.corpus.files import Output, refuse_overwriting, writing_to
+from mt_scaffold.corpus.inputs import TextFile, source_name, whole_lines
+from mt_scaffold.corpus.text import SEPARATOR, joining
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.segment.apply import join_line
 
-_BLOCK = 1 << 20
+if TYPE_CHECKING:
+    from mt_scaffold.segment.numbering import Spaces
 
 
 def join_text(
@@ -39,17 +38,17 @@ def join_text(
     """
     if not separator:
         raise UsageError("an empty separator marks nothing, so that subwords cannot be joined; give the separator")
-    header = None if codes is None else Codes.of(codes).header
+    read = None if codes is None else Codes.of(codes)
+    header, spaces = (None, None) if read is None else (read.header, _spaces_of(read))
     refuse_overwriting([outfile], [infile, codes])
     name, number = source_name(infile), 0
     alone, first, lines = 0, 0, 0
     end = separator.encode("utf-8")
-    # At the end of a line, a translation has broken off within a word.
-    mark = re.compile(re.escape(end) + rb"(?: |(?=\r?(?:\n|\Z)))")
+    mark = re.compile(joining(separator).pattern.encode("utf-8"))
     alone_in = re.compile(rb"(?<![^ \r\n])" + re.escape(end) + rb"(?= |\r*(?:\n|\Z))")
     may_be_alone = [b" " + end, b"\n" + end, b"\r" + end]
     with writing_to(outfile, durable=False) as output:
-        for block in _blocks(infile):
+        for block in whole_lines(infile):
             if header is None or header.end_of_word:
                 output.write(mark.sub(b"", block))
                 if block.startswith(end) or any(each in block for each in may_be_alone):
@@ -59,10 +58,10 @@ def join_text(
                     alone += len(found)
                 lines += block.count(b"\n")
                 continue
-            for line in block.split(b"\n")[: -1 if block.endswith(b"\n") else None]:
+            for line in io.BytesIO(block):
                 number += 1
                 try:
-                    output.write(join_line(line, header) + b"\n")
+                    output.write(join_line(line, header, spaces=spaces))
                 except MTScaffoldError as error:
                     raise MTScaffoldError(f"{name}: line {number}: {error}") from None
     if alone:
@@ -73,22 +72,9 @@ def join_text(
         )
 
 
-def _blocks(infile: TextFile) -> Iterator[bytes]:
-    """Yield a text in blocks of whole lines."""
-    with contextlib.ExitStack() as stack:
-        path = isinstance(infile, str | os.PathLike)
-        stream = stack.enter_context(open_input(cast(str, infile))) if path else cast(BinaryIO, infile)
-        rest, first = b"", True
-        while data := stream.read(_BLOCK):
-            data = data.encode("utf-8") if isinstance(data, str) else data
-            if first:
-                warn_of_mark(data, source_name(infile))
-                first = False
-            whole, line_end, after = data.rpartition(b"\n")
-            if line_end:
-                yield rest + whole + line_end
-                rest = after
-            else:
-                rest += data
-        if rest:
-            yield rest
+def _spaces_of(codes: Codes) -> Spaces | None:
+    if codes.manifest is None:
+        return None
+    from mt_scaffold.segment.words import spaces_of  # takes longer than joining a short text
+
+    return spaces_of(codes)

@@ -6,13 +6,14 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Self
+from typing import Any, AnyStr, Self
 
-from mt_scaffold.codes import Codes
+from mt_scaffold.codes import MANIFEST_KIND, MANIFEST_REMEDY, Codes
 from mt_scaffold.corpus.files import PathLike, open_output, shown
 from mt_scaffold.corpus.text import bytes_to_notation, is_base_symbol, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.manifest import (
+    CodesUsed,
     Manifest,
     codes_used,
     manifest_path,
@@ -21,7 +22,6 @@ from mt_scaffold.manifest import (
     write_manifest,
 )
 
-_KIND, _REMEDY = "codes", "import the codes again, or remove the manifest to number tokens by rank"
 _BETWEEN_WORDS = re.compile("[\t-\r \u2581]+")
 # Whether a space comes before a text, in the order of the core.
 PREFIXES = ("none", "always", "unless-there")
@@ -40,13 +40,19 @@ class Spaces:
     each: bool = False
     words: bool = False
 
-    def prepared(self, text: str) -> str:
+    def prepared(self, text: AnyStr) -> AnyStr:
         """Return a text as the pre-tokeniser of the codes cuts it, which has no special tokens."""
+        if isinstance(text, bytes):
+            return self.prepared(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         if self.words:
             return "".join(" " + word for word in _BETWEEN_WORDS.split(text) if word)
         text = text.replace("\u2581", " ")
         missing = self.prefix == "always" or (self.prefix == "unless-there" and not text.startswith(" "))
         return " " + text if text and missing else text
+
+    def taken_off(self, text: bytes) -> bytes:
+        """Return a decoded text without the space that was put before it."""
+        return text if self.prefix == "none" else text.removeprefix(b" ")
 
 
 @dataclass(frozen=True)
@@ -96,10 +102,10 @@ class Numbering:
     def manifest(self, codes: Codes) -> Manifest:
         """Return the manifest of these codes, without the digest of their file."""
         return Manifest(
-            _KIND,
+            MANIFEST_KIND,
             {},
             {
-                "codes": codes.used()._asdict(),
+                "codes": _segmenting(codes.used())._asdict(),
                 "source": dict(self.source),
                 "unknown": self.unknown,
                 "spaces": None if self.spaces is None else asdict(self.spaces),
@@ -113,10 +119,13 @@ class Numbering:
     @classmethod
     def read(cls, path: PathLike, codes: Codes) -> Self:
         """Read the manifest of these codes; MTScaffoldError where it is malformed or of other codes."""
-        name = shown(path)
-        manifest = read_manifest(path, _KIND, _REMEDY)
-        if not codes_used(path, manifest, _REMEDY).same_as(codes.used()):
-            raise MTScaffoldError(f"{name}: has the ids of other codes than {codes.name}; {_REMEDY}")
+        return cls.of(read_manifest(path, MANIFEST_KIND, MANIFEST_REMEDY), shown(path), codes)
+
+    @classmethod
+    def of(cls, manifest: Manifest, name: str, codes: Codes) -> Self:
+        """Return what the manifest called ``name`` says of these codes; raises as ``read`` does."""
+        if not codes_used(name, manifest, MANIFEST_REMEDY).same_as(_segmenting(codes.used())):
+            raise MTScaffoldError(f"{name}: has the ids of other codes than {codes.name}; {MANIFEST_REMEDY}")
         content = manifest.content
         try:
             spaces = content["spaces"]
@@ -130,7 +139,7 @@ class Numbering:
                 tuple(content["in_text"]),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise MTScaffoldError(f"{name}: malformed ({error!r}); {_REMEDY}") from None
+            raise MTScaffoldError(f"{name}: malformed ({error!r}); {MANIFEST_REMEDY}") from None
 
     def after(self, codes: Codes, changed: Codes) -> tuple[Numbering, list[int | None]]:
         """Return the ids after surgery, and for each old id the new one, None where its token is gone.
@@ -172,18 +181,20 @@ def ordinary_tokens(codes: Codes, merges: int = -1) -> list[str]:
 
 
 def numbering_of(codes: Codes) -> Numbering | None:
-    """Return the ids that stand next to a codes file; None where there are none. Raises as ``Numbering.read``."""
-    path = codes.path
-    if path is None or not os.path.exists(manifest_path(path)):
-        return None
-    return Numbering.read(manifest_path(path), codes)
+    """Return the ids of imported codes; None for others. Raises as ``Numbering.read``."""
+    return None if codes.ids is None else Numbering.of(codes.ids, manifest_path(codes.name), codes)
+
+
+def _segmenting(used: CodesUsed) -> CodesUsed:
+    """Return the codes without their ids, which are in the manifest itself."""
+    return used._replace(ids=None)
 
 
 def write_numbered(codes: Codes, numbering: Numbering, path: PathLike) -> None:
     """Write codes and, next to them, their ids."""
     with open_output(path) as stream:
         stream.write(codes.text)
-    named = Codes(codes.text, os.path.basename(path), path)
+    named = Codes(codes.text, os.path.basename(path))
     manifest = numbering.manifest(named)
     write_manifest(manifest_path(path), manifest._replace(files={named.name: raw_digest(path)}))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import BinaryIO
 
 from mt_scaffold.codes import CodesSource
+from mt_scaffold.corpus.files import Waiting
 from mt_scaffold.corpus.id_files import DTYPES, id_width
 from mt_scaffold.corpus.text import as_bytes
 from mt_scaffold.errors import MTScaffoldError
@@ -81,7 +81,8 @@ def decode_stream(
     bpe = BPE(codes, special_tokens=special_tokens)
     width = id_width(bpe.n_vocab) if dtype is None else DTYPES[dtype]
     decoder, pending = IncrementalDecoder(bpe), b""
-    while data := os.read(infile.fileno(), 1 << 16):
+    reader = Waiting(infile.fileno())
+    while data := reader.read(1 << 16):
         pending += data
         whole = len(pending) // width * width
         outfile.write(decoder.decode(memoryview(pending[:whole]).cast("H" if width == 2 else "I").tolist()).encode())

@@ -23,7 +23,7 @@ from mt_scaffold.cached import cached_property
 from mt_scaffold.codes import AnyMerge, Codes, Merge
 from mt_scaffold.commands.arguments import add_segmenting
 from mt_scaffold.corpus import vocabulary_file
-from mt_scaffold.corpus.files import AsBytes, open_input, shown, stream_name, warn_of_mark
+from mt_scaffold.corpus.files import AsBytes, open_input, shown, stream_name, warn_of_mark, without_mark
 from mt_scaffold.corpus.glossaries import around
 from mt_scaffold.corpus.text import LINE_MARGIN, SEPARATOR, as_bytes, like, not_utf8, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -203,13 +203,13 @@ def _read_codes(codes: IO[Any], merges: int, is_bytes: bool) -> tuple[tuple[int,
     name = stream_name(codes, "codes")
     codes.seek(0)
     if is_bytes:
-        content = Codes(beneath(codes).read(), name)
+        content = Codes(without_mark(beneath(codes).read(), name), name)
         if not content.header.bytes or not content.header.end_of_word:
             raise UsageError(f"{name}: not codes of byte-level BPE (#version: 0.2 byte); omit is_bytes")
         return (0, 2), content, content.first(merges)
     if isinstance(codes.read(0), bytes):
         codes = cast(IO[str], codecs.getreader("utf-8")(codes))
-    first_line = codes.readline()
+    first_line = without_mark(codes.readline().encode("utf-8"), name).decode("utf-8")
     versioned = first_line.startswith("#version:")
     if versioned and first_line.split() != ["#version:", "0.1"]:
         if first_line.split()[1:] in (["0.2", "byte"], ["0.4", "picky", "byte"]):
@@ -218,9 +218,8 @@ def _read_codes(codes: IO[Any], merges: int, is_bytes: bool) -> tuple[tuple[int,
         if not content.header.end_of_word:
             raise UsageError(f"{name}: subword-nmt knows no pre-tokenisers; apply these codes with mt_scaffold.BPE")
         return (0, 2), content, content.first(merges)
-    if not versioned:
-        codes.seek(0)
-    lines = codes.read().rstrip("\n").split("\n")
+    text = codes.read() if versioned else first_line + codes.read()
+    lines = text.rstrip("\n").split("\n")
     used = itertools.islice(enumerate(lines, 2 if versioned else 1), None if merges == -1 else merges)
     return (0, 1), None, [_merge(line, f"{name}: line {number}") for number, line in used]
 

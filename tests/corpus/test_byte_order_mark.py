@@ -155,3 +155,21 @@ def test_scores_are_those_without_it(folder: Path, capsys: pytest.CaptureFixture
         metrics = json.loads((folder / "scores.json").read_text(encoding="utf-8"))["metrics"]
         found.append({name: metric["score"] for name, metric in metrics.items()})
     assert found[0] == found[1]
+
+
+def test_codes_of_the_modules_lose_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Codes with a mark were read as those of format 0.1, whose words end otherwise."""
+    from mt_scaffold.subword_nmt.apply_bpe import BPE as Same
+
+    for first in ("", "#version: 0.1\n", "#version: 0.2\n"):
+        body = "l o\nlo w</w>\nlow e\n"
+        Path("with").write_text(f"\ufeff{first}{body}", encoding="utf-8")
+        Path("without").write_text(f"{first}{body}", encoding="utf-8")
+        with open("with", encoding="utf-8") as one, open("without", encoding="utf-8") as other:
+            assert Same(one).process_line("low lower") == Same(other).process_line("low lower")
+        assert capsys.readouterr().err == REMOVED.format("with")
+    content = b"#version: 0.2 byte\nl o\n"
+    Path("with").write_bytes(MARK.encode() + content)
+    with open("with", "rb") as one, io.BytesIO(content) as other:
+        assert Same(one, is_bytes=True).process_line(b"low") == Same(other, is_bytes=True).process_line(b"low")
+    assert capsys.readouterr().err == REMOVED.format("with")

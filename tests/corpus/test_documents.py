@@ -161,9 +161,6 @@ def test_cut_off_files_are_refused(tmp_path: Path, ending: str, share: float) ->
     whole = PACKING[ending](random.Random(2).randbytes(400_000))
     path = tmp_path / f"shard{ending}"
     path.write_bytes(whole[: int(len(whole) * share)])
-    if ending == ".gz" and share == 0:  # gzip has always taken an empty file as an empty text
-        assert list(Documents([path])) == []
-        return
     with pytest.raises(MTScaffoldError, match=r"not a complete (gzip|zstd) file") as caught:
         list(Documents([path]))
     assert str(caught.value).startswith(f"{path}: ")

@@ -202,3 +202,16 @@ def test_a_wrong_number_of_merges(merges: int) -> None:
     for call in (partial(BPE, CODES), partial(read_codes, CODES), partial(explain, CODES, ["ab"])):
         with pytest.raises(UsageError, match="number of merges must be 0 or more, or -1 for all"):
             call(merges=merges)
+
+
+def test_an_output_for_text_gets_all_of_it_or_an_error() -> None:
+    """Half a character at the end was lost, and bytes that are no text were Python's own error."""
+    bpe = BPE(b"#version: 0.2 byte\na b\n")
+    for text, byte in ((b"ab \xc3", "C3"), ("é".encode(), "C3"), (b"\xff", "FF")):
+        with pytest.raises(UsageError, match=f"open for text, but the output has 0x{byte}, which is not UTF-8"):
+            bpe.process_file(io.BytesIO(text), io.StringIO())
+    with pytest.raises(UsageError, match="open it for bytes"):
+        learn_bpe(lines=["é é é"], byte_level=True, outfile=io.StringIO())
+    output = io.StringIO()
+    BPE(CODES).process_file(lines=["é ab"], outfile=output)
+    assert output.getvalue().startswith("é ")

@@ -169,7 +169,7 @@ def test_a_pair_without_its_manifest_decodes_with_a_notice(
         ("[]", "not a manifest of mt-scaffold"),
         (json.dumps(content | {"kind": "packed model"}), "the manifest of something else"),
         (json.dumps(content | {"format": 2}), "of a newer mt-scaffold"),
-        (json.dumps(content | {"codes": {"sha256": 1}}), "codes: must be a name, a sha256 and merges"),
+        (json.dumps(content | {"codes": {"sha256": 1}}), "codes: must be a name, a sha256, merges and ids"),
         (json.dumps(content | {"special_tokens": 1}), "special_tokens: must be tokens and their ids"),
         (json.dumps(content | {"files": {}}), r"not the manifest of .*x\.idx"),
     ):

@@ -51,7 +51,8 @@ def test_codes_with_a_pretokeniser(tmp_path: Path) -> None:
     text = "löw  lower \n\nend".encode()
     output = io.BytesIO()
     BPE(codes).process_file(io.BytesIO(text), output)
-    assert joined(output.getvalue(), codes=codes) == text + b"\n"
+    assert joined(output.getvalue(), codes=codes) == text
+    assert joined(output.getvalue() + b"\n", codes=codes) == text + b"\n"
     wrong = tmp_path / "subwords"
     wrong.write_text("l o\n日\n", encoding="utf-8")
     with pytest.raises(MTScaffoldError, match=r"subwords: line 2: "):
@@ -70,3 +71,9 @@ def test_long_lines_and_separators(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert (tmp_path / "words").read_bytes() == b"low\n"
     assert main(["join", "-i", str(tmp_path / "none")]) == 1
     assert capfd.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["z@@\n", "z@@\r\n", "a@@ b@@", "a@@ b  \n", "@@ a", "a\n", "", "x @@ y"])
+def test_the_method_and_the_command_join_alike(text: str) -> None:
+    """A separator before a line end goes, and no space does."""
+    assert BPE(b"#version: 0.2\na n\n").join(text).encode() == joined(text.encode())

@@ -114,11 +114,6 @@ InputError Block::not_utf8(size_t position) const {
     return InputError(place(position) + ", byte offset " + std::to_string(position - begin) + ": " +
                       hex_byte(buffer[position]) + " is not UTF-8; convert it to UTF-8 first");
   }
-  if (first_offset + position == 1 && std::memcmp(buffer.get(), "\x1F\x8B", 2) == 0)
-    return InputError(*name + ": compressed by gzip; decompress it with zcat, or pass a file whose name ends in .gz");
-  if (first_offset + position == 1 && std::memcmp(buffer.get(), "\x28\xB5", 2) == 0)
-    return InputError(*name +
-                      ": compressed by zstd; decompress it with zstdcat, or pass a file whose name ends in .zst");
   return InputError(place(position) + ", byte offset " + std::to_string(first_offset + position) + ": " +
                     hex_byte(buffer[position]) + " is not UTF-8; convert the file to UTF-8 first");
 }

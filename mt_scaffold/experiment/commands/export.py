@@ -92,7 +92,7 @@ class Exported:
 def run(format: Literal["ctranslate2", "transformers"], /, options: Exported, output: OutputFolder) -> None:
     """Export a model.
 
-    format: what will run the model: ctranslate2 (translation), or transformers (a language model of --arch llama or gpt_neox)
+    format: what will run the model: ctranslate2 (translation), or transformers (language models of llama or gpt_neox)
     output: the folder to write
     """
     for other, names in _ONLY.items():

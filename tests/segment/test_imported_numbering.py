@@ -1,0 +1,140 @@
+"""The ids of imported codes travel with the codes, and text is prepared for every way to segment it."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+from pathlib import Path
+
+import pytest
+
+from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, apply_bpe
+from mt_scaffold.integrations.vocabularies.imported import of_pieces
+from mt_scaffold.manifest import manifest_path
+from mt_scaffold.segment.encode import decode_documents, encode_documents
+from mt_scaffold.segment.folders import check_folder, encode_folder
+from mt_scaffold.segment.join import join_text
+from mt_scaffold.segment.numbering import Spaces, write_numbered
+
+PIECES = ["\u2581", "a", "b", "ab", "\u2581ab"]
+MERGES = [("a", "b"), ("\u2581", "ab")]
+SPACES = [
+    Spaces(),
+    Spaces("always"),
+    Spaces("unless-there"),
+    Spaces("unless-there", True),
+    Spaces("always", words=True),
+]
+
+
+def imported(path: Path, spaces: Spaces = SPACES[1], first: int = 5) -> Path:
+    """Codes whose ids begin with ``first``; with all bytes, whose ids follow."""
+    ids = {piece: first + number for number, piece in enumerate(PIECES)}
+    given = {byte: first + len(PIECES) + byte for byte in range(256)}
+    made, numbering = of_pieces("x", "metaspace-runs", MERGES, ids, given, None, spaces, {"<s>": 0}, {}, {})
+    write_numbered(made, numbering, path)
+    return path
+
+
+@pytest.fixture
+def codes(tmp_path: Path) -> Path:
+    return imported(tmp_path / "codes")
+
+
+def test_ids_follow_the_codes(codes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into another folder, a pickle and a copy, and from an open file: ids by rank would be other ids."""
+    text = "ab ba"
+    expected = BPE(codes).encode(text)
+    assert expected != BPE(codes.read_bytes()).encode(text)
+    monkeypatch.chdir(tmp_path)
+    before, read = BPE("codes"), Codes.read("codes")
+    with open("codes", "rb") as binary, open("codes", encoding="utf-8") as characters:
+        opened = [BPE(binary), BPE(characters)]
+    kept = pickle.dumps((before, read))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    codes.unlink()
+    unpickled, codes_again = pickle.loads(kept)
+    for bpe in (before, unpickled, copy.copy(before), BPE(read), BPE(codes_again), *opened):
+        assert bpe.encode(text) == expected and bpe.decode(expected) == text
+
+
+def test_ids_of_another_numbering_are_not_decoded(codes: Path, tmp_path: Path) -> None:
+    """The same codes with other ids, or without their manifest, would give another text."""
+    (tmp_path / "text").write_text("ab ba\n")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    bare, other = elsewhere / "codes", imported(tmp_path / "other", first=6)
+    bare.write_bytes(codes.read_bytes())
+    assert other.read_bytes() == codes.read_bytes()
+    for ours in (codes, bare, other):
+        encode_documents(ours, [tmp_path / "text"], tmp_path / "ids.bin")
+        for theirs in (codes, bare, other):
+            if theirs is ours:
+                decode_documents(theirs, tmp_path / "ids.bin", tmp_path / "back")
+                assert (tmp_path / "back").read_text() == "ab ba\n"
+                continue
+            with pytest.raises(UsageError, match=r"encoded with .*, not with .*; decode with those codes"):
+                decode_documents(theirs, tmp_path / "ids.bin", tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+    encode_folder(codes, [tmp_path / "text"], tmp_path / "ids")
+    assert check_folder(codes, tmp_path / "ids").documents == 1
+    for theirs in (bare, other):
+        with pytest.raises(UsageError, match="encoded with"):
+            check_folder(theirs, tmp_path / "ids")
+        with pytest.raises(UsageError, match="was started with"):
+            encode_folder(theirs, [tmp_path / "text"], tmp_path / "ids")
+
+
+def test_a_damaged_manifest_is_not_ignored(codes: Path) -> None:
+    """Text would be prepared otherwise, too."""
+    Path(manifest_path(codes)).write_text("{")
+    with pytest.raises(MTScaffoldError, match=r"codes\.manifest\.json: not JSON"):
+        BPE(codes)
+
+
+@pytest.mark.parametrize("spaces", SPACES, ids=str)
+def test_subwords_are_those_of_the_ids(tmp_path: Path, spaces: Spaces) -> None:
+    """Of a string, its bytes, a line and a file; joined, they are the text as ids give it back."""
+    bpe = BPE(imported(tmp_path / "codes", spaces))
+    lines = ["ab ab", " ab", "  ab  ba ", "", "a\u2581b", "ab", "ä日😀ab\tab", "ab\u00a0ab\u2028", "\x00 ab\rab\r"]
+    subwords = []
+    for line in lines:
+        ids = bpe.encode(line)
+        subwords.append(bpe.segment(line))
+        assert len(subwords[-1].split(" ") if line else []) == len(ids)
+        assert bpe.segment(line.encode()).decode() == subwords[-1]
+        assert bpe.process_line(line + "\n") == subwords[-1] + "\n"
+        assert bpe.join(subwords[-1]) == bpe.decode(ids)
+    text = "\n".join(lines).encode()
+    for end in (b"", b"\n"):
+        output, joined = io.BytesIO(), io.BytesIO()
+        apply_bpe(tmp_path / "codes", io.BytesIO(text + end), output)
+        assert output.getvalue() == "\n".join(subwords).encode() + end
+        join_text(io.BytesIO(output.getvalue()), joined, codes=tmp_path / "codes")
+        assert joined.getvalue().decode() == "\n".join(map(bpe.join, subwords)) + end.decode()
+    dictionary = {
+        form: number for number, form in enumerate({form for each in subwords for form in each.split(" ")}, 4)
+    }
+    ids_of_all, begins = bpe.encoder(dictionary, 3).encode(lines)
+    for number, each in enumerate(subwords):
+        expected = [dictionary[form] for form in each.split(" ")] if each else []
+        assert [*ids_of_all[begins[number] : begins[number + 1]]] == expected
+
+
+def test_a_copy_keeps_what_a_subclass_adds() -> None:
+    """Its attributes, and those set on a BPE; what is worked out from the codes is made again."""
+
+    class Lower(BPE):
+        def __init__(self, codes: bytes, lower: bool) -> None:
+            self.before = "before"
+            super().__init__(codes)
+            self.lower = lower
+
+    bpe = Lower(b"#version: 0.3 bytes gpt2\na n\n", True)
+    bpe.note = "kept"  # type: ignore[attr-defined]
+    assert bpe.tokens and bpe.special_tokens == {}
+    for again in (copy.copy(bpe), copy.deepcopy(bpe)):
+        assert (again.before, again.lower, again.note) == ("before", True, "kept")  # type: ignore[attr-defined]
+        assert again.encode("an") == bpe.encode("an") and again._ids is not bpe._ids
