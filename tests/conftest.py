@@ -4,6 +4,7 @@ import gc
 import importlib
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,11 @@ def pytest_configure() -> None:
             pytest.exit(f"{core} would be tested, not that in {folder}", returncode=1)
 
 
+# The servers that tests start are on this machine; and a test is no job, even if it runs in one.
+os.environ.update(dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost"))
+for name in [name for name in os.environ if name.startswith("SLURM_")]:
+    del os.environ[name]
+
 # What fairseq imports for tasks other than translation, a third of the time that fairseq-train takes to start.
 UNUSED_BY_TRANSLATION = {
     "sklearn/__init__.py": "",
@@ -62,9 +68,12 @@ def fairseq_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkS
         patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         # run_command sets the seed.
         environment = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-        with ForkServer("fairseq_started", address=folder / "server", **environment) as server:
-            patch.setenv("FORK_SERVER", str(folder / "server"))
-            yield server
+        # The path of a socket has 108 characters at most, and a job's own TMPDIR may have most of them.
+        with tempfile.TemporaryDirectory(dir="/tmp") as short:
+            address = Path(short) / "server"
+            with ForkServer("fairseq_started", address=address, **environment) as server:
+                patch.setenv("FORK_SERVER", str(address))
+                yield server
 
 
 @pytest.fixture(scope="session")

@@ -64,11 +64,14 @@ def train_on_cpu(arguments: list[str]) -> None:
     """Run fairseq-train on the CPU, keeping nothing, not even the plug-in's handlers of signals."""
     from fairseq.distributed import utils as distributed
     from fairseq_cli import train
+    from torch.utils.data import _utils
 
     config = fairseq_config([*arguments, "--cpu", "--no-progress-bar", "--required-batch-size-multiple", "1"])
     handlers = {number: signal.getsignal(number) for number in (signal.SIGUSR1, signal.SIGINT)}
     try:
-        distributed.call_main(config, train.main)
+        # In this process, which has other threads, one that loads batches may miss its end, and be waited for so long.
+        with mock.patch.object(_utils, "MP_STATUS_CHECK_INTERVAL", 0.5):
+            distributed.call_main(config, train.main)
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -17,7 +17,7 @@ from mt_scaffold import cli
 from mt_scaffold.commands.completion import SHELLS
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "studies").rglob("*.md"))]
 
 
 def parser_of(command: str) -> argparse.ArgumentParser:
@@ -70,10 +70,12 @@ def test_every_command_shows_examples_that_it_accepts(command: str, capsys: pyte
     assert all(f"\n  {line}\n" in shown for line in cli.command_module(command).EXAMPLES.splitlines())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_documentation_calls_commands_as_they_are(page: Path) -> None:
     """Every line of a code block that calls mt-scaffold is accepted, unless it says that something is left out."""
-    blocks = re.findall(r"^ *```(?:console)?\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^ *```(?:console|sh)?\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     for block in blocks:
         calls = "\n".join(
             line for line in block.replace("\\\n", " ").splitlines() if re.match(r"\s*(\$ )?mt-scaffold [a-z]", line)

@@ -145,8 +145,8 @@ class DecodeStream:
 
     Bytes that begin a character are held back until it is complete, and subwords until their word is.
 
-    >>> stream = tokenizer.decode_stream()
-    >>> "".join(stream.step(number) for number in ids) + stream.end()
+    With the ``tokenizer`` and the ``ids`` of a text: ``stream = tokenizer.decode_stream()``, then
+    ``"".join(stream.step(number) for number in ids) + stream.end()``.
     """
 
     def __init__(self, tokenizer: MTScaffoldTokenizer, skip_special_tokens: bool) -> None:

@@ -238,7 +238,7 @@ def total_occurrences(frequencies: Mapping[str, int], merges: Iterable[AnyMerge]
     first merge that makes it, and of what these consist of.
 
     >>> total_occurrences({"ban": 2, "an": 1}, [Merge("a", "n"), Merge("b", "an")])
-    Counter({'a': 3, 'n': 3, 'an': 3, 'ban': 2, 'b': 2})
+    Counter({'an': 3, 'a': 3, 'n': 3, 'ban': 2, 'b': 2})
     """
     parts: dict[str, tuple[str, str]] = {}
     for left, right, _ in merges:

@@ -143,15 +143,18 @@ from datasets.fingerprint import Hasher
 from mt_scaffold.integrations.transformers import MTScaffoldTokenizer
 tokenizer = MTScaffoldTokenizer({str(codes / "gpt2.scaffold")!r}, eos_token="<e>", pad_token="<p>")
 tokenizer.add_tokens([f"<{{number}}>" for number in range(9)])
-print(Hasher.hash(tokenizer)); tokenizer("the house <e>"); print(Hasher.hash(tokenizer))
+found = [Hasher.hash(tokenizer)]; tokenizer("the house <e>"); found.append(Hasher.hash(tokenizer))
 """
-    found = [
-        subprocess.run(
-            [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
-        ).stdout.split()
-        for seed in "12"
-    ]
-    assert len({each for pair in found for each in pair}) == 1
+    here: dict[str, Any] = {}
+    exec(program, here)
+    elsewhere = subprocess.run(
+        [sys.executable, "-c", f"{program}print(*found)"],
+        env={"PYTHONHASHSEED": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert len({*here["found"], *elsewhere.stdout.split()}) == 1
 
 
 @pytest.mark.parametrize("kind", ["points", "gpt2"])

@@ -443,7 +443,8 @@ def test_a_line_ends_at_lf_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["zh", "zh.gz", "zh.zst"])
 def test_the_language_is_that_of_a_compressed_reference(tmp_path: Path, ending: str) -> None:
     """BLEU of Chinese has its own tokeniser, which an ending of zstd once hid."""
-    pytest.importorskip("zstandard", reason="needs the extra 'zstd'")
+    if ending.endswith(".zst") and sys.version_info < (3, 14):
+        pytest.importorskip("backports.zstd", reason="needs the extra 'documents'")
     plain = write(tmp_path / "plain", ["今天天气很好"])
     path = tmp_path / f"ref.{ending}"
     with open_output(path) as stream:
