@@ -225,7 +225,7 @@ def test_what_scaffold_tokens_learned_is_what_was_stored() -> None:
     assert f"bits per occurrence do not differ significantly {shown('removed', 'bits')}" in page
     assert shown("removed", "uniformity", "uniformity ") in page
     assert f"a little less trained {shown('new', 'percentile')} and cost more bits {shown('new', 'bits')}" in page
-    assert {row[8] for row in rows[2:]} == {"3"} and "from three new trainings of each system" in page
+    assert {row[8] for row in rows[2:]} == {"5"} and "from five new trainings of each system" in page
 
 
 def test_the_control_has_the_lowest_entropy_and_the_fewest_bits() -> None:
