@@ -3,18 +3,21 @@
 import dataclasses
 import io
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from paths import ROOT
+from test_lm_layout import small as small_language_models
 from test_workflow import CONFIGURATION, write_text
 
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration.layout import plan_experiment, write_config
+from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
+from mt_scaffold.experiment.configuration.layout import Run, plan_experiment, write_config
 from mt_scaffold.experiment.configuration.yaml_file import settings_from
 from mt_scaffold.experiment.runtime import fairseq_options
 from mt_scaffold.experiment.runtime.fairseq_options import Call, check_options
@@ -22,6 +25,7 @@ from mt_scaffold.experiment.runtime.locks import take_lock
 from mt_scaffold.experiment.tasks import layout_of, task_of, training_text, translation
 from mt_scaffold.experiment.training.start import write_start
 from mt_scaffold.experiment.workflow.checking import CheckFailed, check_experiment
+from mt_scaffold.experiment.workflow.redoing import confirm
 from mt_scaffold.experiment.workflow.running import Settings, run_experiment, snakemake_arguments
 from mt_scaffold.experiment.workflow.staleness import changed_trainings
 
@@ -264,9 +268,28 @@ def test_a_training_is_set_aside_until_its_repetition_is_finished(own: Path, mon
         assert run_experiment(path, Settings(redo=["bpe"], confirmed=True)) == 0
         assert (old / "mark").exists() and not (new / "mark").exists()
     assert (folder / "scaffold" / "seed-1" / "training.json").exists()
+    # The new training ends, and the run is killed before it could delete the old one.
+    (new / "training.json").touch()
+    (new / "repeated").touch()
+    assert run_experiment(path, Settings(redo=["bpe"], confirmed=True)) == 0
+    assert (old / "repeated").exists() and not (old / "mark").exists()
     monkeypatch.setattr(cli, "main", lambda arguments: (new / "training.json").touch())
     assert run_experiment(path, Settings()) == 0
     assert (new / "training.json").exists() and not old.exists()
+
+
+def test_trainings_of_equal_text_are_repeated_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One would be left that was trained on the text of a baseline that is gone; without trainings nothing is asked."""
+    layout = LanguageModelLayout(tmp_path, small_language_models())
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    assert confirm(layout, ["bpe"], confirmed=False)
+    for run in layout.runs:
+        layout.training(run).mkdir(parents=True)
+    with pytest.raises(UsageError, match="--redo bpe: the trainings of rare are of equal text to these; name it, too"):
+        confirm(layout, ["bpe"], confirmed=True)
+    assert confirm(layout, ["rare"], confirmed=True) and confirm(layout, ["bpe", "rare"], confirmed=True)
+    shutil.rmtree(layout.training(Run("rare", 1, "equal_text")))
+    assert confirm(layout, ["bpe"], confirmed=True)
 
 
 @pytest.mark.usefixtures("fairseq_here")
