@@ -1,5 +1,6 @@
 """Training through fairseq: stopping and resuming, and what is refused."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -7,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,7 @@ from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.average import last_checkpoints
 from mt_scaffold.experiment.training.progress import PROGRESS_FILE
+from mt_scaffold.experiment.training.start import write_start
 from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest
 from mt_scaffold.experiment.training.train import TrainingReport, _run, plan_start, train
 
@@ -336,6 +339,25 @@ def test_a_second_training_in_the_same_folder_waits(tiny_data: Path, tmp_path: P
             fcntl.flock(lock, fcntl.LOCK_UN)
             assert "fairseq-train: argument --arch" in process.stderr.read()
     assert process.returncode == 2
+
+
+def test_a_training_that_waited_looks_again_at_what_it_would_resume(
+    tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that it waited for may have begun with other settings."""
+
+    options = [*TINY_MODEL, "--max-update", "1"]
+
+    @contextlib.contextmanager
+    def after_another(folder: Path, waiting: str) -> Iterator[None]:
+        write_start(folder, plan_start(tiny_data, folder, [*options, "--lr", "0.5"]))
+        (folder / "checkpoints" / "checkpoint_last.pt").touch()
+        yield
+
+    monkeypatch.setattr("mt_scaffold.experiment.training.train.locked", after_another)
+    with pytest.raises(MTScaffoldError, match=r"different settings \(--lr 0\.\d+ instead of 0\.5"):
+        train(tiny_data, tmp_path, options)
+    assert "--lr 0.5" in (tmp_path / "command.txt").read_text() and not (tmp_path / "train.log").exists()
 
 
 def test_several_processes_report_their_time_as_well(tiny_data: Path, tmp_path: Path) -> None:
