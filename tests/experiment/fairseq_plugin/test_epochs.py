@@ -303,3 +303,26 @@ def test_the_order_of_batches_is_that_of_fairseq(
             found = counting.ordered_batches(epoch, fixed, shuffle)
             assert sorted(Numbers.prefetched) == sorted(wanted)
             assert list(map(list, found)) == list(map(list, expected))
+
+
+def test_each_epoch_has_its_own_update_freq() -> None:
+    """The last one holds for all that follow; a limit ends with a whole update, and so does a share of the batches."""
+    from fairseq.data import EpochBatchIterator
+    from torch.utils.data import Dataset
+
+    from mt_scaffold.experiment.fairseq_plugin.counting import CountedBatches, at_same_batch
+
+    class Numbers(Dataset):  # type: ignore[misc]
+        pass
+
+    one = np.ones(8, dtype=np.int32)
+    plain = EpochBatchIterator(Numbers(), None, [[number] for number in range(8)])
+    counting = CountedBatches.count(plain, (one, one), (1, float("inf")), update_freq=(2, 3))
+    assert [len(counting.ordered_batches(epoch, False, False)) for epoch in (1, 2, 5)] == [2, 3, 3]
+    stopped = {"processes": 2, "iterations_in_epoch": 3}
+    for epoch in (2, 5):
+        assert at_same_batch(stopped | {"epoch": epoch}, 1, (4, 3))["iterations_in_epoch"] == 6
+    with pytest.raises(
+        MTScaffoldError, match="after batch 6 of epoch 1, where no update of 1 processes x update-freq 4"
+    ):
+        at_same_batch(stopped | {"epoch": 1}, 1, (4, 3))

@@ -13,13 +13,14 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import fairseq_training
 import pytest
 from conftest import TINY_MODEL, replace_checkpoint
-from fairseq_training import Step, fairseq_train, load_plugin
+from fairseq_training import Step, fairseq_config, fairseq_train, load_plugin
 from fork_server import ForkServer, environment_without_forks
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
@@ -222,13 +223,32 @@ def test_other_dictionaries_of_the_same_size_are_refused(tiny_data: Path, comman
         fairseq_train([*command, "--max-update", "4"])
 
 
-def test_a_stop_without_the_optimiser_is_no_resume(
-    command: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("option", ["--no-save-optimizer-state", "--no-save", "--no-last-checkpoints"])
+def test_a_stop_without_a_full_checkpoint_is_no_resume(
+    command: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture, option: str
 ) -> None:
     """The log must not promise it."""
     caplog.set_level("INFO")
-    fairseq_train([*command, "--save-dir", str(tmp_path), "--no-save-optimizer-state"], signal_at=2)
+    fairseq_train([*command, "--save-dir", str(tmp_path), option], signal_at=2)
     assert "stopped on request after update 2; nothing was saved that it could resume from" in caplog.text
+
+
+def test_a_stop_is_saved_where_fairseq_saves_nothing_yet(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its checkpoints of updates begin when its validations do."""
+    from fairseq import checkpoint_utils
+
+    from mt_scaffold.experiment.fairseq_plugin import stopping
+
+    saved: list[int] = []
+    config = fairseq_config([*command, "--save-interval-updates", "2", "--validate-after-updates", "4"])
+    validated: tuple[list[float | None], bool] = ([None], False)
+    for number in (2, 4):
+        monkeypatch.setattr(stopping._stop, "asked", True)
+        monkeypatch.setattr(checkpoint_utils, "save_checkpoint", lambda *given, number=number: saved.append(number))
+        trainer = SimpleNamespace(get_num_updates=lambda number=number: number, device=None)
+        arguments = (config, trainer, None, None, ["valid"], False)
+        assert stopping._validate_and_save(lambda *given: validated, *arguments) == ([None], True)
+    assert saved == [2]
 
 
 def test_a_lost_lock_ends_a_training_without_asking_the_new_holder(
