@@ -71,16 +71,32 @@ def test_what_python_stumbles_over_is_one_of_our_errors(text: str) -> None:
         {"cfg": None, "args": argparse.Namespace(arch="transformer", data="${oc.env:HOME}")},
     ],
 )
-def test_options_of_checkpoints_stand_for_nothing_else(options: dict[str, Any], tmp_path: Path) -> None:
+def test_options_of_checkpoints_stand_for_nothing_else(
+    options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """OmegaConf would put variables of the environment in them, or repeat text until memory is full."""
     import torch
     from fairseq import checkpoint_utils
 
     path = tmp_path / "model.pt"
     torch.save({"model": {}, "args": None, **options}, path)
-    for load in (load_checkpoint, checkpoint_utils.load_checkpoint_to_cpu):
-        with pytest.raises(MTScaffoldError, match=r"model\.pt: refused: an option of this checkpoint is "):
-            load(str(path))
+    refused = r"model\.pt: refused: an option of this checkpoint is "
+    with pytest.raises(MTScaffoldError, match=refused):
+        checkpoint_utils.load_checkpoint_to_cpu(str(path))
+    # Where no plug-in has replaced PyTorch's own function.
+    monkeypatch.setattr(torch, "load", torch.load.args[0])
+    with pytest.raises(MTScaffoldError, match=refused):
+        load_checkpoint(path)
+
+
+@pytest.mark.parametrize("model", [{"w": "text"}, {"w": [0.5]}, {1: None}])
+def test_parameters_of_checkpoints_are_tensors(model: dict[Any, Any], tmp_path: Path) -> None:
+    """PyTorch lets plain values pass, which would fail later and far away."""
+    import torch
+
+    torch.save({"model": {"v": torch.zeros(1), **model}}, tmp_path / "model.pt")
+    with pytest.raises(MTScaffoldError, match=r"model\.pt: its parameter ('w'|1) is no tensor; use one that fairseq-"):
+        load_checkpoint(tmp_path / "model.pt")
 
 
 def test_options_that_hold_themselves_are_read_once(tmp_path: Path) -> None:
