@@ -12,7 +12,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -167,11 +168,12 @@ def test_other_inputs_are_refused(corpus: Path, encoded: Path, tmp_path: Path) -
     (tmp_path / "more.jsonl").write_text("")
     with pytest.raises(UsageError, match="without the input of more"):
         encode_folder(corpus / "codes", [tmp_path / "*.jsonl"], encoded, append=END)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "00.bin").write_text("mine")
-    with pytest.raises(UsageError, match=r"00\.bin: exists, without a manifest\.json"):
-        again(corpus, tmp_path / "out")
-    assert (tmp_path / "out" / "00.bin").read_text() == "mine"
+    for name in ("00.bin", "00.idx", "00.manifest.json"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).write_text("mine")
+        with pytest.raises(UsageError, match=rf"{name}: exists, without a manifest\.json"):
+            again(corpus, tmp_path / name)
+        assert (tmp_path / name / name).read_text() == "mine" and len([*(tmp_path / name).iterdir()]) == 1
 
 
 def test_dropout_depends_on_the_seed_alone(corpus: Path, tmp_path: Path) -> None:
@@ -193,6 +195,17 @@ def damage(path: Path) -> None:
     path.write_bytes(content)
 
 
+def recording(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
+    """Return what changes the content of a manifest."""
+
+    def write(path: Path) -> None:
+        content = json.loads(path.read_text())
+        change(content)
+        path.write_text(json.dumps(content))
+
+    return write
+
+
 @pytest.mark.parametrize(
     ("name", "change", "problem"),
     [
@@ -200,9 +213,31 @@ def damage(path: Path) -> None:
         ("03.idx", damage, "03.idx: not as it was written \\(sha256 mismatch\\)"),
         ("03.bin", lambda path: os.truncate(path, 100), "03.bin: truncated: 100 of [\\d,]+ bytes"),
         ("03.idx", lambda path: os.truncate(path, 100), "03.idx: truncated: 100 of [\\d,]+ bytes"),
+        (
+            "03.bin",
+            lambda path: path.write_bytes(path.read_bytes() + b"0"),
+            "03.bin: too long: [\\d,]+ of [\\d,]+ bytes",
+        ),
         ("03.idx", Path.unlink, "03.idx: missing"),
         ("03.manifest.json", Path.unlink, "1 of 10 are not finished, 03 first"),
         ("03.manifest.json", damage, "03.manifest.json: "),
+        *(
+            ("03.manifest.json", recording(methodcaller("update", {key: 1})), f"with another {key} than")
+            for key in ("special_tokens", "append", "n_vocab", "dtype")
+        ),
+        *(
+            ("03.manifest.json", recording(change), "03.manifest.json: not the manifest of a shard")
+            for change in (lambda content: content["files"].pop("03.idx"), lambda content: content.pop("documents"))
+        ),
+        (
+            "manifest.json",
+            recording(lambda content: content["files"].update({"03.idx": "0" * 64})),
+            "03.idx: another sha256 in 03.manifest.json than in manifest.json",
+        ),
+        *(
+            ("manifest.json", recording(methodcaller("pop", key)), "manifest.json has no totals yet")
+            for key in ("documents", "ids", "bytes")
+        ),
     ],
 )
 def test_check_finds_damage(
@@ -323,8 +358,6 @@ def test_a_killed_process_is_resumed(tmp_path: Path) -> None:
     killed.kill()
     killed.wait()
     subprocess.run(command, cwd=tmp_path, check=True)
-    for path in (tmp_path / "out").glob(".*.part"):
-        path.unlink()
     encode_folder(tmp_path / "codes", [tmp_path / "in" / "*.jsonl"], tmp_path / "alone", append=END)
     assert digests(tmp_path / "out") == digests(tmp_path / "alone")
 
