@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -32,7 +33,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import id_type, read_documents_folder, read_ids, text_offsets
 from mt_scaffold.experiment.binarise.documents import binarise_documents
-from mt_scaffold.experiment.evaluation.bits_per_byte import Evaluation, LanguageModelScores, evaluate
+from mt_scaffold.experiment.evaluation.bits_per_byte import Evaluation, LanguageModelScores, _batches, evaluate
 from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.inference.language_model import load_model
 from mt_scaffold.experiment.inference.sample import Sampling, sample
@@ -310,6 +311,35 @@ def test_what_cannot_be_evaluated_is_said_in_one_line(
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert says[broken] in line
     assert not (tmp_path / "scores.json").exists() and not (tmp_path / "called").exists()
+
+
+def test_files_of_two_folders_are_not_evaluated_together(text: Path, codes: Path, tmp_path: Path) -> None:
+    """The bits of one text by the bytes of another are a number, too."""
+
+    texts = {"few": b"one\ntwo\n", "short": b"a\n" * len(documents_of(text / "test"))}
+    for name, content in texts.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "text").write_bytes(content)
+        binarise_documents(tmp_path / name / "data", codes, test=[tmp_path / name / "text"])
+    binarise_documents(tmp_path / "whole", codes, test=[text / "test"])
+    for other, names in (
+        ("few", ["test.offsets.npy"]),
+        ("few", ["test.bin", "test.idx"]),
+        ("few", ["binarised.json"]),
+        ("short", ["test.bin", "test.idx"]),
+    ):
+        data = shutil.copytree(tmp_path / "whole", tmp_path / f"{other}-{names[0]}")
+        for name in names:
+            shutil.copy(tmp_path / other / "data" / name, data)
+        with pytest.raises(MTScaffoldError, match="test: its files do not belong together"):
+            evaluate(tmp_path / "no.pt", data, tmp_path / "scores.json")
+
+
+def test_a_batch_has_no_more_tokens_than_asked_for() -> None:
+    """With padding, for which memory is set aside as well; a window alone may be longer."""
+    offsets = np.cumsum([0, 4, 4, 4, 2, 9])
+    for most, sizes in ((8, [2, 2, 2, 1]), (11, [2, 2, 2, 1]), (12, [3, 3, 1]), (3, [1] * 7)):
+        assert [len(batch) for batch in _batches(offsets, 4, 0, most)] == sizes
 
 
 class _Calls:

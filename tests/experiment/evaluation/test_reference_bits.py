@@ -107,7 +107,7 @@ def test_a_reference_with_unk_in_one_system_is_left_out_for_all(tmp_path: Path) 
 
 
 def test_losses_of_another_text_are_refused(tmp_path: Path) -> None:
-    """Of another reference, or of a model whose <unk> nobody counted."""
+    """Of another reference, not of all its lines, of whole documents, or of a model whose <unk> nobody counted."""
     with pytest.raises(MTScaffoldError, match="not the losses of 4 references"):
         scored(tmp_path, "bpe", 1, [1.0] * 4, None)
     scored(tmp_path, "bpe", 1, [1.0] * 4, [])
@@ -118,3 +118,20 @@ def test_losses_of_another_text_are_refused(tmp_path: Path) -> None:
             tmp_path / "x.json",
             Scoring(metrics=["bleu"]),
         )
+    whole = read_result(LossSplit, tmp_path / "losses.json")
+    assert whole.by_rank is not None
+    fewer = {name: Part(part.words[:3], part.bytes[:3], part.bits[:3]) for name, part in whole.by_rank.items()}
+    for wrong in (
+        replace(whole, unit="document"),
+        replace(whole, by_rank=None),
+        replace(whole, by_rank=fewer),
+        replace(whole, sizes=whole.sizes[:3]),
+        replace(whole, sizes=whole.sizes[:3], by_rank=fewer),
+    ):
+        write_result(tmp_path / "losses.json", wrong)
+        with pytest.raises(MTScaffoldError, match="not the losses of 4 references"):
+            score(
+                Texts(tmp_path / "ref", [tmp_path / "ref"], losses=tmp_path / "losses.json"),
+                tmp_path / "x.json",
+                Scoring(metrics=["bleu"]),
+            )
