@@ -356,10 +356,15 @@ def test_one_training_of_either_system_is_a_test_of_sentences_only() -> None:
     assert sum((test.sacrebleu_p or 1) <= 0.05 for test in tests) / len(tests) > 0.085
     one_and_three = compare_trainings(constant([30.0]), constant([31.0, 31.5, 32.0]))
     assert (one_and_three.p, one_and_three.freedom) == (None, None) and one_and_three.segments_p is not None
+    three_and_one = compare_trainings(constant([31.0, 31.5, 32.0]), constant([30.0]))
+    assert one_and_three.sacrebleu_p is None and three_and_one.sacrebleu_p is None
     three = compare_trainings(constant([30.0, 30.1, 30.3]), constant([31.0, 31.5, 32.0]))
     table = corrected({"a": three, "b": three, "c": one_and_three})
     assert table["a"].p_holm == pytest.approx(2 * (three.p or 0)) and table["c"].p_holm is None
     assert table["c"].segments_p_holm == one_and_three.segments_p and table["a"].segments_p_holm is None
+    # The smallest difference that would be found is that of as many comparisons as are tested in this way.
+    several = corrected({"a": three, "b": tests[0], "c": tests[1], "d": tests[2]})
+    assert several["b"].detectable == detectable(tests[0].standard_error, None, 3) > tests[0].detectable
     assert p_columns(table.values()) == {
         "p": "p",
         "p, Holm": "p_holm",
@@ -386,6 +391,12 @@ def test_equal_systems_do_not_differ(trainings: int) -> None:
     p = {1: (None, 1), 2: (None, None), 3: (1, None)}[trainings]
     assert (test.p, test.segments_p) == p
     assert (test.difference, test.low, test.high, test.detectable) == (0, 0, 0, 0)
+
+
+def test_a_difference_without_any_chance_is_certain() -> None:
+    """Where all trainings of each system are the same, and so are all segments."""
+    test = compare_trainings(constant([6.0] * 3), constant([5.0] * 3))
+    assert (test.difference, test.standard_error, test.p) == (1, 0, 0)
 
 
 def test_one_segment_is_no_test() -> None:
