@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -48,3 +50,28 @@ def test_trainings_are_asked_until_they_hear(tmp_path: Path, monkeypatch: pytest
     asking.join()
     interruption.last_words([])
     assert [*folders[1].iterdir()] == [] and not folders[0].exists()
+
+
+def test_a_scheduler_may_send_several_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a Ctrl-C ends what waits for its trainings, with the status of the first signal."""
+    interruption = Interruption()
+    monkeypatch.setattr(interruption, "_ask_trainings", lambda: None)
+    monkeypatch.setattr(interruption, "_wait_for_running", lambda: None)
+    for _ in range(3):
+        interruption._interrupt(signal.SIGTERM, None)
+    assert (interruption.asked, interruption.status) == (1, 128 + signal.SIGTERM)
+    with pytest.raises(SystemExit) as ended:
+        interruption._interrupt(signal.SIGINT, None)
+    assert ended.value.code == 128 + signal.SIGTERM
+
+
+def test_the_last_words_are_those_of_this_run(tmp_path: Path) -> None:
+    """Logs of earlier runs promise as much, of trainings that have gone on since."""
+    interruption = Interruption()
+    logs = {name: tmp_path / f"{name}.log" for name in ("earlier", "now", "ended", "none")}
+    says = "stopped on request after update {}; the same command resumes"
+    for seconds, name, text in ((-9, "earlier", says.format(1)), (9, "now", says.format(2)), (9, "ended", "done")):
+        logs[name].write_text(f"epoch 1\n{text}\n")
+        os.utime(logs[name], (time.time() + seconds,) * 2)
+    assert interruption.last_words(logs.values()) == [says.format(2)]
+    assert interruption.last_words([logs["earlier"]]) == ["mt-scaffold: interrupted; the same command resumes"]

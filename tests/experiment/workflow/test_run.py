@@ -23,11 +23,11 @@ from mt_scaffold.experiment.runtime import fairseq_options
 from mt_scaffold.experiment.runtime.fairseq_options import Call, check_options
 from mt_scaffold.experiment.runtime.locks import take_lock
 from mt_scaffold.experiment.tasks import layout_of, task_of, training_text, translation
-from mt_scaffold.experiment.training.start import write_start
+from mt_scaffold.experiment.training.start import ended_with, read_start, write_start
 from mt_scaffold.experiment.workflow.checking import CheckFailed, check_experiment
 from mt_scaffold.experiment.workflow.redoing import confirm
 from mt_scaffold.experiment.workflow.running import Settings, run_experiment, snakemake_arguments
-from mt_scaffold.experiment.workflow.staleness import changed_trainings
+from mt_scaffold.experiment.workflow.staleness import changed_trainings, check_trainings
 
 
 @pytest.fixture(scope="module")
@@ -222,6 +222,9 @@ def test_settings_of_a_finished_training_that_do_not_repeat_it_are_no_problem(ow
     plan = plan_experiment([configuration(own)], {})
     layout = layout_of(plan.folder, plan.experiment)
     assert changed_trainings(layout) == []
+    # Nor is it one where nothing tells the settings of the last run.
+    layout.config_file.unlink()
+    assert changed_trainings(layout) == []
     (folder / "bpe" / "seed-1" / "training.json").unlink()
     (problem,) = changed_trainings(layout)
     assert "(--lr 0.005 instead of 0.004; " in problem
@@ -236,6 +239,47 @@ def test_gpus_of_this_machine_are_no_change_of_a_training(own: Path, monkeypatch
     command = folder / "bpe" / "seed-1" / "command.txt"
     command.write_text(command.read_text().replace("--lr 0.005", "--lr 0.004"))
     assert len(changed_trainings(layout_of(plan.folder, plan.experiment))) == 1
+
+
+def started_on(training: Path, processes: int) -> None:
+    """Have a training been started on this number of processes."""
+    command = training / "command.txt"
+    command.write_text(re.sub(r"# processes: \d+", f"# processes: {processes}", command.read_text()))
+
+
+def test_the_processes_of_a_training_count_where_they_are_known(own: Path) -> None:
+    """Of a job on another machine, only when the configuration says how many GPUs it gets."""
+    folder = trained(configuration(own), finished=False)
+    plan = plan_experiment([configuration(own)], {})
+    layout = layout_of(plan.folder, plan.experiment)
+    run = Run("bpe", 1)
+    started_on(folder / "bpe" / "seed-1", 1000)
+    check_trainings(layout, [(run, 0)], elsewhere=True)
+    for gpus, elsewhere in ((0, False), (1, False), (1, True)):
+        with pytest.raises(
+            MTScaffoldError, match=r"the batch: \d+ processes x update-freq 1 instead of 1000 processes"
+        ):
+            check_trainings(layout, [(run, gpus)], elsewhere)
+
+
+def test_a_batch_that_processes_cannot_share_is_left_to_their_machine(own: Path) -> None:
+    """Their number may be another there; only that machine can refuse it."""
+    batch = ("train:\n  options:", "train:\n  batch: big\n  batches: {big: {gpus: 4, options: {}}}\n  options:")
+    folder = trained(path := configuration(own, batch), finished=False)
+    started_on(folder / "bpe" / "seed-1", 3)
+    plan = plan_experiment([path], {})
+    assert changed_trainings(layout_of(plan.folder, plan.experiment)) == []
+
+
+def test_a_finished_training_without_checkpoints_is_not_doubted(own: Path) -> None:
+    """They are what takes disk, and its scores stand without them."""
+    folder = trained(configuration(own)) / "bpe" / "seed-1"
+    start = read_start(folder)
+    assert start is not None and ended_with(folder, start)
+    other = dataclasses.replace(start, command=[*start.command, "--max-epoch", "99"])
+    assert not ended_with(folder, other)
+    shutil.rmtree(folder / "checkpoints")
+    assert ended_with(folder, other)
 
 
 @pytest.mark.usefixtures("fairseq_here")
