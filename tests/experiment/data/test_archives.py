@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import http.server
 import json
+import tarfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -175,6 +176,25 @@ def test_members_come_by_name_and_nothing_else_is_written(tmp_path: Path, name: 
     extract(tmp_path / name, {"a/two.gz": tmp_path / "to" / "2", "a/one": tmp_path / "to" / "1"}, lines=1)
     assert [(tmp_path / "to" / name).read_bytes() for name in "12"] == [b"1\n", b"3\n"]
     assert sorted(path.name for path in tmp_path.rglob("*")) == sorted([name, "to", "1", "2", "2.gz"])
+
+
+def test_members_may_begin_with_the_current_folder(tmp_path: Path) -> None:
+    """``tar c .`` writes ./one, and nobody types that."""
+    make_tar(tmp_path / "a.tgz", {"./one": b"1\n"})
+    extract(tmp_path / "a.tgz", {"one": tmp_path / "1"})
+    assert (tmp_path / "1").read_bytes() == b"1\n"
+
+
+@pytest.mark.parametrize("kind", [tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
+def test_a_member_that_is_no_file_is_one_line(tmp_path: Path, kind: bytes) -> None:
+    """A link could stand for any other file, and a folder has no text."""
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        entry = tarfile.TarInfo("one")
+        entry.type, entry.linkname = kind, "two"
+        tar.addfile(entry)
+    with pytest.raises(MTScaffoldError, match=r"a\.tar: member one is not a regular file; correct its name"):
+        extract(tmp_path / "a.tar", {"one": tmp_path / "1"})
+    assert not (tmp_path / "1").exists()
 
 
 def test_a_missing_member_is_named_with_similar_ones(tmp_path: Path) -> None:

@@ -21,11 +21,11 @@ from paths import ROOT
 
 pytest.importorskip("yaml", reason="comes with the extra 'workflow'")
 
-from mt_scaffold import BPE, UsageError, learn_bpe
+from mt_scaffold import BPE, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.analysis.stats import stats
 from mt_scaffold.cli import main
 from mt_scaffold.experiment.report.figures import Panel
-from mt_scaffold.experiment.runtime.results import read_result
+from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.study import drawing, running, study, texts
 from mt_scaffold.experiment.study.cells import Cell
 from mt_scaffold.experiment.study.configuration import HeldOut, StudiedMethod, Text, load_study
@@ -364,6 +364,33 @@ def test_processes_end_with_the_study(tmp_path: Path) -> None:
         list(running._finished(jobs, 2))
     assert time.monotonic() - start < 30
     assert not set(multiprocessing.active_children()) - set(before)
+
+
+def test_a_process_that_dies_is_one_line(tmp_path: Path) -> None:
+    """The kernel kills what takes too much memory; cells that others measure end, too."""
+    calls: list[Any] = [functools.partial(os._exit, 9), functools.partial(time.sleep, 60)]
+    jobs = [running._Job(tmp_path / str(number), "", call) for number, call in enumerate(calls)]
+    with pytest.raises(
+        MTScaffoldError, match=r"a process that measures died \(out of memory\?\); run again with fewer"
+    ):
+        list(running._finished(jobs, 2))
+
+
+def test_a_cell_killed_while_it_is_written_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its new result must not pass for one of the old settings, when these come back."""
+    call: Any = functools.partial(Stability, 1.0, 1.0, 1.0)
+    old, new = (running._Job(tmp_path / "cell.json", key, call) for key in ("old", "new"))
+    old.run()
+    assert old.is_done() and not new.is_done()
+
+    def killed(path: Path, result: Any) -> None:
+        write_result(path, result)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "write_result", killed)
+    with pytest.raises(KeyboardInterrupt):
+        new.run()
+    assert new.path.exists() and not old.is_done() and not new.is_done()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot end a process with its parent")
