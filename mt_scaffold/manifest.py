@@ -83,7 +83,8 @@ def manifest_text(manifest: Manifest) -> str:
     from mt_scaffold import __version__
 
     header = dict(zip(_HEADER, (FORMAT, manifest.kind, __version__, manifest.files), strict=True))
-    return json.dumps(header | manifest.content, indent=2, ensure_ascii=False) + "\n"
+    # In ASCII, as names of files need not be UTF-8.
+    return json.dumps(header | manifest.content, indent=2) + "\n"
 
 
 def write_manifest(path: PathLike, manifest: Manifest) -> None:

@@ -90,13 +90,14 @@ def count_words(
     """
     text = counted_text(infile, paths, lines, documents)
     limit = 0 if max_memory is None else memory_size(max_memory)
+    check_prune(prune)
     if is_dict:
-        return _read_dictionary(text, pretokenise, any_bytes, limit, check_prune(prune))
+        return _read_dictionary(text, pretokenise, any_bytes, limit, prune)
     bytes_ = any_bytes or pretokenise != SPACES
     header = CodesHeader("bytes" if bytes_ else "characters", pretokenise, split_digits)
     core = _core_pretokeniser(header)
     threads = worker_count(num_workers)
-    if limit or check_prune(prune) > 1:
+    if limit or prune > 1:
         return _loaded(_counted(text, threads, header, limit, endings), header, limit, prune)
     with _opened(text) as (opened, whole_inputs), progress_line("counting words") as show:
         whole_inputs = whole_inputs and core is not None

@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 from mt_scaffold import _core
 from mt_scaffold.corpus.files import compression_of, shown
 from mt_scaffold.corpus.inputs import TextFile, core_input, lone_surrogate, readable, source_name
-from mt_scaffold.corpus.storage.remote import is_remote, remote_matches
+from mt_scaffold.corpus.storage.remote import is_remote, name_of, remote_exists, remote_matches
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 # Plain text with a document per line, or with one per file; JSON objects, one per line; tables.
@@ -43,7 +43,7 @@ class Documents:
     field: the key or column that holds the text in JSONL and Parquet; None for ``text``.
 
     A line's LF is no part of the document; blank lines of JSONL are skipped. Memory is bounded by the longest
-    document, of which a few copies are held, and for Parquet by a page of its column.
+    document, of which a few copies are held, and for Parquet by 512 rows of its column.
 
     Raises MTScaffoldError for a glob that matches nothing; UsageError for an unknown format, a field where no input
     has any, and Parquet from a stream. Iterating raises MTScaffoldError with file and line or row where an input
@@ -160,7 +160,7 @@ def format_by_name(name: str) -> str:
     >>> format_by_name("de/00.jsonl.zst"), format_by_name("train.de")
     ('jsonl', 'lines')
     """
-    stem = name.removesuffix(".gz").removesuffix(".zst")
+    stem = name_of(name).removesuffix(".gz").removesuffix(".zst")
     return _EXTENSIONS.get(os.path.splitext(stem)[1].lower(), "lines")
 
 
@@ -190,18 +190,28 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def expanded(path: TextFile) -> list[TextFile]:
-    """Return a path as it is, or the sorted files that a glob matches; MTScaffoldError where it matches none."""
+    """Return a path as it is, or the sorted files that a glob matches.
+
+    Raises MTScaffoldError where it matches none, and where the last part, such as ``*.parquet``, matches a folder.
+    """
     if not isinstance(path, str | os.PathLike):
         return [path]
     name = os.fspath(path)
-    if not any(character in name for character in "*?[") or os.path.lexists(name):
+    if not any(character in name_of(name) for character in "*?[") or os.path.lexists(name):
         return [path]
     if is_remote(name):
-        found = remote_matches(name)
+        if remote_exists(name):
+            return [path]
+        found, folders = remote_matches(name)
     else:
         import glob
 
-        found = sorted(match for match in glob.iglob(name, recursive=True) if not os.path.isdir(match))
+        matches = sorted({*glob.iglob(name, recursive=True)})
+        found = [match for match in matches if not os.path.isdir(match)]
+        folders = [match for match in matches if os.path.isdir(match)]
+    last = name.rpartition("/")[2]
+    if folders and last.strip("*?"):
+        raise MTScaffoldError(f"{shown(folders[0])}: a folder, which {last} matches; name its files, too, or rename it")
     if not found:
         raise MTScaffoldError(f"{shown(path)}: no file matches this pattern; check the folder and the ending")
     return list(found)

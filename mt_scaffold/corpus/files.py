@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Protocol, TypeVar, cast
 
 from mt_scaffold.corpus.storage.parts import create_part
-from mt_scaffold.corpus.storage.remote import is_remote, open_remote, store_of, upload
+from mt_scaffold.corpus.storage.remote import is_remote, name_of, open_remote, store_of, upload
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 PathLike = str | os.PathLike[str]
@@ -88,13 +88,13 @@ def explain_os_error(error: OSError, path: PathLike) -> MTScaffoldError:
 
 def compression_of(path: PathLike) -> str | None:
     """Return how the name of a file says that it is compressed: ``gzip``, ``zstd``, or None."""
-    name = os.fspath(path)
+    name = name_of(os.fspath(path))
     return "gzip" if name.endswith(".gz") else "zstd" if name.endswith(".zst") else None
 
 
 def without_compression(path: PathLike) -> str:
     """Return a path without the ending by which ``compression_of`` knows it to be compressed."""
-    name = os.fspath(path)
+    name = name_of(os.fspath(path))
     return name.rpartition(".")[0] if compression_of(name) else name
 
 

@@ -9,9 +9,10 @@ from mt_scaffold.corpus.files import open_stored
 from mt_scaffold.corpus.jsonl import fields_shown
 from mt_scaffold.errors import MTScaffoldError
 
-# Rows are read in batches, so that their text is about this long.
+# Rows are read in batches, so that their text is about this long by the mean of their group; not too many, as long ones
+# may stand together.
 _BATCH = 1 << 22
-_MOST_ROWS = 1 << 14
+_MOST_ROWS = 1 << 9
 # How much of a column is read ahead.
 _BUFFER = 1 << 20
 
@@ -57,6 +58,8 @@ def _damaged(name: str, error: Exception) -> MTScaffoldError:
 def _check_column(schema: Any, name: str, column: str, types: Any) -> None:
     if column not in schema.names:
         raise MTScaffoldError(f"{name}: no column '{column}'; {fields_shown(schema.names, 'column')}")
+    if schema.names.count(column) > 1:
+        raise MTScaffoldError(f"{name}: {schema.names.count(column)} columns are called '{column}'; rename all but one")
     kind = schema.field(column).type
     if types.is_dictionary(kind):
         kind = kind.value_type

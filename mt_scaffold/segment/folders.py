@@ -16,6 +16,7 @@ from mt_scaffold.corpus.documents import DocumentInput, Documents
 from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, shown
 from mt_scaffold.corpus.id_files import DTYPES, index_size
 from mt_scaffold.corpus.inputs import TextFile
+from mt_scaffold.corpus.storage.parts import create_part
 from mt_scaffold.corpus.storage.remote import is_remote, remote_files, remote_size
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.manifest import (
@@ -261,9 +262,43 @@ def _start(folder: str, started: dict[str, Any], shards: Sequence[_Shard]) -> No
     for shard in shards:
         if taken := files.keys() & {f"{shard.name}{ending}" for ending in (".bin", ".idx", f".{MANIFEST}")}:
             raise UsageError(f"{shown(_path(folder, min(taken)))}: exists, without a {MANIFEST} of shards; {REMEDY}")
-    if not is_remote(folder):
-        make_folder(folder)
-    write_manifest(_path(folder, MANIFEST), Manifest(KIND, {}, {**started, "shards": entries}))
+    manifest = Manifest(KIND, {}, {**started, "shards": entries})
+    if is_remote(folder):
+        write_manifest(_path(folder, MANIFEST), manifest)
+        return
+    make_folder(folder)
+    if not _create(_path(folder, MANIFEST), manifest_text(manifest).encode()):
+        _start(folder, started, shards)  # another process has come first
+
+
+def _create(path: str, content: bytes) -> bool:
+    """Create a file, whole from the beginning; return False where it exists: it is not replaced, as others lock it."""
+    try:
+        descriptor, part = create_part(path, 0o666)
+        with os.fdopen(descriptor, "wb") as stream:
+            try:
+                stream.write(content)
+                stream.flush()
+                os.fsync(descriptor)
+                _name(part, path)
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(part)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+    return True
+
+
+def _name(part: str, path: str) -> None:
+    """Give a file its name; FileExistsError where another has it, as far as the file system has links."""
+    try:
+        os.link(part, path)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+            raise
+        os.rename(part, path)
 
 
 @contextlib.contextmanager
@@ -272,15 +307,21 @@ def _alone(folder: str) -> Iterator[None]:
     if is_remote(folder):
         yield
         return
-    with open(os.path.join(folder, MANIFEST), "r+b") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EAGAIN, errno.EACCES):
-                raise UsageError(
-                    f"{shown(folder)}: another process encodes into it; for several processes, give each an input and "
-                    "an --output NAME.bin"
-                ) from None
+    with contextlib.ExitStack() as stack:
+        path = os.path.join(folder, MANIFEST)
+        while True:
+            stream = stack.enter_context(open(path, "r+b"))
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno in (errno.EAGAIN, errno.EACCES):
+                    raise UsageError(
+                        f"{shown(folder)}: another process encodes into it; for several processes, give each an input "
+                        "and an --output NAME.bin"
+                    ) from None
+            # A process that has just completed the folder has replaced the file.
+            if os.path.samestat(os.fstat(stream.fileno()), os.stat(path)):
+                break
         yield
 
 

@@ -218,6 +218,49 @@ def test_learning_from_more_than_memory_is_refused(random_text: Path) -> None:
         learn_with(random_text, num_symbols=5, max_memory=1000)
 
 
+def test_the_advice_to_prune_is_a_step_on(tmp_path: Path) -> None:
+    """Where the memory was looked at too seldom, it was the threshold in use; following it ends."""
+    draw = random.Random(1)
+    words = [f"{draw.randrange(16**7):07x}" for _ in range(150_000)]
+    lines = (" ".join([word] * (1 + 150_000 // rank)) for rank, word in enumerate(words, 1))
+    write_counts(tmp_path / "counts", lines=lines)
+    prune, steps = 1, 0
+    while True:
+        try:
+            learn_with(counts=[tmp_path / "counts"], num_symbols=5, max_memory="64M", prune=prune)
+            break
+        except MTScaffoldError as error:
+            advised = int(str(error).partition("--prune ")[2].partition(",")[0])
+            assert advised > prune
+            prune, steps = advised, steps + 1
+    assert steps > 0
+
+
+@pytest.mark.parametrize("memory", [None, "64M"])
+@pytest.mark.parametrize("prune", [0, -1])
+def test_a_threshold_below_one_is_refused(prune: int, memory: str | None) -> None:
+    """Whatever the memory."""
+    with pytest.raises(UsageError, match="words are pruned below a count of 1 or more"):
+        count_words(lines=["a"], prune=prune, max_memory=memory)
+
+
+LONG_WORDS = """
+import random, sys
+from mt_scaffold.corpus.count import write_counts
+draw = random.Random(1)
+lines = (draw.randbytes(10_000).hex() for _ in range(4_000))
+write_counts(sys.argv[1], lines=lines, max_memory="64M", num_workers=2)
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM:")))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak from /proc")
+def test_long_words_stay_within_the_memory(tmp_path: Path) -> None:
+    """Each thread's own words were limited by their number alone."""
+    done = subprocess.run([sys.executable, "-c", LONG_WORDS, tmp_path / "counts"], capture_output=True, check=True)
+    assert int(done.stdout) < 80 << 10
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from mt_scaffold.corpus.documents import Documents
+from mt_scaffold.corpus.documents import Documents, format_by_name
+from mt_scaffold.corpus.files import compression_of
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 TEXTS = ["one", "two\nlines\n", "", "drei Ä\u2028\r\n 🦉", " \n", "x" * 300_000, "</w> @@ \0"]
@@ -78,6 +79,39 @@ def test_parquet_rows_are_documents(tmp_path: Path, kind: str) -> None:
     columns = {"n": list(range(len(texts))), "content": column}
     path = write_parquet(tmp_path / "a.parquet", columns, row_group_size=25, data_page_size=100)
     assert list(Documents([path], field="content")) == [text.encode() for text in texts]
+
+
+def test_parquet_with_two_columns_of_a_name(tmp_path: Path) -> None:
+    """Which of them holds the documents cannot be known."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = importlib.import_module("pyarrow.parquet")
+    parquet.write_table(pyarrow.table([["a"], ["b"]], names=["text", "text"]), tmp_path / "a.parquet")
+    with pytest.raises(MTScaffoldError, match="2 columns are called 'text'; rename all but one"):
+        list(Documents([tmp_path / "a.parquet"]))
+
+
+def test_a_query_does_not_hide_what_a_url_is() -> None:
+    """Signed URLs end in one; a store's own names may hold a question mark."""
+    for name, form in (
+        ("https://host/a.jsonl?sig=1", "jsonl"),
+        ("http://host/a.jsonl.gz#x", "jsonl"),
+        ("s3://bucket/a?.jsonl.zst", "jsonl"),
+        ("https://host/a?name=a.jsonl", "lines"),
+    ):
+        assert format_by_name(name) == form
+    assert compression_of("https://host/a.jsonl.gz?sig=1") == "gzip"
+    assert compression_of("https://host/a?sig=a.gz") is None
+
+
+def test_a_folder_that_a_glob_means_is_named(tmp_path: Path) -> None:
+    """Spark writes folders called after a file; others, and files that two paths lead to, are as before."""
+    (tmp_path / "b.parquet").mkdir()
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "c.txt").write_text("c\n")
+    with pytest.raises(MTScaffoldError, match=r"b\.parquet: a folder, which \*\.parquet matches"):
+        Documents([tmp_path / "*.parquet"])
+    assert list(Documents([tmp_path / "**" / "**" / "*.txt"])) == [b"c"]
+    assert list(Documents([tmp_path / "a" / "b" / "*"])) == [b"c"]
 
 
 def test_parquet_of_no_rows(tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ from mt_scaffold.corpus.count import write_counts
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.progress import ShardsProgress
-from mt_scaffold.segment.encode import encode_documents
+from mt_scaffold.segment import folders
+from mt_scaffold.segment.encode import decode_documents, encode_documents
 from mt_scaffold.segment.folders import check_folder, encode_folder
 
 END = "<|endoftext|>"
@@ -501,7 +502,7 @@ def s3(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         monkeypatch.setenv(name, value)
     s3fs.S3FileSystem.clear_instance_cache()
     store = s3fs.S3FileSystem()
-    store.mkdir("bucket")
+    store.makedirs("bucket", exist_ok=True)  # the server's buckets outlive it
     store.pipe({f"bucket/in/{path.name}": path.read_bytes() for path in (corpus / "in").iterdir()})
     yield store
     server.stop()
@@ -518,3 +519,64 @@ def test_a_folder_in_s3(corpus: Path, encoded: Path, s3: Any) -> None:
         assert contents(s3, "bucket/out") == {path.name: path.read_bytes() for path in encoded.iterdir()}
         s3.rm_file("bucket/out/07.manifest.json")
     assert main(command) == 0 and main([*command, "--check"]) == 0
+
+
+def test_a_folder_in_s3_is_no_file(corpus: Path, s3: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The store opens it as a file of no bytes, so that a whole corpus would be empty; a folder in a glob is named."""
+    s3.pipe({"bucket/spark/a.jsonl/part": b"", "bucket/spark/b.jsonl": b'{"text": "b"}\n'})
+    s3.pipe({"bucket/odd/[1].jsonl": b'{"text": "odd"}\n', "bucket/odd/1.jsonl": b'{"text": "1"}\n'})
+    for source in ("s3://bucket/in", "s3://bucket/in/", "s3://bucket/spark/*.jsonl"):
+        for output in (f"{tmp_path}/x.bin", f"{tmp_path}/folder/"):
+            command = ["encode", f"--codes={corpus / 'codes'}", "--format", "jsonl", "--input", source]
+            assert main([*command, "--output", output]) == 1
+            (line,) = capsys.readouterr().err.splitlines()
+            assert re.search(r"s3://bucket/(in/?|spark/a\.jsonl): a folder", line)
+    assert list(Documents(["s3://bucket/odd/[1].jsonl"])) == [b"odd"]
+
+
+def test_two_processes_that_start_a_folder_do_not_both_have_it(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one sees no manifest yet, and must not put its own in the place of the first one's."""
+    again(corpus, tmp_path / "out")
+    before = (tmp_path / "out" / "manifest.json").read_bytes()
+    seen = folders._files
+    answers: Iterator[dict[str, int]] = iter([{}])
+    monkeypatch.setattr(folders, "_files", lambda folder: next(answers, None) or seen(folder))
+    with pytest.raises(UsageError, match="was started with special_tokens"):
+        again(corpus, tmp_path / "out", append="other")
+    assert (tmp_path / "out" / "manifest.json").read_bytes() == before
+    assert not [path for path in (tmp_path / "out").iterdir() if path.name.endswith(".part")]
+
+
+def test_a_manifest_that_was_replaced_is_locked_again(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lock is free, as the process that has just completed the folder held the one before."""
+    opened: list[str] = []
+    inodes = {(copy / "manifest.json").stat().st_ino}
+    lock = fcntl.flock
+
+    def replaced(stream: Any, operation: int) -> None:
+        lock(stream, operation)
+        opened.append(stream.name)
+        if len(opened) == 1:
+            (copy / "other").write_bytes((copy / "manifest.json").read_bytes())
+            (copy / "other").replace(copy / "manifest.json")
+            inodes.add((copy / "manifest.json").stat().st_ino)
+
+    monkeypatch.setattr(fcntl, "flock", replaced)
+    with folders._alone(str(copy)):
+        assert len(opened) == 2 == len(inodes)
+        with (copy / "manifest.json").open("rb") as stream, pytest.raises(BlockingIOError):
+            lock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_names_need_not_be_utf8(corpus: Path, tmp_path: Path) -> None:
+    """Of inputs and outputs: the manifest shows them escaped, and is found again."""
+    name = os.fsdecode(b"\xff")
+    inputs, output = tmp_path / f"{name}.jsonl", tmp_path / f"{name}.bin"
+    inputs.write_bytes((corpus / "in" / "00.jsonl").read_bytes())
+    encode_documents(corpus / "codes", [inputs], output)
+    decode_documents(corpus / "codes", output, tmp_path / "back", format="jsonl")
+    assert (tmp_path / f"{name}.manifest.json").is_file() and (tmp_path / "back").read_bytes()
+    encode_folder(corpus / "codes", [inputs], tmp_path / "out")
+    assert check_folder(corpus / "codes", tmp_path / "out", paths=[inputs]).documents == 300

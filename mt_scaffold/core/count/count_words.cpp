@@ -92,7 +92,7 @@ class Counter {
       if (!own_.add(words[i], 1, offset + position, any_bytes_))
         throw block_->not_utf8(position + first_invalid_byte(words[i].text));
     }
-    if (own_.size() > shared_.most_own_words()) shared_.take(own_, first_part_);
+    if (shared_.must_take(own_)) shared_.take(own_, first_part_);
   }
 
   const Pretokeniser* const pretokeniser_;

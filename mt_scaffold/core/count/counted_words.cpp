@@ -60,10 +60,16 @@ std::unique_ptr<SortedWords> CountedWords::sorted(std::vector<std::unique_ptr<So
 }
 
 SharedCounts::SharedCounts(const MemoryLimit& limit, unsigned workers)
-    : limit_(limit), workers_(workers), most_own_words_(kOwnWords), part_bytes_(std::numeric_limits<size_t>::max()) {
+    : limit_(limit),
+      workers_(workers),
+      most_own_words_(kOwnWords),
+      most_own_bytes_(std::numeric_limits<size_t>::max()),
+      part_bytes_(std::numeric_limits<size_t>::max()) {
   if (limit.bytes == 0) return;
   const uint64_t usable = limit.bytes > 2 * kProcessBytes ? limit.bytes - kProcessBytes : limit.bytes / 2;
-  most_own_words_ = std::clamp<size_t>(usable / 16 * kOwn / workers / kOwnWordBytes, 1024, kOwnWords);
+  const uint64_t own = usable / 16 * kOwn / workers;
+  most_own_words_ = std::clamp<size_t>(own / kOwnWordBytes, 1024, kOwnWords);
+  most_own_bytes_ = std::max<size_t>(own, StringArena::kChunk);
   part_bytes_ = usable / 16 * kTables / WordCounts::kParts;
   for (size_t part = 0; part < WordCounts::kParts; ++part) counts_.part(part).limit_to(part_bytes_);
 }

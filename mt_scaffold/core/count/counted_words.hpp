@@ -48,8 +48,10 @@ class SharedCounts {
  public:
   SharedCounts(const MemoryLimit& limit, unsigned workers);
 
-  // A thread must hand over its own counts at this many word types.
-  size_t most_own_words() const { return most_own_words_; }
+  // Whether a thread must hand over its own counts.
+  bool must_take(const WordCounter& own) const {
+    return own.size() > most_own_words_ || own.bytes_of_long_words() > most_own_bytes_;
+  }
 
   // Adds a thread's own counts and empties them. Threads that start at different parts rarely contend.
   void take(WordCounter& own, size_t first_part);
@@ -63,7 +65,7 @@ class SharedCounts {
 
   const MemoryLimit limit_;
   const unsigned workers_;
-  size_t most_own_words_, part_bytes_;
+  size_t most_own_words_, most_own_bytes_, part_bytes_;
   WordCounts counts_;
   std::array<std::mutex, WordCounts::kParts> mutexes_;
   std::array<std::unique_ptr<RunFile>, WordCounts::kParts> files_;

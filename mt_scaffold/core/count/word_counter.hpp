@@ -73,6 +73,9 @@ class WordCounter {
   // The memory it takes.
   size_t bytes() const { return bytes_of(capacity_) + arena_.bytes(); }
 
+  // The memory of words of more than 16 bytes.
+  size_t bytes_of_long_words() const { return arena_.bytes(); }
+
   // Lets the table grow no further than to about this many bytes, but at a higher load.
   void limit_to(size_t bytes) { max_bytes_ = bytes; }
 

@@ -56,12 +56,12 @@ class Thresholds {
   }
   uint64_t words() const { return words_; }
 
-  // The lowest threshold that leaves at most `most` words, and how many those are; 0 if none does.
-  uint64_t lowest(uint64_t most, uint64_t& left) const {
+  // The lowest threshold above `present` that leaves at most `most` words, and how many those are; 0 if none does.
+  uint64_t lowest(uint64_t present, uint64_t most, uint64_t& left) const {
     left = words_;
     for (uint64_t count = 1; count < kMost; ++count) {
       left -= by_count_[count - 1];
-      if (left <= most) return count + 1;
+      if (left <= most && count + 1 > present) return count + 1;
     }
     return 0;
   }
@@ -72,12 +72,12 @@ class Thresholds {
   std::array<uint64_t, kMost> by_count_{};
 };
 
-InputError too_many(const Thresholds& thresholds, uint64_t fit, uint64_t max_bytes) {
+InputError too_many(const Thresholds& thresholds, uint64_t fit, const Loading& loading) {
   uint64_t left = 0;
-  const uint64_t threshold = thresholds.lowest(fit, left);
+  const uint64_t threshold = thresholds.lowest(loading.min_count, fit, left);
   std::string problem = "the text has " + std::to_string(thresholds.words()) +
                         " word types, of which learning can hold about " + std::to_string(fit) +
-                        " within --max-memory (" + std::to_string(max_bytes >> 20) + " MiB): ";
+                        " within --max-memory (" + std::to_string(loading.max_bytes >> 20) + " MiB): ";
   if (threshold > 0 && left > 0)
     problem += "drop rare words with --prune " + std::to_string(threshold) + ", which leaves " + std::to_string(left) +
                ", or raise --max-memory";
@@ -126,7 +126,7 @@ Loaded load(CountedWords counted, const Loading& loading, const Tick& tick) {
   }
   if (const uint64_t bytes = needed.bytes(words); loading.max_bytes > 0 && bytes > loading.max_bytes) {
     const double share = static_cast<double>(loading.max_bytes) / static_cast<double>(bytes);
-    throw too_many(thresholds, static_cast<uint64_t>(static_cast<double>(needed.words) * share), loading.max_bytes);
+    throw too_many(thresholds, static_cast<uint64_t>(static_cast<double>(needed.words) * share), loading);
   }
   return {std::move(words), dropped.dropped()};
 }
@@ -139,10 +139,12 @@ Loaded load(SortedWords& words, const Loading& loading, const Tick& tick) {
   uint64_t fit = 0;
   bool fits = true;
   const auto check = [&] {
-    if (!fits || loading.max_bytes == 0 || needed.bytes(loaded.words) <= loading.max_bytes) return;
-    fits = false;
-    fit = needed.words;
-    loaded.words = WordCounts();
+    if (!fits || loading.max_bytes == 0) return;
+    fits = needed.bytes(loaded.words) <= loading.max_bytes;
+    if (fits)
+      fit = needed.words;
+    else
+      loaded.words = WordCounts();
   };
   for (uint64_t done = 0; words.next(); ++done) {
     if (done % kWordsPerTick == 0) {
@@ -161,7 +163,7 @@ Loaded load(SortedWords& words, const Loading& loading, const Tick& tick) {
     }
   }
   check();
-  if (!fits) throw too_many(thresholds, fit, loading.max_bytes);
+  if (!fits) throw too_many(thresholds, fit, loading);
   loaded.dropped = dropped.dropped();
   return loaded;
 }

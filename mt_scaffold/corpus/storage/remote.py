@@ -68,7 +68,10 @@ def open_remote(url: str) -> io.BufferedReader:
     """Open a file for reading bytes, as stored. Raises MTScaffoldError where it cannot be read, then or later."""
     store, path = store_of(url)
     with _explained(url):
-        return io.BufferedReader(_RemoteFile(store.open(path, "rb", block_size=_BLOCK), url), 1 << 18)
+        stream = store.open(path, "rb", block_size=_BLOCK)
+        # Some stores open a folder as a file of no bytes.
+        _refuse_folder(url, getattr(stream, "details", None))
+        return io.BufferedReader(_RemoteFile(stream, url), 1 << 18)
 
 
 class _RemoteFile(io.RawIOBase):
@@ -101,19 +104,43 @@ class _RemoteFile(io.RawIOBase):
         super().close()
 
 
-def remote_matches(url: str) -> list[str]:
-    """Return the files that a glob in a URL matches, as URLs, sorted."""
+def remote_matches(url: str) -> tuple[list[str], list[str]]:
+    """Return the files and the folders that a glob in a URL matches, as URLs, sorted."""
     store, path = store_of(url)
     with _explained(url):
-        found = store.glob(path, detail=True)
-        return sorted(store.unstrip_protocol(name) for name, each in found.items() if each["type"] != "directory")
+        found = sorted((store.unstrip_protocol(name), each) for name, each in store.glob(path, detail=True).items())
+        folders = [name for name, each in found if each["type"] == "directory"]
+        return [name for name, each in found if each["type"] != "directory"], folders
 
 
 def remote_size(url: str) -> int:
     """Return the size of a file in bytes. Raises MTScaffoldError where there is none."""
     store, path = store_of(url)
     with _explained(url):
-        return int(store.info(path)["size"])
+        found = store.info(path)
+        _refuse_folder(url, found)
+        return int(found["size"])
+
+
+def _refuse_folder(url: str, details: object) -> None:
+    if isinstance(details, dict) and details.get("type") == "directory":
+        raise MTScaffoldError(f"{url}: a folder; name its files, such as {url.rstrip('/')}/*.jsonl")
+
+
+def remote_exists(url: str) -> bool:
+    """Return whether there is a file or folder of this name."""
+    store, path = store_of(url)
+    with _explained(url):
+        return bool(store.exists(path))
+
+
+def name_of(url: str) -> str:
+    """Return what says by its ending what a file is: of an HTTP URL, what comes before its query.
+
+    >>> name_of("https://host/train.jsonl.gz?signature=1"), name_of("s3://bucket/what?.gz")
+    ('https://host/train.jsonl.gz', 's3://bucket/what?.gz')
+    """
+    return re.split("[?#]", url, maxsplit=1)[0] if url.startswith(("http://", "https://")) else url
 
 
 def remote_files(url: str) -> dict[str, int]:

@@ -140,6 +140,7 @@ def appears_complete(output: Path) -> Iterator[Path]:
 
     Modes are those of what it replaces; new ones follow the umask.
     """
+    output = output.resolve()
     make_folder(output.parent)
     with contextlib.ExitStack() as stack:
         try:
@@ -155,7 +156,10 @@ def appears_complete(output: Path) -> Iterator[Path]:
             elif path.is_file():
                 path.chmod(new)
         shutil.rmtree(output, ignore_errors=True)
-        temporary.rename(output)
+        try:
+            temporary.rename(output)
+        except OSError as error:
+            raise explain_os_error(error, output) from error
 
 
 def copy_dictionaries(dictionaries: Path, folder: Path, languages: Sequence[str]) -> None:

@@ -273,6 +273,16 @@ def test_one_language_for_both_sides_is_refused(tiny_words: Path, tmp_path: Path
         make_dictionaries(tiny_words / "train", tmp_path / "d", "en", "en", joint_segmentation(tiny_words / "codes"))
 
 
+def test_a_link_to_a_folder_stays_one(tiny_words: Path, tmp_path: Path) -> None:
+    """Scratch space is often behind one: what it leads to is replaced."""
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "data").symlink_to("scratch/data")
+    for _ in range(2):
+        make(tiny_words, tmp_path / "data")
+        assert (tmp_path / "data").is_symlink() and (tmp_path / "scratch" / "data" / "dict.en.txt").is_file()
+    assert [path.name for path in (tmp_path / "scratch").iterdir()] == ["data"]
+
+
 def test_a_folder_with_something_else_in_it_is_left_alone(tiny_words: Path, tmp_path: Path) -> None:
     """A mistyped output folder must not cost anyone their files."""
     (tmp_path / "notes.txt").write_text("mine")
