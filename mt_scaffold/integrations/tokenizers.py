@@ -62,8 +62,9 @@ def export_tokenizers(
     refuse_overwriting([outfile], [codes, vocabulary, check])
     read = Codes.of(codes)
     tokenizer, tokens = _without_special(read, vocabulary, merges, pattern)
-    lines = 0 if check is None else _compare(read, merges, tokenizer, tokens, check)
-    _add_special(tokenizer, read, check_special_tokens(special_tokens))
+    special = check_special_tokens(special_tokens)
+    _add_special(tokenizer, read, special)
+    lines = 0 if check is None else _compare(read, merges, tokenizer, [*tokens, *special], special, check)
     with open_output(outfile) as stream:
         stream.write(tokenizer.to_str(pretty=True).encode("utf-8"))
     return Exported(tokenizer.get_vocab_size(), lines)
@@ -290,8 +291,11 @@ def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) ->
     if new and spaces is not None and spaces.prefix == "always" and not spaces.each:
         raise UsageError(f"{codes.name}: tokenizers would put a space before what follows '{new[0]}'; omit it")
     found = () if numbering is None else numbering.in_text
+    shown = () if numbering is None else numbering.shown
     special = list(dict.fromkeys([*found, *special_tokens])) if codes.header.bytes else SPECIAL_SYMBOLS
-    tokenizer.add_special_tokens([library.AddedToken(token, special=True, normalized=False) for token in special])
+    for token in special:
+        added = library.AddedToken(token, special=token not in shown, normalized=False)
+        (tokenizer.add_tokens if token in shown else tokenizer.add_special_tokens)([added])
     if not codes.header.bytes:
         tokenizer.post_processor = library.processors.TemplateProcessing(
             single=f"$A {_END}",
@@ -300,9 +304,15 @@ def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) ->
         )
 
 
-def _compare(codes: Codes, merges: int, tokenizer: Any, tokens: Sequence[str], path: PathLike) -> int:
-    """Segment every line of a text with both; return their number, raise MTScaffoldError for the first that differs."""
-    bpe = BPE(codes, merges)
+def _compare(
+    codes: Codes, merges: int, tokenizer: Any, tokens: Sequence[str], special: Sequence[str], path: PathLike
+) -> int:
+    """Segment every line of a text with both; return their number, raise MTScaffoldError for the first that differs.
+
+    special: the tokens that were added to those of the codes; they, and those that imported codes find, are in text.
+    """
+    bpe = BPE(codes, merges, special_tokens=special)
+    in_text = [*special, *(() if bpe.numbering is None else bpe.numbering.in_text)]
     unknown = 0 if codes.header.bytes else tokens.index(_UNKNOWN)
     encoder = None
     if not codes.header.bytes:
@@ -317,7 +327,11 @@ def _compare(codes: Codes, merges: int, tokenizer: Any, tokens: Sequence[str], p
                     texts.append(line.decode("utf-8"))
                 except UnicodeDecodeError:
                     raise MTScaffoldError(f"{shown(path)}: line {number}: not UTF-8; convert the file first") from None
-            ids, offsets = encoder.encode(lines) if encoder else _plain(bpe.encode_batch(texts))
+            ids, offsets = (
+                encoder.encode(lines)
+                if encoder
+                else _plain(bpe.encode_batch(texts, allowed_special=in_text, disallowed_special=()))
+            )
             for each, (encoding, start, end) in enumerate(
                 zip(tokenizer.encode_batch(texts, add_special_tokens=False), offsets, offsets[1:], strict=False)
             ):

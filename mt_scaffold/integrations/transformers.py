@@ -11,7 +11,8 @@ import os
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,6 +61,10 @@ __all__ = ["MTScaffoldTokenizer"]
 
 # Whether the first token of a text is bos_token, and the last eos_token, by transformers' name of the pattern.
 _SURROUNDING = {"none": (False, False), "eos": (False, True), "bos": (True, False), "bos_eos": (True, True)}
+
+
+# The tokenizer that this thread decodes or works on target text with, its side, and whether that is for target text.
+_HELD: ContextVar[tuple[PreTrainedTokenizer, Side, bool] | None] = ContextVar("_HELD", default=None)
 
 
 class Wanted(NamedTuple):
@@ -191,7 +196,8 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         nothing with codes of bytes.
     merges, separator, glossaries, inference: as for ``BPE``. split_unknown: split subwords that are not in the
         vocabulary further, as ``apply-bpe --vocabulary`` does.
-    src_lang, tgt_lang: kept for the reader of the configuration. Other arguments are those of PreTrainedTokenizer,
+    src_lang, tgt_lang: kept for the reader of the configuration. saved_files: which of the files save_pretrained wrote.
+        Other arguments are those of PreTrainedTokenizer,
         special tokens among them: one that no vocabulary holds gets the next id, and where the sides have vocabularies
         of their own, every special token must have the same id in both.
 
@@ -222,8 +228,20 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         inference: str = "merges",
         src_lang: str | None = None,
         tgt_lang: str | None = None,
+        saved_files: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
+        given = {
+            "codes_file": codes_file,
+            "vocab_file": vocab_file,
+            "target_codes_file": target_codes_file,
+            "target_vocab_file": target_vocab_file,
+            "ids_file": ids_file,
+        }
+        if lacking := [_FILES[name] for name in saved_files if given[name] is None]:
+            raise UsageError(
+                f"MTScaffoldTokenizer: {', '.join(lacking)} is missing, and was saved with it; copy it, too"
+            )
         options: dict[str, Any] = {
             "merges": merges,
             "separator": separator,
@@ -243,7 +261,6 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         self._check_sides()
         if self._bytes:
             self._target = self._source  # the same codes
-        self._current, self._in_target = self._source, False
         self._draws = NO_DRAW, NO_DRAW
         self._search = _Search(in_core=self._bytes)
         self._inference = inference_of(inference)
@@ -256,19 +273,30 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         wanted = bool(prepend_bos), bool(append_eos)
         kwargs["special_tokens_pattern"] = next(name for name, each in _SURROUNDING.items() if each == wanted)
         kwargs["auto_map"] = {"AutoTokenizer": [f"{_MODULE}.{type(self).__name__}", None]}
+        kwargs["saved_files"] = [*self._contents()]
         super().__init__(
             prepend_bos=prepend_bos, append_eos=append_eos, src_lang=src_lang, tgt_lang=tgt_lang, **options, **kwargs
         )
-        imported = self._imported
-        if imported is not None:
-            # SentencePiece shows its user-defined symbols where it decodes.
-            special = imported.numbering.source.get("format") != "sentencepiece"
-            self._add_tokens([AddedToken(token, normalized=False) for token in imported.numbering.in_text], special)
+        if self._imported is not None:
+            found, shown = self._imported.numbering.in_text, self._imported.numbering.shown
+            self._add_tokens([AddedToken(token, normalized=False) for token in found if token in shown])
+            self._add_tokens([AddedToken(token, normalized=False) for token in found if token not in shown], True)
         self._check_special_tokens(prepend_bos, append_eos)
 
     @property
     def _imported(self) -> ImportedSide | None:
         return self._source if isinstance(self._source, ImportedSide) else None
+
+    @property
+    def _current(self) -> Side:
+        """The side that this thread encodes or decodes with."""
+        held = _HELD.get()
+        return self._source if held is None or held[0] is not self else held[1]
+
+    @property
+    def _in_target(self) -> bool:
+        held = _HELD.get()
+        return held is not None and held[0] is self and held[2]
 
     def _check_sides(self) -> None:
         source, target = self._source.codes, self._target.codes
@@ -673,18 +701,30 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return DecodeStream(self, skip_special_tokens)
 
     def _switch_to_input_mode(self) -> None:
-        self._current, self._in_target = self._source, False
+        _HELD.set(None)
 
     def _switch_to_target_mode(self) -> None:
-        self._current, self._in_target = self._target, True
+        _HELD.set((self, self._target, True))
 
     def _decode(self, *args: Any, use_source_tokenizer: bool = False, **kwargs: Any) -> str:
-        before = self._current
-        self._current = self._source if use_source_tokenizer else self._target
+        before = _HELD.set((self, self._source if use_source_tokenizer else self._target, self._in_target))
         try:
             return str(super()._decode(*args, **kwargs))
         finally:
-            self._current = before
+            _HELD.reset(before)
+
+    def add_special_tokens(self, *args: Any, **kwargs: Any) -> int:
+        """Add special tokens as transformers does; those of imported codes stay special if others go."""
+        added = int(super().add_special_tokens(*args, **kwargs))
+        if self._imported is not None:
+            numbering = self._imported.numbering
+            special = [token for token in numbering.in_text if token not in numbering.shown]
+            self._extra_special_tokens += [
+                self._added_tokens_decoder[numbering.special[token]]
+                for token in special
+                if token not in self.all_special_tokens
+            ]
+        return added
 
     def convert_tokens_to_string(self, tokens: Sequence[str]) -> str:
         """Join tokens into text: words for codes of code points, the exact text for codes of bytes.
@@ -702,28 +742,34 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         between = "" if self._bytes else " "
         return between.join(self._current.text(part) if plain else part[0] for plain, part in parts)
 
+    def _contents(self) -> dict[str, Callable[[], bytes | None]]:
+        """Return what is saved, by the argument that takes it; None for the ids, which are written with the codes."""
+        found: dict[str, Callable[[], bytes | None]] = {"codes_file": lambda: self._source.codes.text}
+        if self._target is not self._source:
+            found["target_codes_file"] = lambda: self._target.codes.text
+        if not self._bytes:
+            found["vocab_file"] = lambda: _as_json(self._source.tokens)
+            if self._separate:
+                found["target_vocab_file"] = lambda: _as_json(self._target.tokens)
+        if self._imported is not None:
+            found["ids_file"] = lambda: None
+        return found
+
     def save_vocabulary(self, save_directory: PathLike, filename_prefix: str | None = None) -> tuple[str, ...]:
         """Write codes, vocabularies and the module by which AutoTokenizer finds this class; return the paths."""
         folder = Path(save_directory)
         prefix = f"{filename_prefix}-" if filename_prefix else ""
-        contents: dict[str, bytes] = {_FILES["codes_file"]: self._source.codes.text}
-        if self._target is not self._source:
-            contents[_FILES["target_codes_file"]] = self._target.codes.text
-        if not self._bytes:
-            contents[_FILES["vocab_file"]] = _as_json(self._source.tokens)
-            if self._separate:
-                contents[_FILES["target_vocab_file"]] = _as_json(self._target.tokens)
-        imported = self._imported
-        if imported is not None:
-            write_numbered(imported.codes, imported.numbering, folder / (prefix + _FILES["codes_file"]))
-            name = _FILES["ids_file"]
-            contents[name] = (folder / (prefix + name)).read_bytes()
+        contents = {_FILES[name]: made for name, made in self._contents().items()}
         for name in _FILES.values():
             if name not in contents:
                 (folder / (prefix + name)).unlink(missing_ok=True)  # of a tokenizer that was saved here before
-        for name, content in contents.items():
-            with open_output(folder / (prefix + name)) as stream:
-                stream.write(content)
+        for name, made in contents.items():
+            if (content := made()) is not None:
+                with open_output(folder / (prefix + name)) as stream:
+                    stream.write(content)
+        imported = self._imported
+        if imported is not None:
+            write_numbered(imported.codes, imported.numbering, folder / (prefix + _FILES["codes_file"]))
         write_text(folder / f"{_MODULE}.py", _MODULE_TEXT)
         return (*(os.fspath(folder / (prefix + name)) for name in contents), os.fspath(folder / f"{_MODULE}.py"))
 

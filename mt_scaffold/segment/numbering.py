@@ -62,7 +62,8 @@ class Numbering:
     ids: of the 256 bytes and then of the normal merged tokens by rank; -1 for a byte that has none. special: the id of
     each special token. others: ids that only decoding knows, with their bytes. unknown: the id of bytes that have none,
     once for several in a row. spaces: None where text is taken as it is. source: the format and name of the file that
-    was imported, and the encoding's name where it is known. in_text: the special tokens that it finds in text.
+    was imported, and the encoding's name where it is known. in_text: the special tokens that it finds in text. shown:
+    those of them that its text keeps where special tokens are left out.
     """
 
     ids: tuple[int, ...]
@@ -72,6 +73,7 @@ class Numbering:
     spaces: Spaces | None = None
     source: Mapping[str, str] = field(default_factory=dict)
     in_text: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
     @property
     def unknown_token(self) -> str:
@@ -111,6 +113,7 @@ class Numbering:
                 "spaces": None if self.spaces is None else asdict(self.spaces),
                 "special_tokens": dict(self.special),
                 "in_text": list(self.in_text),
+                "shown": list(self.shown),
                 "others": {str(number): bytes_to_notation(token) for number, token in self.others.items()},
                 "ids": list(self.ids),
             },
@@ -137,6 +140,7 @@ class Numbering:
                 None if spaces is None else Spaces(**spaces),
                 content["source"],
                 tuple(content["in_text"]),
+                tuple(content["shown"]),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise MTScaffoldError(f"{name}: malformed ({error!r}); {MANIFEST_REMEDY}") from None

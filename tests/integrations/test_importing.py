@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.cli import main
-from mt_scaffold.integrations.tokenizers import to_tokenizers
+from mt_scaffold.integrations.tokenizers import export_tokenizers, to_tokenizers
 from mt_scaffold.integrations.vocabularies import fastbpe, sentencepiece, tiktoken, tokenizer_json, youtokentome
 from mt_scaffold.integrations.vocabularies.imported import of_pieces
 from mt_scaffold.integrations.vocabularies.importing import format_of, segmentation
@@ -749,3 +749,79 @@ def test_a_token_that_is_spelled_in_no_bytes_is_not_found_in_text(tmp_path: Path
     for text in ("  ", "a   b", "a\n  "):
         assert list(imported(text)) == tokenizer.encode(text).ids
     assert list(imported("  ")) == [256]
+
+
+def test_added_tokens_that_are_not_special_are_shown(tmp_path: Path) -> None:
+    """Tool calls and the like are text for who skips special tokens: in the class, saved or not, and when exported."""
+    library: Any = pytest.importorskip("tokenizers")
+    transformers: Any = pytest.importorskip("mt_scaffold.integrations.transformers")
+    added = [_added("<unk>", 0), _added("<end>", 6), _added("<call>", 7, special=False)]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(_pieces(added)), encoding="utf-8")
+    imported, _ = _imported(tmp_path / "tokenizer.json")
+    write_numbered(imported.codes, imported.numbering, tmp_path / "codes")
+    original = library.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    text = "ab<call>a<end>"
+    ids = original.encode(text).ids
+    export_tokenizers(tmp_path / "codes", tmp_path / "out.json")
+    exported = library.Tokenizer.from_file(str(tmp_path / "out.json"))
+    made = transformers.MTScaffoldTokenizer(tmp_path / "codes")
+    made.save_pretrained(tmp_path / "saved")
+    loaded = transformers.AutoTokenizer.from_pretrained(tmp_path / "saved", trust_remote_code=True)
+    for skip, wanted in ((True, "ab<call>a"), (False, text)):
+        assert original.decode(ids, skip_special_tokens=skip).replace(" ", "") == wanted
+        for other in (exported, made, loaded):
+            assert other.decode(ids, skip_special_tokens=skip) == wanted
+    # Replacing transformers' list of further special tokens leaves those of the codes.
+    made.add_special_tokens({"additional_special_tokens": ["<call>"]})
+    assert made.decode(ids, skip_special_tokens=True) == "aba"
+    made.add_special_tokens({"additional_special_tokens": []})
+    assert made.decode(made("a<end>b").input_ids, skip_special_tokens=True) == "ab"
+
+
+def test_a_check_of_an_export_finds_special_tokens_in_its_text(tmp_path: Path) -> None:
+    """Those of imported codes, and those that are added, as the exported file does."""
+    pytest.importorskip("tokenizers")
+    (tmp_path / "tokenizer.json").write_text(json.dumps(_pieces([_added("<unk>", 0), _added("<x>", 6)])))
+    imported, _ = _imported(tmp_path / "tokenizer.json")
+    write_numbered(imported.codes, imported.numbering, tmp_path / "codes")
+    (tmp_path / "text").write_text("ab<x>a\n<x>\na<y>b\n")
+    exported = export_tokenizers(
+        tmp_path / "codes", tmp_path / "out.json", special_tokens=["<y>"], check=tmp_path / "text"
+    )
+    assert exported.lines == 3
+
+
+@pytest.mark.parametrize(
+    ("processor", "notes"),
+    [
+        (None, []),
+        ({"type": "ByteLevel"}, []),
+        (
+            {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]},
+            ["puts <s> before a text, which encode does not; the tokenizer for transformers does with prepend_bos"],
+        ),
+        (
+            {
+                "type": "Sequence",
+                "processors": [
+                    {"type": "ByteLevel"},
+                    {
+                        "type": "TemplateProcessing",
+                        "single": [{"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "<e>"}}],
+                    },
+                ],
+            },
+            ["puts <e> after a text, which encode does with --append"],
+        ),
+        (
+            {"type": "RobertaProcessing", "cls": ["<s>", 0], "sep": ["</s>", 2]},
+            ["puts <s> before a text", "puts </s> after a text, which encode does with --append"],
+        ),
+    ],
+)
+def test_what_a_post_processor_adds_is_said(processor: Any, notes: list[str], tmp_path: Path) -> None:
+    """``--append`` puts a token at the end, so that it is no advice for one at the start."""
+    content = _pieces([_added("<unk>", 0)]) | {"post_processor": processor}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    found = tokenizer_json.read(tmp_path / "tokenizer.json").notes
+    assert len(found) == len(notes) and all(note in each for note, each in zip(notes, found, strict=True))

@@ -7,8 +7,10 @@ import importlib.util
 import json
 import pickle
 import re
+import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -497,3 +499,39 @@ def test_models_of_transformers_load_in_this_environment() -> None:
     """fairseq brings a torchaudio that cannot be loaded beside a PyTorch for CPUs; then every model is an error."""
     if importlib.util.find_spec("torchaudio") is not None:
         importlib.import_module("torchaudio")
+
+
+def test_a_saved_folder_that_lacks_a_file_is_refused(files: Path, apart: MTScaffoldTokenizer, tmp_path: Path) -> None:
+    """Without a vocabulary or the target's codes, the others would give other ids."""
+    from transformers import AutoTokenizer
+
+    apart.save_pretrained(tmp_path / "whole")
+    for name in ("vocabulary.json", "target_codes.txt", "target_vocabulary.json"):
+        shutil.copytree(tmp_path / "whole", tmp_path / name)
+        (tmp_path / name / name).unlink()
+        with pytest.raises(UsageError, match=f"{re.escape(name)} is missing, and was saved with it"):
+            AutoTokenizer.from_pretrained(tmp_path / name, trust_remote_code=True)
+    made = MTScaffoldTokenizer(files / "gpt2.scaffold", eos_token="<e>")
+    made.save_pretrained(tmp_path / "whole")
+    loaded = AutoTokenizer.from_pretrained(tmp_path / "whole", trust_remote_code=True)
+    assert loaded("a house").input_ids == made("a house").input_ids
+
+
+def test_decoding_in_one_thread_leaves_the_side_of_others(
+    apart: MTScaffoldTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server decodes with the target's codes while another request is encoded with the source's."""
+    text, source, target = "the house", apart("the house").input_ids, apart(text_target="das haus").input_ids
+    assert source != apart(text_target=text).input_ids
+    seen = []
+    join = apart.convert_tokens_to_string
+
+    def slow(tokens: list[str]) -> str:
+        with ThreadPoolExecutor() as pool:
+            seen.append(pool.submit(lambda: apart(text).input_ids).result())
+        return join(tokens)
+
+    expected = apart.decode(target)
+    monkeypatch.setattr(apart, "convert_tokens_to_string", slow)
+    assert apart.decode(target) == expected and seen and all(ids == source for ids in seen)
+    assert apart(text).input_ids == source

@@ -44,12 +44,16 @@ class Rows:
     def of(self, tensor: Any, axis: int = 0) -> Any:
         """Return a tensor with these rows along ``axis``; those that stay keep their bits.
 
-        Means are taken in fp64 and rounded to the tensor's type.
+        Means are taken in fp64 and rounded to the tensor's type. Integers, such as the numbers of experts, have none:
+        they are those of the last of the rows.
         """
         import torch
 
         found = tensor.index_select(axis, torch.tensor([max(row, 0) for row in self.kept], device=tensor.device))
         for row, parts in self.means.items():
+            if not tensor.is_floating_point():
+                found.select(axis, row).copy_(tensor.select(axis, parts[-1]))
+                continue
             chosen = tensor.index_select(axis, torch.tensor(list(parts), device=tensor.device))
             found.select(axis, row).copy_(chosen.double().mean(axis).to(tensor.dtype))
         return found

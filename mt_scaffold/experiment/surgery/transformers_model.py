@@ -28,8 +28,11 @@ from mt_scaffold.segment.id_maps import IdMap, read_map
 CONFIG, GENERATION = "config.json", "generation_config.json"
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _SIZES = ("vocab_size", "decoder_vocab_size")
+# Of tables that have no row for each id; any other size of a vocabulary may be that of one which has.
+_OTHER_SIZES = ("type_vocab_size",)
 # Ids in a configuration: one or several, lists of tokens, lists of phrases; and what is not renumbered.
 _SPECIAL = re.compile(r".*_token_(ids?|index)")
+_NAMED = re.compile(r".*_to_id")
 _TOKENS = ("suppress_tokens", "begin_suppress_tokens")
 _PHRASES = ("bad_words_ids", "force_words_ids")
 # Special tokens and padding, as far as models have them.
@@ -143,6 +146,7 @@ class _Architecture:
             )
         try:
             config = library.AutoConfig.from_pretrained(folder, local_files_only=True)
+            _refuse_other_sizes(folder / CONFIG, config.get_text_config().to_dict())
             small, large = (_without_memory(kind, config, more) for more in (0, 1))
         except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
             raise MTScaffoldError(f"{folder / CONFIG}: transformers cannot build this model: {error}") from None
@@ -209,6 +213,13 @@ def _renaming(model: Any) -> Callable[[str], str]:
         return str(rename_source_key(stored, renamings, converters, prefix, known)[0])
 
     return renamed
+
+
+def _refuse_other_sizes(path: Path, content: Mapping[str, Any]) -> None:
+    """Raise MTScaffoldError for a further table that ids lead to, such as embeddings of each layer."""
+    for name, value in content.items():
+        if "vocab_size" in name and name not in (*_SIZES, *_OTHER_SIZES) and value:
+            raise MTScaffoldError(f"{path}: has {name}, of another table that ids lead to; it cannot be resized")
 
 
 def _without_memory(kind: Any, config: Any, more: int) -> Any:
@@ -339,7 +350,9 @@ def _renumbered(path: Path, rows: Rows, notes: list[str]) -> dict[str, Any]:
         for key, value in content.items():
             if key in _REFUSED and value:
                 raise MTScaffoldError(f"{path}: has {key}, which cannot be renumbered; remove it first")
-            if isinstance(value, dict):
+            if isinstance(value, dict) and _NAMED.fullmatch(key):
+                found[key] = {name: special(f"{key} {name}", number) for name, number in value.items()}
+            elif isinstance(value, dict):
                 found[key] = changed(value)
             elif key in _SIZES and value == rows.old:
                 found[key] = len(rows)

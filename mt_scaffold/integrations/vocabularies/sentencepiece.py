@@ -145,7 +145,7 @@ def _imported(name: str, pieces: list[_Piece], spaces: Spaces) -> Imported:
     codes, numbering = of_pieces(
         name, "metaspace-runs", merges, ids, byte_ids, unknown, spaces, special, others, source
     )
-    return numbered(name, codes, replace(numbering, in_text=tuple(in_text)))
+    return numbered(name, codes, replace(numbering, in_text=tuple(in_text), shown=tuple(in_text)))
 
 
 def _byte(name: str, text: str) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -71,9 +71,8 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
     merges = list(dict.fromkeys(_pair(each) for each in reversed(model["merges"])))[::-1]
     added = content.get("added_tokens") or []
     special = _special(name, added, content.get("normalizer"), vocabulary)
-    notes = []
-    if content.get("post_processor") and content["post_processor"]["type"] != "ByteLevel":
-        notes.append("its post-processor adds special tokens, which encode does with --append")
+    shown = tuple(dict.fromkeys(token["content"] for token in added if not token.get("special")))
+    notes = [*_surrounding_notes(content.get("post_processor"))]
     notes += [f"its {key} is left out" for key in ("truncation", "padding") if content.get(key)]
     words = _words(name, content)
     used = set().union(*merges) | {left + right for left, right in merges}
@@ -82,7 +81,7 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
     source = {"format": "tokenizer.json"}
     if words.spaces is not None:
         codes, numbering = _characters(name, model, vocabulary, merges, special, words)
-        return numbered(name, codes, replace(numbering, in_text=tuple(special)), notes)
+        return numbered(name, codes, replace(numbering, in_text=tuple(special), shown=shown), notes)
     applied = [_in_bytes(left, right) for left, right in applied_merges(merges, list)]
     codes = codes_of_merges(name, words.pretokeniser, applied)
     ordinary = {token: number for token, number in vocabulary.items() if token not in special}
@@ -103,7 +102,30 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
         if token in vocabulary and _bytes_of(token) != token.encode("utf-8"):
             raise refused(name, f"ignore_merges gives the added token '{token}' to words that spell it in bytes")
     numbering = Numbering(ids_of_bytes(name, codes, ids), special, others, source=source)
-    return numbered(name, codes, replace(numbering, in_text=tuple(special)), notes)
+    return numbered(name, codes, replace(numbering, in_text=tuple(special), shown=shown), notes)
+
+
+def _surrounding_notes(processor: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield what to do about the special tokens that a post-processor puts before and after a text."""
+    if processor is None or processor["type"] == "ByteLevel":
+        return
+    if processor["type"] == "Sequence":
+        for each in processor["processors"]:
+            yield from _surrounding_notes(each)
+        return
+    if processor["type"] == "TemplateProcessing":
+        parts = processor["single"]
+        place = next(number for number, part in enumerate(parts) if "Sequence" in part)
+        before, after = ([part["SpecialToken"]["id"] for part in each] for each in (parts[:place], parts[place + 1 :]))
+    else:  # those of BERT and RoBERTa
+        before, after = [processor["cls"][0]], [processor["sep"][0]]
+    if before:
+        yield (
+            f"its post-processor puts {' '.join(before)} before a text, which encode does not; the tokenizer for "
+            "transformers does with prepend_bos"
+        )
+    if after:
+        yield f"its post-processor puts {' '.join(after)} after a text, which encode does with --append"
 
 
 def _pair(merge: str | Sequence[str]) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.data.synthetic import sentence_pairs
 from mt_scaffold.experiment.runtime.hugging_face import import_transformers
+from mt_scaffold.experiment.surgery.rows import Rows
 from mt_scaffold.experiment.surgery.transformers_model import resize_transformers
 
 _PAIRS = sentence_pairs(1)
@@ -195,6 +196,31 @@ def test_what_cannot_be_resized_is_refused(folder: Path, tmp_path: Path) -> None
     (tmp_path / "used" / "file").touch()
     with pytest.raises(MTScaffoldError, match="used: exists already; delete it, or choose a new folder"):
         resize_transformers(before, folder / "trim.json", tmp_path / "used")
+
+
+def test_ids_with_names_move(folder: Path) -> None:
+    """Whisper's languages and tasks lead to ids."""
+    before, size = saved(folder, "gpt2", **GPT2), rows_of(folder)
+    (before / "generation_config.json").write_text(json.dumps({"lang_to_id": {"<|de|>": size - 1, "<|en|>": 97}}))
+    resize_transformers(before, folder / "extend.json", folder / "named")
+    moved = json.loads((folder / "named" / "generation_config.json").read_text())
+    assert moved == {"lang_to_id": {"<|de|>": size + 4, "<|en|>": 97}}
+
+
+def test_another_table_that_ids_lead_to_is_refused(folder: Path) -> None:
+    """Gemma's embeddings of each layer: tokens would have the rows of others."""
+    before = saved(folder, "gpt2", **GPT2)
+    config = json.loads((before / "config.json").read_text())
+    (before / "config.json").write_text(json.dumps(config | {"vocab_size_per_layer_input": 7}))
+    with pytest.raises(MTScaffoldError, match="has vocab_size_per_layer_input, of another table that ids lead to"):
+        resize_transformers(before, folder / "extend.json", folder / "layers")
+
+
+def test_integers_have_no_mean() -> None:
+    """A token's experts are those of one of its pieces, not the mean of their numbers."""
+    rows = Rows(3, [0, 1, 2, -1], {3: [0, 2]})
+    assert rows.of(torch.tensor([[8, 1], [2, 2], [4, 7]])).tolist() == [[8, 1], [2, 2], [4, 7], [4, 7]]
+    assert rows.of(torch.tensor([[8.0], [2.0], [4.0]])).tolist() == [[8], [2], [4], [6]]
 
 
 def test_a_map_of_another_model_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
