@@ -138,7 +138,10 @@ class _Architecture:
         library = import_transformers("resize-embeddings")
         content = _json(folder / CONFIG)
         names = content.get("architectures") or []
-        kind = getattr(library, names[0], None) if names else None
+        try:
+            kind = getattr(library, names[0], None) if names else None
+        except (ImportError, RuntimeError) as error:  # a package that this architecture alone needs
+            raise MTScaffoldError(f"{folder / CONFIG}: transformers cannot load {names[0]}: {error}") from None
         if kind is None or "auto_map" in content:
             raise MTScaffoldError(
                 f"{folder / CONFIG}: an architecture that transformers does not have "
