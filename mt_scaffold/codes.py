@@ -10,9 +10,9 @@ from mt_scaffold import _core
 from mt_scaffold.cached import cached_property
 from mt_scaffold.corpus.files import PathLike, Readable, path_of, read_file, shown, stream_name, without_mark
 from mt_scaffold.corpus.header import CodesHeader
-from mt_scaffold.corpus.storage.remote import is_remote, remote_files
+from mt_scaffold.corpus.storage.remote import is_remote, name_of
 from mt_scaffold.corpus.text import is_base_symbol, notation_to_bytes
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.manifest import CodesUsed, Manifest, manifest_path, parse_manifest
 from mt_scaffold.options import check_merges
 
@@ -102,13 +102,13 @@ class Codes:
         Raises MTScaffoldError where a file cannot be read.
         """
         if isinstance(file, str | os.PathLike):
-            return cls(without_mark(read_file(file), shown(file)), shown(file), _manifest_beside(file))
+            text = without_mark(read_file(file), shown(file))
+            return cls(text, shown(file), _manifest_beside(file, text))
         if not hasattr(file, "read"):
             raise UsageError(f"codes are a path, an open file, bytes or Codes, not a {type(file).__name__}")
         name = stream_name(file, "codes")
-        path = path_of(file)
-        manifest = None if path is None else _manifest_beside(path)
-        return cls(without_mark(read_file(file), name), name, manifest)
+        path, text = path_of(file), without_mark(read_file(file), name)
+        return cls(text, name, None if path is None else _manifest_beside(path, text))
 
     @classmethod
     def of(cls, source: CodesSource) -> Codes:
@@ -223,13 +223,28 @@ class Codes:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _manifest_beside(path: PathLike) -> bytes | None:
-    """Return the content of the manifest next to a codes file; None where there is none."""
-    name = manifest_path(path)
+def _manifest_beside(path: PathLike, text: bytes) -> bytes | None:
+    """Return the content of the manifest next to a codes file of this text; None where there is none."""
     if is_remote(path):
-        folder, _, base = name.rpartition("/")
-        return read_file(name) if base in remote_files(folder) else None
+        return _remote_manifest(os.fspath(path), text)
+    name = manifest_path(path)
     return read_file(name) if os.path.isfile(name) else None
+
+
+def _remote_manifest(url: str, text: bytes) -> bytes | None:
+    try:
+        if Codes(text).header.end_of_word:
+            return None  # without a request: they never have one
+    except MTScaffoldError:
+        return None  # whoever needs the codes says what is wrong with them
+    plain = name_of(url)
+    try:
+        return read_file(manifest_path(plain) + url[len(plain) :])
+    except MTScaffoldError as error:
+        # Where a folder may not be listed, stores say so of what is not there, too.
+        if isinstance(error.__cause__, FileNotFoundError | PermissionError):
+            return None
+        raise
 
 
 # Codes, the bytes of a codes file, a path (``.gz`` too), or a file open for bytes or text.

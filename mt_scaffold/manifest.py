@@ -36,24 +36,28 @@ class Manifest(NamedTuple):
     content: dict[str, Any]
 
 
+UNRECORDED = "unrecorded"
+
+
 class CodesUsed(NamedTuple):
     """The codes that something was made with.
 
     name: of their file, without its folder. sha256: of their text, decompressed. merges: how many of them were used.
-    ids: the digest of the ids of imported codes; None where tokens are numbered by rank. ``Codes.used`` makes it.
+    ids: the digest of the ids of imported codes; None where tokens are numbered by rank; ``UNRECORDED`` in the first
+    manifests. ``Codes.used`` makes it.
     """
 
     name: str
     sha256: str
     merges: int
-    ids: str | None = None
+    ids: str | None = UNRECORDED
 
     def same_as(self, other: CodesUsed) -> bool:
         """Whether they segment alike and give the same ids, whatever the names of the files."""
-        return self[1:] == other[1:]
+        return self[1:3] == other[1:3] and (self.ids == other.ids or UNRECORDED in (self.ids, other.ids))
 
     def __str__(self) -> str:
-        ids = "" if self.ids is None else f", with the ids {self.ids[:12]} of {manifest_path(self.name)}"
+        ids = "" if self.ids in (None, UNRECORDED) else f", with the ids {self.ids[:12]} of {manifest_path(self.name)}"
         return f"{self.name} (sha256 {self.sha256[:12]}, {self.merges:,} merges{ids})"
 
 

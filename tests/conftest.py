@@ -1,5 +1,6 @@
 """What several tests need: a tiny parallel text, and a model trained on it."""
 
+import contextlib
 import gc
 import importlib
 import os
@@ -29,7 +30,12 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def pytest_configure() -> None:
-    """Refuse to test another core than the one that `make sanitize` built."""
+    """Refuse to test another core than the one that `make sanitize` built; no test of hypothesis goes by seconds."""
+    with contextlib.suppress(ImportError):
+        from hypothesis import settings
+
+        settings.register_profile("any machine", deadline=None)
+        settings.load_profile("any machine")
     folder = os.environ.get("MT_SCAFFOLD_TESTED")
     if folder is not None:
         core = importlib.import_module("mt_scaffold._core").__file__

@@ -233,6 +233,16 @@ def test_compressed_text_is_recognised(folder: Path, command: str, form: str) ->
         assert (result.returncode, result.stdout, result.stderr.count(b"\n")) == (1, b"", 1)
         assert re.search(rb": compressed by (gzip|bzip2|xz|zstd); decompress it with [a-z]*cat", result.stderr)
     assert run(*command.split(), stdin=b"BZh is a name\n").returncode == 0
+    if form == "gzip":
+        with subprocess.Popen([*COMMAND, *command.split()], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdin is not None and process.stderr is not None
+            process.stdin.write(content[:1])
+            process.stdin.flush()
+            while unread(process.stdin.fileno()) and process.poll() is None:
+                time.sleep(0.01)
+            process.stdin.write(content[1:9])
+            process.stdin.close()
+            assert b"compressed by gzip" in process.stderr.read()
 
 
 @pytest.mark.parametrize(

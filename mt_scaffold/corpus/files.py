@@ -65,13 +65,13 @@ def shown(path: PathLike) -> str:
 def path_of(stream: object) -> str | None:
     """Return the path of an open file, as far as it still leads there; None where there is none."""
     name = getattr(stream, "name", None)
-    if not isinstance(name, str | os.PathLike):
-        return None
+    if not isinstance(name, str | bytes | os.PathLike) or is_remote(name):
+        return name if isinstance(name, str) else None
     try:
         same = os.path.samestat(os.fstat(stream.fileno()), os.stat(name))  # type: ignore[attr-defined]
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, TypeError):
         return None
-    return os.fspath(name) if same else None
+    return os.fsdecode(name) if same else None
 
 
 def stream_name(stream: object, otherwise: str) -> str:
@@ -309,7 +309,7 @@ def _place_of(file: object) -> _Place | None:
         else:
             real = os.path.realpath(file)
             found = os.stat(real) if os.path.exists(real) else None
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, TypeError):
         return None
     if found is None:
         return real, None
@@ -389,7 +389,9 @@ class Waiting(io.FileIO):
         while (data := super().read(size)) is None:
             import select
 
-            select.select([self], [], [])
+            waiting = select.poll()
+            waiting.register(self, select.POLLIN)
+            waiting.poll()
         return data
 
 

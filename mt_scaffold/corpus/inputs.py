@@ -185,6 +185,9 @@ class Begun(Waiting):
         super().__init__(descriptor)
         self.shown_name = name
         self.taken = super().read(_TAKEN)
+        # Enough to tell a compressed file, but no more than a line of text, whose writer may wait for an answer.
+        while any(magic.startswith(self.taken) for magic in _MAGIC) and (more := super().read(_TAKEN)):
+            self.taken += more
 
     def take(self) -> bytes:
         """Return what has been read, once."""
@@ -307,6 +310,7 @@ def _looked_at(stream: io.IOBase | BinaryIO, name: str | None) -> int | tuple[by
 _COMPRESSED = re.compile(
     rb"(?P<gzip>\x1f\x8b\x08)|(?P<zstd>\x28\xb5/\xfd)|(?P<xz>\xfd7zXZ\0)|(?P<bzip2>BZh[1-9]1AY&SY)"
 )
+_MAGIC = (b"\x1f\x8b\x08", b"\x28\xb5/\xfd", b"\xfd7zXZ\0")
 _REMEDIES = {"gzip": ("zcat", ".gz"), "zstd": ("zstdcat", ".zst"), "xz": ("xzcat", None), "bzip2": ("bzcat", None)}
 
 

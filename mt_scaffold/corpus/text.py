@@ -96,7 +96,11 @@ def join_subwords(line: str, separator: str = SEPARATOR) -> str:
     >>> join_subwords("Schaff@@ ell@@ ös@@ ung .")
     'Schaffellösung .'
     """
-    return joining(separator).sub("", line)
+    if "\n" in line or "\r" in line:
+        return joining(separator).sub("", line)
+    # The same, and faster.
+    joined = f"{line} ".replace(f"{separator} ", "")
+    return joined if line.endswith(separator) else joined[:-1]
 
 
 @functools.cache

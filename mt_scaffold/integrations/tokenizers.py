@@ -291,11 +291,12 @@ def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) ->
     if new and spaces is not None and spaces.prefix == "always" and not spaces.each:
         raise UsageError(f"{codes.name}: tokenizers would put a space before what follows '{new[0]}'; omit it")
     found = () if numbering is None else numbering.in_text
-    shown = () if numbering is None else numbering.shown
+    shown = set[str]() if numbering is None else {*numbering.shown}
     special = list(dict.fromkeys([*found, *special_tokens])) if codes.header.bytes else SPECIAL_SYMBOLS
-    for token in special:
-        added = library.AddedToken(token, special=token not in shown, normalized=False)
-        (tokenizer.add_tokens if token in shown else tokenizer.add_special_tokens)([added])
+    # In turn, as new ones are numbered, but many at a time: each call makes what finds them again.
+    for is_shown, tokens in itertools.groupby(special, shown.__contains__):
+        added = [library.AddedToken(token, special=not is_shown, normalized=False) for token in tokens]
+        (tokenizer.add_tokens if is_shown else tokenizer.add_special_tokens)(added)
     if not codes.header.bytes:
         tokenizer.post_processor = library.processors.TemplateProcessing(
             single=f"$A {_END}",

@@ -84,7 +84,7 @@ class BPE(TokenIds):
         inference: str = MERGES,
         numbering: Numbering | None = None,
     ) -> None:
-        others = {*self.__dict__}
+        others = {*self.__dict__} - self.__dict__.get("_own", set())
         refuse_text(vocab=vocab, glossaries=glossaries, special_tokens=special_tokens)
         inference_of(inference).check(vocabulary=vocab is not None)
         read = Codes.of(codes)
@@ -131,6 +131,8 @@ class BPE(TokenIds):
 
     def __reduce__(self) -> tuple[object, ...]:
         # The core's objects can be neither pickled nor copied, but rebuilt; what a subclass adds is kept.
+        if type(self).__getstate__ is not object.__getstate__:
+            return _rebuild, (type(self), self._arguments), self.__getstate__()
         own = self._own | {name for name in self.__dict__ if isinstance(getattr(BPE, name, None), cached_property)}
         return _rebuild, (type(self), self._arguments), {k: v for k, v in self.__dict__.items() if k not in own} or None
 

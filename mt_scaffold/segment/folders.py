@@ -285,6 +285,8 @@ def _create(path: str, content: bytes) -> bool:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(part)
     except FileExistsError:
+        if not os.path.isfile(path):
+            raise MTScaffoldError(f"{shown(path)}: exists and is no file; encode into another folder") from None
         return False
     except OSError as error:
         raise explain_os_error(error, path) from error

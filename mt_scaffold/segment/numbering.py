@@ -22,6 +22,7 @@ from mt_scaffold.manifest import (
     write_manifest,
 )
 
+_SHOWS = "sentencepiece"
 _BETWEEN_WORDS = re.compile("[\t-\r \u2581]+")
 # Whether a space comes before a text, in the order of the core.
 PREFIXES = ("none", "always", "unless-there")
@@ -140,7 +141,8 @@ class Numbering:
                 None if spaces is None else Spaces(**spaces),
                 content["source"],
                 tuple(content["in_text"]),
-                tuple(content["shown"]),
+                # The first manifests had none: SentencePiece shows its symbols.
+                tuple(content.get("shown", content["in_text"] if content["source"].get("format") == _SHOWS else ())),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise MTScaffoldError(f"{name}: malformed ({error!r}); {MANIFEST_REMEDY}") from None

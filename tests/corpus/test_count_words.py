@@ -218,11 +218,12 @@ def test_learning_from_more_than_memory_is_refused(random_text: Path) -> None:
         learn_with(random_text, num_symbols=5, max_memory=1000)
 
 
-def test_the_advice_to_prune_is_a_step_on(tmp_path: Path) -> None:
-    """Where the memory was looked at too seldom, it was the threshold in use; following it ends."""
+@pytest.mark.parametrize(("number", "letters"), [(150_000, 7), (20_000, 300)])
+def test_the_advice_to_prune_is_a_step_on(tmp_path: Path, number: int, letters: int) -> None:
+    """Where the memory was looked at too seldom, it was the threshold in use, or none; following it ends."""
     draw = random.Random(1)
-    words = [f"{draw.randrange(16**7):07x}" for _ in range(150_000)]
-    lines = (" ".join([word] * (1 + 150_000 // rank)) for rank, word in enumerate(words, 1))
+    words = [draw.randbytes(letters // 2 + 1).hex()[:letters] for _ in range(number)]
+    lines = (" ".join([word] * (1 + number // rank)) for rank, word in enumerate(words, 1))
     write_counts(tmp_path / "counts", lines=lines)
     prune, steps = 1, 0
     while True:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 import pickle
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, apply_bpe
+from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, apply_bpe, learn_bpe
+from mt_scaffold.corpus import files
+from mt_scaffold.corpus.storage import remote
 from mt_scaffold.integrations.vocabularies.imported import of_pieces
 from mt_scaffold.manifest import manifest_path
 from mt_scaffold.segment.encode import decode_documents, encode_documents
@@ -49,8 +54,8 @@ def test_ids_follow_the_codes(codes: Path, tmp_path: Path, monkeypatch: pytest.M
     assert expected != BPE(codes.read_bytes()).encode(text)
     monkeypatch.chdir(tmp_path)
     before, read = BPE("codes"), Codes.read("codes")
-    with open("codes", "rb") as binary, open("codes", encoding="utf-8") as characters:
-        opened = [BPE(binary), BPE(characters)]
+    with open("codes", "rb") as binary, open("codes", encoding="utf-8") as characters, open(b"codes", "rb") as named:
+        opened = [BPE(binary), BPE(characters), BPE(named)]
     kept = pickle.dumps((before, read))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -85,6 +90,45 @@ def test_ids_of_another_numbering_are_not_decoded(codes: Path, tmp_path: Path) -
             check_folder(theirs, tmp_path / "ids")
         with pytest.raises(UsageError, match="was started with"):
             encode_folder(theirs, [tmp_path / "text"], tmp_path / "ids")
+
+
+def test_the_first_manifests_are_read(codes: Path, tmp_path: Path) -> None:
+    """They recorded neither the ids of codes nor the tokens that are shown."""
+    (tmp_path / "text").write_text("ab ba\n")
+    encode_documents(codes, [tmp_path / "text"], tmp_path / "ids.bin")
+    for path, entry, key in ((manifest_path(codes), "shown", None), (tmp_path / "ids.manifest.json", "codes", "ids")):
+        content = json.loads(Path(path).read_text())
+        del (content if key is None else content[entry])[key or entry]
+        Path(path).write_text(json.dumps(content))
+    decode_documents(codes, tmp_path / "ids.bin", tmp_path / "back")
+    assert (tmp_path / "back").read_text() == "ab ba\n"
+
+
+@pytest.mark.parametrize("pretokenise", ["gpt2", "spaces"])
+def test_codes_in_a_store_ask_for_their_manifest_alone(
+    pretokenise: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folders need not be listed, and codes that never have one are read without asking."""
+    fsspec = pytest.importorskip("fsspec", reason="comes with the extra 'remote'")
+    store = fsspec.filesystem("memory")
+    monkeypatch.setattr(type(store), "ls", None)
+    text = learn_bpe(lines=["ab ab ba"], num_symbols=2, pretokenise=pretokenise).text
+    store.pipe("/codes/plain", text)
+    assert BPE("memory://codes/plain").segment("ab") == BPE(text).segment("ab")
+    made = imported(tmp_path / "codes")
+    for path in (made, Path(manifest_path(made))):
+        store.pipe(f"/codes/{path.name}", path.read_bytes())
+    assert BPE("memory://codes/codes").encode("ab ba") == BPE(made).encode("ab ba")
+    asked: list[str] = []
+    opened = remote.open_remote
+
+    def seen(url: str) -> Any:
+        asked.append(url)
+        return opened(url)
+
+    monkeypatch.setattr(files, "open_remote", seen)
+    Codes.read("memory://codes/plain")
+    assert len(asked) == (1 if pretokenise == "spaces" else 2)
 
 
 def test_a_damaged_manifest_is_not_ignored(codes: Path) -> None:
@@ -132,7 +176,17 @@ def test_a_copy_keeps_what_a_subclass_adds() -> None:
             super().__init__(codes)
             self.lower = lower
 
-    bpe = Lower(b"#version: 0.3 bytes gpt2\na n\n", True)
+    class Locked(Lower):
+        lock = None
+
+        def __getstate__(self) -> dict[str, object]:
+            return {"lower": self.lower}
+
+    locked = Locked(b"#version: 0.2\na n\n", True)
+    locked.lock = threading.Lock()  # type: ignore[assignment]
+    assert copy.copy(locked).lock is None and copy.copy(locked).lower
+    bpe = Lower(b"#version: 0.3 bytes gpt2\na n\n", False)
+    bpe.__init__(b"#version: 0.3 bytes gpt2\na n\n", True)  # type: ignore[misc]
     bpe.note = "kept"  # type: ignore[attr-defined]
     assert bpe.tokens and bpe.special_tokens == {}
     for again in (copy.copy(bpe), copy.deepcopy(bpe)):

@@ -549,6 +549,17 @@ def test_two_processes_that_start_a_folder_do_not_both_have_it(
     assert not [path for path in (tmp_path / "out").iterdir() if path.name.endswith(".part")]
 
 
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_a_manifest_that_is_no_file_is_refused(corpus: Path, tmp_path: Path, kind: str) -> None:
+    """Neither replaced nor waited for."""
+    if kind == "folder":
+        (tmp_path / "manifest.json").mkdir()
+    else:
+        (tmp_path / "manifest.json").symlink_to("nowhere")
+    with pytest.raises(MTScaffoldError, match=r"manifest\.json: exists and is no file"):
+        again(corpus, tmp_path)
+
+
 def test_a_manifest_that_was_replaced_is_locked_again(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its lock is free, as the process that has just completed the folder held the one before."""
     opened: list[str] = []

@@ -99,6 +99,12 @@ struct Needed {
   }
 };
 
+// About how many of the words fit, where all take `bytes`.
+uint64_t share_of(uint64_t words, uint64_t max_bytes, uint64_t bytes) {
+  return static_cast<uint64_t>(static_cast<double>(words) * static_cast<double>(max_bytes) /
+                               static_cast<double>(bytes));
+}
+
 }  // namespace
 
 Loaded load(CountedWords counted, const Loading& loading, const Tick& tick) {
@@ -124,10 +130,8 @@ Loaded load(CountedWords counted, const Loading& loading, const Tick& tick) {
     });
     if (loading.min_count > 1) words.part(part) = std::move(kept);
   }
-  if (const uint64_t bytes = needed.bytes(words); loading.max_bytes > 0 && bytes > loading.max_bytes) {
-    const double share = static_cast<double>(loading.max_bytes) / static_cast<double>(bytes);
-    throw too_many(thresholds, static_cast<uint64_t>(static_cast<double>(needed.words) * share), loading);
-  }
+  if (const uint64_t bytes = needed.bytes(words); loading.max_bytes > 0 && bytes > loading.max_bytes)
+    throw too_many(thresholds, share_of(needed.words, loading.max_bytes, bytes), loading);
   return {std::move(words), dropped.dropped()};
 }
 
@@ -140,11 +144,11 @@ Loaded load(SortedWords& words, const Loading& loading, const Tick& tick) {
   bool fits = true;
   const auto check = [&] {
     if (!fits || loading.max_bytes == 0) return;
-    fits = needed.bytes(loaded.words) <= loading.max_bytes;
-    if (fits)
-      fit = needed.words;
-    else
-      loaded.words = WordCounts();
+    const uint64_t bytes = needed.bytes(loaded.words);
+    fits = bytes <= loading.max_bytes;
+    if (fits) return;
+    fit = share_of(needed.words, loading.max_bytes, bytes);
+    loaded.words = WordCounts();
   };
   for (uint64_t done = 0; words.next(); ++done) {
     if (done % kWordsPerTick == 0) {

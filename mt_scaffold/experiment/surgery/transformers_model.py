@@ -28,11 +28,12 @@ from mt_scaffold.segment.id_maps import IdMap, read_map
 CONFIG, GENERATION = "config.json", "generation_config.json"
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _SIZES = ("vocab_size", "decoder_vocab_size")
-# Of tables that have no row for each id; any other size of a vocabulary may be that of one which has.
-_OTHER_SIZES = ("type_vocab_size",)
+# Any other size of a vocabulary may be that of a table that ids lead to; these are not.
+_OTHER_SIZE = re.compile(r"(.+_)?vocab_size(_per_layer_input|_base)?")
+_NO_TABLE = re.compile(r"(.+_)?type_vocab_size|unpadded_vocab_size")
 # Ids in a configuration: one or several, lists of tokens, lists of phrases; and what is not renumbered.
 _SPECIAL = re.compile(r".*_token_(ids?|index)")
-_NAMED = re.compile(r".*_to_id")
+_NAMED = re.compile(r"(lang|task)_to_id")
 _TOKENS = ("suppress_tokens", "begin_suppress_tokens")
 _PHRASES = ("bad_words_ids", "force_words_ids")
 # Special tokens and padding, as far as models have them.
@@ -221,7 +222,7 @@ def _renaming(model: Any) -> Callable[[str], str]:
 def _refuse_other_sizes(path: Path, content: Mapping[str, Any]) -> None:
     """Raise MTScaffoldError for a further table that ids lead to, such as embeddings of each layer."""
     for name, value in content.items():
-        if "vocab_size" in name and name not in (*_SIZES, *_OTHER_SIZES) and value:
+        if value and name not in _SIZES and _OTHER_SIZE.fullmatch(name) and not _NO_TABLE.fullmatch(name):
             raise MTScaffoldError(f"{path}: has {name}, of another table that ids lead to; it cannot be resized")
 
 

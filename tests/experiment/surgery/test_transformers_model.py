@@ -199,12 +199,13 @@ def test_what_cannot_be_resized_is_refused(folder: Path, tmp_path: Path) -> None
 
 
 def test_ids_with_names_move(folder: Path) -> None:
-    """Whisper's languages and tasks lead to ids."""
+    """Whisper's languages and tasks lead to ids, and speakers do not."""
     before, size = saved(folder, "gpt2", **GPT2), rows_of(folder)
-    (before / "generation_config.json").write_text(json.dumps({"lang_to_id": {"<|de|>": size - 1, "<|en|>": 97}}))
+    named = {"lang_to_id": {"<|de|>": size - 1, "<|en|>": 97}, "speaker_to_id": {"a": 3}}
+    (before / "generation_config.json").write_text(json.dumps(named))
     resize_transformers(before, folder / "extend.json", folder / "named")
     moved = json.loads((folder / "named" / "generation_config.json").read_text())
-    assert moved == {"lang_to_id": {"<|de|>": size + 4, "<|en|>": 97}}
+    assert moved == {"lang_to_id": {"<|de|>": size + 4, "<|en|>": 97}, "speaker_to_id": {"a": 3}}
 
 
 def test_another_table_that_ids_lead_to_is_refused(folder: Path) -> None:
@@ -214,6 +215,9 @@ def test_another_table_that_ids_lead_to_is_refused(folder: Path) -> None:
     (before / "config.json").write_text(json.dumps(config | {"vocab_size_per_layer_input": 7}))
     with pytest.raises(MTScaffoldError, match="has vocab_size_per_layer_input, of another table that ids lead to"):
         resize_transformers(before, folder / "extend.json", folder / "layers")
+    others = {"pad_vocab_size_multiple": 8, "task_type_vocab_size": 3, "unpadded_vocab_size": 90}
+    (before / "config.json").write_text(json.dumps(config | others))
+    assert resize_transformers(before, folder / "extend.json", folder / "layers").added == 5
 
 
 def test_integers_have_no_mean() -> None:
