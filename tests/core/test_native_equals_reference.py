@@ -100,7 +100,7 @@ def check(codes: bytes, merges: int, separator: str, vocabulary: set[str] | None
     assert bpe.process_line(line) == expected  # from the table of words, the second time
 
 
-@settings(thousands, max_examples=2000)
+@thousands
 @given(case=cases())
 def test_applying(case: tuple[bytes, int, str, set[str] | None, str]) -> None:
     """Both agree on scaffolding, demolishing, the vocabulary filter, ``--merges``, separators and margins."""

@@ -96,9 +96,9 @@ def random_words(chance: random.Random) -> list[str]:
 
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
 def test_extending_equals_plain_python_on_random_corpora(algorithm: str) -> None:
-    """1,000 corpora: the first codes from one text, the rest from another."""
+    """400 corpora: the first codes from one text, the rest from another."""
     chance = random.Random(algorithm)
-    for _ in range(1000):
+    for _ in range(400):
         texts = [random_words(chance) for _ in range(2)]
         first = learn_bpe(lines=[" ".join(texts[0])], num_symbols=chance.randrange(1, 6), algorithm="scaffold").codes
         if not first.merges:
@@ -146,9 +146,9 @@ def events_of(codes: Codes) -> list[Event]:
 
 
 def test_extending_pickybpe_equals_plain_python_on_random_corpora() -> None:
-    """1,000 corpora: merges and splits; no token that stood before is removed."""
+    """600 corpora: merges and splits; no token that stood before is removed."""
     chance, splits, again = random.Random("picky"), 0, 0
-    for _ in range(1000):
+    for _ in range(600):
         texts = [random_words(chance) for _ in range(2)]
         options: dict[str, Any] = {"algorithm": "picky", "threshold": chance.choice([0.4, 0.6, 0.9])}
         first = learn_with(lines=[" ".join(texts[0])], num_symbols=chance.randrange(1, 9), **options).codes
@@ -161,7 +161,7 @@ def test_extending_pickybpe_equals_plain_python_on_random_corpora() -> None:
         assert first.normal <= found.normal
         splits += len(found.splits) > len(first.splits)
         again += bool(first.scaffold & found.normal)
-    assert splits > 100 and again > 10
+    assert splits > 60 and again > 5
 
 
 def test_the_algorithm_is_that_of_the_codes(tmp_path: Path) -> None:

@@ -479,6 +479,7 @@ def test_given_codes_that_cannot_be_read_are_named_in_a_dry_run(run: Run, tmp_pa
     assert dry.returncode == 2 and "mt-scaffold: systems.scaffold.codes: given.codes: " in dry.stdout, dry.stdout
 
 
+@pytest.mark.long
 def test_trimmed_and_greedy_systems_have_their_codes_and_dictionaries(run: Run, tmp_path: Path) -> None:
     """BPE codes are learned, rare tokens marked, and no marked token is in the dictionary; greedy has its own.
 
@@ -510,6 +511,7 @@ def test_trimmed_and_greedy_systems_have_their_codes_and_dictionaries(run: Run, 
     assert (folder / "codes" / "parity-150.codes").read_bytes() == parity.text != bpe.text
 
 
+@pytest.mark.long
 def test_a_unigram_system_has_its_model_and_dictionary(run: Run, tmp_path: Path) -> None:
     """They share the model; with sampling, a dictionary has the other pieces that sampling makes of the words, too."""
     pytest.importorskip("sentencepiece", reason="needs the extra 'unigram'")
