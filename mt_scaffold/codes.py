@@ -219,7 +219,8 @@ class Codes:
         import hashlib
         import json
 
-        content = {key: value for key, value in self.ids.content.items() if key not in ("codes", "source")}
+        # Not of what says nothing of ids.
+        content = {key: value for key, value in self.ids.content.items() if key not in ("codes", "source", "shown")}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

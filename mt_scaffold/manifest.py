@@ -36,6 +36,7 @@ class Manifest(NamedTuple):
     content: dict[str, Any]
 
 
+# In place of the digest of ids, where a manifest says nothing of them.
 UNRECORDED = "unrecorded"
 
 

@@ -221,7 +221,7 @@ def _open_plain_output(path: PathLike, durable: bool) -> Iterator[BinaryIO]:
     try:
         if os.path.exists(target):
             replaced = stat.S_IMODE(os.stat(target).st_mode)
-            # Who may not write to a file could replace it all the same.
+            # Renaming would replace a file that may not be written to.
             if not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         descriptor, temporary = create_part(target, 0o666 if replaced is None else replaced)

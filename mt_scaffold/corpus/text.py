@@ -96,7 +96,7 @@ def join_subwords(line: str, separator: str = SEPARATOR) -> str:
     >>> join_subwords("Schaff@@ ell@@ ös@@ ung .")
     'Schaffellösung .'
     """
-    if "\n" in line or "\r" in line:
+    if "\n" in line or "\r" in line or " " in separator:
         return joining(separator).sub("", line)
     # The same, and faster.
     joined = f"{line} ".replace(f"{separator} ", "")

@@ -96,12 +96,13 @@ def test_the_first_manifests_are_read(codes: Path, tmp_path: Path) -> None:
     """They recorded neither the ids of codes nor the tokens that are shown."""
     (tmp_path / "text").write_text("ab ba\n")
     encode_documents(codes, [tmp_path / "text"], tmp_path / "ids.bin")
+    before = Codes.read(codes).used()
     for path, entry, key in ((manifest_path(codes), "shown", None), (tmp_path / "ids.manifest.json", "codes", "ids")):
         content = json.loads(Path(path).read_text())
         del (content if key is None else content[entry])[key or entry]
         Path(path).write_text(json.dumps(content))
     decode_documents(codes, tmp_path / "ids.bin", tmp_path / "back")
-    assert (tmp_path / "back").read_text() == "ab ba\n"
+    assert (tmp_path / "back").read_text() == "ab ba\n" and Codes.read(codes).used() == before
 
 
 @pytest.mark.parametrize("pretokenise", ["gpt2", "spaces"])

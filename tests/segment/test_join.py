@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from mt_scaffold import BPE, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.cli import main
+from mt_scaffold.corpus.text import join_subwords, joining
 from mt_scaffold.segment.join import join_text
 
 CODES = learn_bpe(lines=["low lower lowest newer"], num_symbols=6).codes
@@ -77,3 +79,12 @@ def test_long_lines_and_separators(tmp_path: Path, capfd: pytest.CaptureFixture[
 def test_the_method_and_the_command_join_alike(text: str) -> None:
     """A separator before a line end goes, and no space does."""
     assert BPE(b"#version: 0.2\na n\n").join(text).encode() == joined(text.encode())
+
+
+@pytest.mark.parametrize("separator", ["@@", "@", "@_@", "@ @", " ", "  "])
+def test_the_fast_way_to_join_is_the_exact_one(separator: str) -> None:
+    """Without line ends, separators are replaced as strings, which must find the same ones."""
+    draw = random.Random(separator)
+    for _ in range(3000):
+        line = "".join(draw.choices("@ a_", k=draw.randrange(12)))
+        assert join_subwords(line, separator) == joining(separator).sub("", line)
