@@ -274,7 +274,7 @@ def _device() -> dict[str, Any]:
 
 
 def multi30k(now: Slice) -> str:
-    """Multi30k in the published size: four systems, ten seeds."""
+    """Multi30k in the published size and batch, all of it on one GPU: four systems, ten seeds."""
     if now.cache is None:
         return "skipped: --cache does not name a folder with Multi30k's files"
     systems = ["bpe", "scaffold", "bpe+dropout", "scaffold+dropout"]
@@ -313,6 +313,8 @@ def _seeds(now: Slice, name: str, configuration: Path, upto: Sequence[int], syst
         short = {"options": {"beam": 1, "max-len-a": 0, "max-len-b": 5}}
         settings = {"train": train, "average": {"last": 1}, "codes": {"symbols": 300}, "translate": short}
         more = ["--sample", 300, *_set(settings)]
+    elif "multi30k" in name:
+        more = ["--batch", "one_gpu"]
     more += ["--only", *systems]
     results = now.results / name
     kept = results / TRAININGS

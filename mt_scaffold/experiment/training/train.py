@@ -62,6 +62,7 @@ from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest,
 from mt_scaffold.experiment.training.training_log import parameters_in_log, read_training_log
 
 _OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu"}
+_HALF_PRECISION = {"--fp16", "--memory-efficient-fp16"}
 # They would act again whenever the training resumes.
 _OF_ONE_START = {f"reset-{what}" for what in ("dataloader", "lr-scheduler", "meters", "optimizer")} | {"restore-file"}
 
@@ -123,14 +124,16 @@ def train(
     a second Ctrl-C it ends at once.
 
     Raises MTScaffoldError where fairseq fails, with the end of its log, where the data folder has no training set, and
-    where GPUs are requested but there are none; UsageError for an option that is set here, for ``--patience`` on the
-    loss per subword, and where fewer checkpoints will be saved or kept than ``--average-last`` needs.
+    where GPUs are requested, or fp16 needs one, but there are none; UsageError for an option that is set here, for
+    ``--patience`` on the loss per subword, and where fewer checkpoints will be saved or kept than ``--average-last``
+    needs.
     """
     start = plan_start(data, output, options, seed, keep_epochs, launcher, nodes, gpus)
     if gpus and not sees_gpu():
         raise MTScaffoldError(
             f"--gpus {gpus}: PyTorch finds no GPU on this machine: {no_gpu_message()}; or train with --gpus 0"
         )
+    check_precision(start)
     check_resumable(output, start)
     if "--cpu" in start.options and has_gpu_device():
         print(f"mt-scaffold: {output}: training on the CPU: {no_gpu_message()}", file=sys.stderr)
@@ -213,6 +216,15 @@ def plan_start(
         arguments += ["--distributed-port", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 20000)]
     digest = data_digest(data) if expected is None else ""
     return Start(command_line("train", arguments, launch), digest, processes)
+
+
+def check_precision(start: Start) -> None:
+    """Raise MTScaffoldError for a training on the CPU in fp16, which fairseq computes on GPUs only."""
+    if "--cpu" in start.options and not _HALF_PRECISION.isdisjoint(start.options):
+        raise MTScaffoldError(
+            f"fp16 needs a GPU, and PyTorch finds none on this machine: {no_gpu_message()}; or train in another "
+            "precision (train.options.fp16: false, or bf16: true)"
+        )
 
 
 def _free_port() -> int:

@@ -163,6 +163,15 @@ def test_missing_gpus_are_reported(tiny_data: Path, tmp_path: Path) -> None:
         train(tiny_data, tmp_path / "model", TINY_MODEL, gpus=8)
 
 
+@pytest.mark.skipif(sees_gpu(), reason="this machine has what fp16 needs")
+@pytest.mark.parametrize("option", ["--fp16", "--memory-efficient-fp16"])
+def test_fp16_without_a_gpu_is_refused_before_anything_is_written(tiny_data: Path, tmp_path: Path, option: str) -> None:
+    """fairseq would end in a traceback about CUDA."""
+    with pytest.raises(MTScaffoldError, match="fp16 needs a GPU"):
+        train(tiny_data, tmp_path / "out", [*TINY_MODEL, option])
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_gpus_of_all_nodes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The batch size depends on their number."""
     monkeypatch.setattr("torch.cuda.device_count", lambda: 8)

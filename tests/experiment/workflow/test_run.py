@@ -20,6 +20,7 @@ from mt_scaffold.experiment.configuration.language_model_layout import LanguageM
 from mt_scaffold.experiment.configuration.layout import Run, plan_experiment, write_config
 from mt_scaffold.experiment.configuration.yaml_file import settings_from
 from mt_scaffold.experiment.runtime import fairseq_options
+from mt_scaffold.experiment.runtime.fairseq import sees_gpu
 from mt_scaffold.experiment.runtime.fairseq_options import Call, check_options
 from mt_scaffold.experiment.runtime.locks import take_lock
 from mt_scaffold.experiment.tasks import layout_of, task_of, training_text, translation
@@ -260,6 +261,16 @@ def test_the_processes_of_a_training_count_where_they_are_known(own: Path) -> No
             MTScaffoldError, match=r"the batch: \d+ processes x update-freq 1 instead of 1000 processes"
         ):
             check_trainings(layout, [(run, gpus)], elsewhere)
+
+
+@pytest.mark.skipif(sees_gpu(), reason="this machine has what fp16 needs")
+def test_a_machine_without_a_gpu_refuses_fp16_before_it_prepares_anything(own: Path) -> None:
+    """Hours of preparation would end in fairseq's traceback; another machine may have a GPU."""
+    plan = plan_experiment([configuration(own, ("train:\n  options:", "train:\n  options:\n    fp16: true"))], {})
+    layout = layout_of(plan.folder, plan.experiment)
+    with pytest.raises(MTScaffoldError, match="fp16 needs a GPU, and PyTorch finds none on this machine: "):
+        check_trainings(layout, [(Run("bpe", 1), 0)])
+    check_trainings(layout, [(Run("bpe", 1), 0)], elsewhere=True)
 
 
 def test_a_batch_that_processes_cannot_share_is_left_to_their_machine(own: Path) -> None:
