@@ -142,7 +142,8 @@ def check_folder(
     given, theirs = Codes.of(codes).used(merges), CodesUsed(**manifest.content["codes"])
     if not given.same_as(theirs):
         raise UsageError(f"{shown(place)}: encoded with {theirs}, not with {given}; check with those codes")
-    names = [each["name"] for each in manifest.content["shards"]]
+    entries = {each["name"]: each for each in manifest.content["shards"]}
+    names = [*entries]
     inputs = {} if paths is None else {each.name: each for each in _shards(Documents(paths))}
     if paths is not None and sorted(inputs) != sorted(names):
         name = min({*names} ^ {*inputs})
@@ -151,7 +152,8 @@ def check_folder(
         )
     files = _files(place)
     unfinished = [name for name in names if f"{name}.{MANIFEST}" not in files]
-    problems = [_problem(place, files, name, manifest, inputs.get(name)) for name in names if name not in unfinished]
+    finished = [each for name, each in entries.items() if name not in unfinished]
+    problems = [_problem(place, files, each, manifest, inputs.get(each["name"])) for each in finished]
     found = [problem for problem in problems if problem is not None]
     for problem in found:
         print(f"mt-scaffold: {problem}", file=sys.stderr)
@@ -161,13 +163,24 @@ def check_folder(
         raise MTScaffoldError(f"{shown(place)}: {', '.join(lines)}; then run the same encode again")
     if not all(key in manifest.content for key in _TOTALS):
         raise MTScaffoldError(f"{shown(place)}: its {MANIFEST} has no totals yet; run the same encode again")
+    for key in _TOTALS:
+        if (total := sum(each[key] for each in finished)) != manifest.content[key]:
+            problem = f"{manifest.content[key]:,} {key} in all, but {total:,} in its shards"
+            raise MTScaffoldError(f"{shown(place)}: its {MANIFEST} says {problem}; run the same encode again")
     return EncodedFolder(len(names), *(manifest.content[name] for name in _TOTALS))
 
 
-def _problem(folder: str, files: Mapping[str, int], name: str, manifest: Manifest, source: _Shard | None) -> str | None:
+def _problem(
+    folder: str, files: Mapping[str, int], entry: Mapping[str, Any], manifest: Manifest, source: _Shard | None
+) -> str | None:
     """Return the line about a finished shard whose files, or whose input, are not those of the manifests."""
+    name = entry["name"]
     try:
         shard = _finished(folder, files, name, manifest.content)
+        for key in _TOTALS:
+            if (said := entry.get(key, shard.content[key])) != shard.content[key]:
+                problem = f"says {said:,} {key} of {name}, but {name}.{MANIFEST} {shard.content[key]:,}"
+                return f"{shown(_path(folder, MANIFEST))}: {problem}; run the same encode again"
         for file, digest in shard.files.items():
             path = _path(folder, file)
             if manifest.files.get(file, digest) != digest:

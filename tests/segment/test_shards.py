@@ -239,6 +239,19 @@ def recording(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]
             ("manifest.json", recording(methodcaller("pop", key)), "manifest.json has no totals yet")
             for key in ("documents", "ids", "bytes")
         ),
+        *(
+            (
+                "manifest.json",
+                recording(methodcaller("update", {key: 1})),
+                f"manifest.json says 1 {key} in all, but [\\d,]+",
+            )
+            for key in ("documents", "ids", "bytes")
+        ),
+        (
+            "manifest.json",
+            recording(lambda content: content["shards"][4].update(documents=7)),
+            "manifest.json: says 7 documents of 04, but 04.manifest.json 300",
+        ),
     ],
 )
 def test_check_finds_damage(

@@ -80,16 +80,17 @@ def check(config: Config) -> None:
         raise WrongValue("baseline", f"no system is called {config.baseline}{hint}")
     if len(set(config.seeds)) < len(config.seeds):
         raise WrongValue("seeds", "duplicate seed; list each seed once")
-    if config.paper is not None and config.paper.test_set not in config.test_sets:
-        hint = nearest(config.paper.test_set, dict.fromkeys(config.test_sets))
-        raise WrongValue("paper.test_set", f"no test set {config.paper.test_set}{hint}")
-    for number, published in enumerate(config.compare_with):
+    published_scores = {f"compare_with[{number}]": each for number, each in enumerate(config.compare_with)}
+    for key, published in {**published_scores, **({} if config.paper is None else {"paper": config.paper})}.items():
         if published.test_set not in config.test_sets:
             hint = nearest(published.test_set, dict.fromkeys(config.test_sets))
-            raise WrongValue(f"compare_with[{number}].test_set", f"no test set {published.test_set}{hint}")
+            raise WrongValue(f"{key}.test_set", f"no test set {published.test_set}{hint}")
+        if published.metric not in config.score.metrics:
+            raise WrongValue(f"{key}.metric", f"{published.metric} is not computed; add it to score.metrics")
+    for key, published in published_scores.items():
         if published.beside not in config.systems:
             hint = nearest(published.beside, config.systems)
-            raise WrongValue(f"compare_with[{number}].beside", f"no system is called {published.beside}{hint}")
+            raise WrongValue(f"{key}.beside", f"no system is called {published.beside}{hint}")
 
 
 def _check_validation_set(data: Data) -> None:

@@ -117,7 +117,7 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
         ("train", {"train": {"options": {"lr": 0.5}}}),
         ("train", {"systems": {"bpe": {"train": {"options": {"lr": 0.5}}}}}),
         ("translate", {"translate": {"options": {"beam": 9}}}),
-        ("score", {"score": {"metrics": ["bleu", "ter"]}}),
+        ("score", {"score": {"metrics": ["bleu", "tokenised_bleu_split", "ter"]}}),
         ("compare", {"compare_with": []}),
         ("compare", {"systems": {"scaffold_dropout": {"baseline": "scaffold"}}}),
         ("statistics", {"seeds": [3]}),

@@ -153,6 +153,14 @@ def test_a_test_set_that_is_not_there_is_refused() -> None:
         load("wmt14_en_de", paper={"test_set": "newstest2015"})
 
 
+def test_a_published_score_of_a_metric_that_is_not_computed_is_refused() -> None:
+    """It would stand in a column of its own, beside an empty cell."""
+    only_chrf = {"metrics": ["chrf"]}
+    for key, without in (("paper", {"compare_with": []}), (r"compare_with\[0\]", {"paper": None})):
+        with pytest.raises(UsageError, match=rf"{key}\.metric: \w+ is not computed; add it to score\.metrics"):
+            load("wmt14_en_de", score=only_chrf, **without)
+
+
 def test_the_documentation_shows_the_papers_figures_as_the_data_file_has_them() -> None:
     """A script writes them, so no figure is copied by hand."""
     command = [sys.executable, "-c", _UNCHANGED, str(ROOT / "scripts")]
