@@ -145,6 +145,10 @@ class _Search:
     pattern: re.Pattern[str] | None = None
 
 
+# The ids before the next one that a stream decodes again; more than a character of bytes has.
+_CONTEXT = 16
+
+
 class DecodeStream:
     """Ids → text, as a model writes them: each call returns what is certain by then, so that their sum is the text.
 
@@ -168,7 +172,19 @@ class DecodeStream:
         new, self._shown = text[len(self._shown) :], text
         if self._tokenizer.starts_afresh(text):
             self._ids, self._shown = [], ""
+        elif len(self._ids) >= 2 * _CONTEXT:
+            self._forget()
         return new
+
+    def _forget(self) -> None:
+        """Keep the last ids alone, where they have the end of the text: what follows depends on no more.
+
+        They do not where they begin inside a character, and where nothing of them is text.
+        """
+        last = self._ids[-_CONTEXT:]
+        text = str(self._tokenizer.decode(last, skip_special_tokens=self._skip))
+        if text.strip() and self._shown.endswith(text):
+            self._ids, self._shown = last, text
 
     def end(self) -> str:
         """Return what was held back; bytes that never became a character are U+FFFD."""

@@ -329,6 +329,25 @@ def test_a_stream_of_ids_is_the_text_in_parts(tokenizers: dict[str, MTScaffoldTo
         assert stream.step(ids[2]) + stream.end() == "\ufffd"
 
 
+@pytest.mark.parametrize("name", ["bytes-bpe", "points-scaffold"])
+def test_a_long_stream_decodes_each_id_a_few_times(
+    tokenizers: dict[str, MTScaffoldTokenizer], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """With words, whose spaces are not those of the ids, it decoded all of the text again for each."""
+    tokenizer = tokenizers[name]
+    ids = tokenizer(" ".join(texts_of(name)) * 80, add_special_tokens=False)["input_ids"]
+    whole, decoded = tokenizer.decode(ids), []
+    decode = MTScaffoldTokenizer.decode
+    monkeypatch.setattr(
+        MTScaffoldTokenizer,
+        "decode",
+        lambda self, ids, **options: decoded.append(len(ids)) or decode(self, ids, **options),
+    )
+    stream = tokenizer.decode_stream()
+    assert "".join(map(stream.step, ids)) + stream.end() == whole
+    assert len(ids) > 2000 and sum(decoded) < 100 * len(ids)
+
+
 def test_ten_megabytes_take_one_call(
     tokenizers: dict[str, MTScaffoldTokenizer], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -536,6 +536,10 @@ def test_the_class_for_transformers_has_the_ids_of_the_original(kind: str, corpu
             assert tokenizer.convert_tokens_to_ids(tokenizer.tokenize(text)) == ids
             stream = tokenizer.decode_stream()
             assert "".join(map(stream.step, ids)) + stream.end() == tokenizer.decode(ids) == decoder.decode(ids)
+        # Longer than what a stream keeps of what it has decoded.
+        ids = [number for each in wanted for number in each]
+        stream = tokenizer.decode_stream()
+        assert "".join(map(stream.step, ids)) + stream.end() == tokenizer.decode(ids) == decoder.decode(ids)
         assert tokenizer("a<pad>").input_ids[-1] == tokenizer.pad_token_id
 
 
