@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import re
+import statistics
 from pathlib import Path
 
 import pytest
@@ -36,12 +37,11 @@ STORED = sorted(ROOT.glob("docs/results/*/comparison.txt"))
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.parent.name)
 def test_a_p_of_single_trainings_says_what_it_is_about(path: Path) -> None:
-    """Tables that were stored before ``compare`` wrote this have it above them."""
+    """``compare`` writes it below them; tables that were stored before it did have it above them."""
     text = path.read_text(encoding="utf-8")
-    above = "One training of a system does not show how far trainings differ by chance: p and interval are about these "
-    begins = text.split("\n\n")[1]
-    compared = not begins.startswith("Nothing is compared: ")
-    assert begins.startswith(above) == (compared and "one training per system" in text)
+    said = "One training of a system does not show how far trainings differ by chance: p and interval are about these "
+    compared = not text.split("\n\n")[1].startswith("Nothing is compared: ")
+    assert (said in text) == (compared and "one training per system" in text)
 
 
 def test_the_rows_of_a_fair_comparison_are_those_that_were_counted() -> None:
@@ -193,6 +193,34 @@ def test_the_pilot_fixed_the_epochs_by_the_rule() -> None:
     rows = json.loads((RESULTS / "multi30k_dropout" / "comparison.json").read_text(encoding="utf-8"))["rows"]
     first, second, third, typos = (f"{row['scores']['bleu']['mean']:.2f}" for row in rows)
     assert f"It has {first}, {second} and {third} BLEU on the three test sets and {typos} with typos" in page
+
+
+def test_the_published_size_has_the_stored_scores() -> None:
+    """Of one pair on the test sets, and of three on the validation text."""
+    stats = pytest.importorskip("scipy.stats", reason="comes with the extra 'workflow'")
+    folder, page = RESULTS / "multi30k_published", text_of("results/README.md")
+    rows = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))["rows"]
+    for bpe, scaffold in zip(rows[::2], rows[1::2], strict=True):
+        cells = [bpe["test_set"], *(f"{each['scores']['bleu']['mean']:.2f}" for each in (bpe, scaffold))]
+        for metric, digits in (("bleu", 2), ("reference_bits_per_byte", 4)):
+            difference, low, high = (scaffold["tests"][metric][key] for key in ("difference", "low", "high"))
+            cells.append(f"{difference:+.{digits}f}, {low:+.{digits}f} to {high:+.{digits}f}")
+        assert " | ".join(cells) in page
+    with open(folder / "validation.csv", encoding="utf-8") as file:
+        validated = [
+            (row["system"], row["seed"], int(row["epoch"]), row["bits_per_byte"]) for row in csv.DictReader(file)
+        ]
+
+    def mean(epochs: range, *run: str) -> float:
+        found = [float(bits) for *of, epoch, bits in validated if epoch in epochs and of[: len(run)] == [*run]]
+        return statistics.fmean(found)
+
+    last = [[mean(range(51, 61), system, seed) for seed in "123"] for system in ("scaffold+dropout", "bpe+dropout")]
+    welch = stats.ttest_ind(*last, equal_var=False).confidence_interval()
+    wanted = f"{statistics.fmean(last[0]) - statistics.fmean(last[1]):+.4f} bits"
+    assert wanted in page
+    assert f"{welch.low:+.4f} to {welch.high:+.4f}" in page
+    assert f"fell by {mean(range(51, 56)) - mean(range(56, 61)):.3f} bits per byte" in page
 
 
 def test_what_dropout_cost_is_said_of_each_system() -> None:
