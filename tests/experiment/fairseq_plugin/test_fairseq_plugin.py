@@ -90,7 +90,7 @@ def ids(sample: dict[str, Any]) -> tuple[list[int], list[int]]:
     return sample["source"].tolist(), sample["target"].tolist()
 
 
-@pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
+@pytest.mark.parametrize("algorithm", [pytest.param("bpe", marks=pytest.mark.long), "scaffold"])
 def test_without_dropout_it_is_the_standard_task_on_segmented_text(
     words: Path, tmp_path: Path, algorithm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
