@@ -32,6 +32,8 @@ def test_no_row_is_cut_off_from_its_table(page: Path) -> None:
     assert not cut
 
 
+# Of the primary measure, with their digits.
+METRICS = {"bleu": 2, "reference_bits_per_byte": 4}
 STORED = sorted(ROOT.glob("docs/results/*/comparison.txt"))
 
 
@@ -199,10 +201,11 @@ def test_the_published_size_has_the_stored_scores() -> None:
     """Of one pair on the test sets, and of three on the validation text."""
     stats = pytest.importorskip("scipy.stats", reason="comes with the extra 'workflow'")
     folder, page = RESULTS / "multi30k_published", text_of("results/README.md")
-    rows = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))["rows"]
+    stored = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
+    rows = stored["rows"]
     for bpe, scaffold in zip(rows[::2], rows[1::2], strict=True):
         cells = [bpe["test_set"], *(f"{each['scores']['bleu']['mean']:.2f}" for each in (bpe, scaffold))]
-        for metric, digits in (("bleu", 2), ("reference_bits_per_byte", 4)):
+        for metric, digits in METRICS.items():
             difference, low, high = (scaffold["tests"][metric][key] for key in ("difference", "low", "high"))
             cells.append(f"{difference:+.{digits}f}, {low:+.{digits}f} to {high:+.{digits}f}")
         assert " | ".join(cells) in page
@@ -220,6 +223,12 @@ def test_the_published_size_has_the_stored_scores() -> None:
     wanted = f"{statistics.fmean(last[0]) - statistics.fmean(last[1]):+.4f} bits"
     assert wanted in page
     assert f"{welch.low:+.4f} to {welch.high:+.4f}" in page
+    named = [statistics.fmean(row["tests"][metric]["difference"] for row in rows[1::2]) for metric in METRICS]
+    assert "Scaffold-BPE has {:+.2f} BLEU and {:+.4f} bits".format(*named) in page
+    three = (folder / "bpe-three-trainings.txt").read_text(encoding="utf-8")
+    assert "{}, {} and {} BLEU".format(*re.findall(r"bpe\+dropout  (\d+\.\d+ ± \d+\.\d+) \(", three)[:3]) in page
+    updates = [training["updates"] for training in stored["trainings"]]
+    assert "({:,} and {:,} updates)".format(*updates) in page
     assert f"fell by {mean(range(51, 56)) - mean(range(56, 61)):.3f} bits per byte" in page
 
 

@@ -152,6 +152,7 @@ _CONTEXT = 16
 class DecodeStream:
     """Ids → text, as a model writes them: each call returns what is certain by then, so that their sum is the text.
 
+    It is the text that ``decode`` returns with ``clean_up_tokenization_spaces=False``.
     Bytes that begin a character are held back until it is complete, and subwords until their word is.
 
     With the ``tokenizer`` and the ``ids`` of a text: ``stream = tokenizer.decode_stream()``, then
@@ -166,7 +167,7 @@ class DecodeStream:
     def step(self, number: int) -> str:
         """Return the text that one more id makes certain, often none."""
         self._ids.append(int(number))
-        text = str(self._tokenizer.decode(self._ids, skip_special_tokens=self._skip))
+        text = self._decode(self._ids)
         if text.endswith("\ufffd") or self._tokenizer.continues(self._ids[-1]):
             return ""
         new, self._shown = text[len(self._shown) :], text
@@ -176,19 +177,24 @@ class DecodeStream:
             self._forget()
         return new
 
+    def _decode(self, ids: list[int]) -> str:
+        """Without the clean-up of spaces, which would change text that was returned before."""
+        options = {"skip_special_tokens": self._skip, "clean_up_tokenization_spaces": False}
+        return str(self._tokenizer.decode(ids, **options))
+
     def _forget(self) -> None:
         """Keep the last ids alone, where they have the end of the text: what follows depends on no more.
 
         They do not where they begin inside a character, and where nothing of them is text.
         """
         last = self._ids[-_CONTEXT:]
-        text = str(self._tokenizer.decode(last, skip_special_tokens=self._skip))
+        text = self._decode(last)
         if text.strip() and self._shown.endswith(text):
             self._ids, self._shown = last, text
 
     def end(self) -> str:
         """Return what was held back; bytes that never became a character are U+FFFD."""
-        text = str(self._tokenizer.decode(self._ids, skip_special_tokens=self._skip))
+        text = self._decode(self._ids)
         new, self._ids, self._shown = text[len(self._shown) :], [], ""
         return new
 
@@ -335,8 +341,12 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
 
     def continues(self, number: int) -> bool:
         """Return whether a word goes on after an id, as with codes of code points, so that its text is not certain."""
-        token = self.convert_ids_to_tokens(int(number))
         side = self._target
+        before = _HELD.set((self, side, self._in_target))
+        try:
+            token = self.convert_ids_to_tokens(int(number))
+        finally:
+            _HELD.reset(before)
         inside = isinstance(side, CharacterSide) and side.inside(token) is not None
         return inside and token not in self._added_tokens_encoder
 

@@ -144,6 +144,11 @@ def check_folder(
         raise UsageError(f"{shown(place)}: encoded with {theirs}, not with {given}; check with those codes")
     entries = {each["name"]: each for each in manifest.content["shards"]}
     names = [*entries]
+    # Without totals until all shards are finished.
+    totals = [content[key] for content in (manifest.content, *entries.values()) for key in _TOTALS if key in content]
+    if len(names) < len(manifest.content["shards"]) or not {*map(type, totals)} <= {int}:
+        problem = f"shards: must be named once each, with {', '.join(_TOTALS)} as whole numbers"
+        raise MTScaffoldError(f"{shown(_path(place, MANIFEST))}: {problem}; run the same encode again")
     inputs = {} if paths is None else {each.name: each for each in _shards(Documents(paths))}
     if paths is not None and sorted(inputs) != sorted(names):
         name = min({*names} ^ {*inputs})
@@ -164,7 +169,7 @@ def check_folder(
     if not all(key in manifest.content for key in _TOTALS):
         raise MTScaffoldError(f"{shown(place)}: its {MANIFEST} has no totals yet; run the same encode again")
     for key in _TOTALS:
-        if (total := sum(each[key] for each in finished)) != manifest.content[key]:
+        if (total := sum(each.get(key, 0) for each in finished)) != manifest.content[key]:
             problem = f"{manifest.content[key]:,} {key} in all, but {total:,} in its shards"
             raise MTScaffoldError(f"{shown(place)}: its {MANIFEST} says {problem}; run the same encode again")
     return EncodedFolder(len(names), *(manifest.content[name] for name in _TOTALS))

@@ -336,13 +336,13 @@ def test_a_long_stream_decodes_each_id_a_few_times(
     """With words, whose spaces are not those of the ids, it decoded all of the text again for each."""
     tokenizer = tokenizers[name]
     ids = tokenizer(" ".join(texts_of(name)) * 80, add_special_tokens=False)["input_ids"]
-    whole, decoded = tokenizer.decode(ids), []
-    decode = MTScaffoldTokenizer.decode
-    monkeypatch.setattr(
-        MTScaffoldTokenizer,
-        "decode",
-        lambda self, ids, **options: decoded.append(len(ids)) or decode(self, ids, **options),
-    )
+    whole, decode, decoded = tokenizer.decode(ids), MTScaffoldTokenizer.decode, []
+
+    def counted(self: MTScaffoldTokenizer, ids: list[int], **options: Any) -> Any:
+        decoded.append(len(ids))
+        return decode(self, ids, **options)
+
+    monkeypatch.setattr(MTScaffoldTokenizer, "decode", counted)
     stream = tokenizer.decode_stream()
     assert "".join(map(stream.step, ids)) + stream.end() == whole
     assert len(ids) > 2000 and sum(decoded) < 100 * len(ids)

@@ -252,6 +252,11 @@ def recording(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]
             recording(lambda content: content["shards"][4].update(documents=7)),
             "manifest.json: says 7 documents of 04, but 04.manifest.json 300",
         ),
+        (
+            "manifest.json",
+            recording(lambda content: content["shards"][4].update(ids="7")),
+            "manifest.json: shards: must be named once each, with documents, ids, bytes as whole numbers",
+        ),
     ],
 )
 def test_check_finds_damage(

@@ -12,7 +12,7 @@ from mt_scaffold.experiment.configuration.translating import check_translating
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 
 if TYPE_CHECKING:
-    from mt_scaffold.experiment.configuration import Config
+    from mt_scaffold.experiment.configuration import Config, Published, RepeatedText
 
 # Folders and files in experiments/NAME beside the folders of the systems (layout.py).
 RESERVED_NAMES = (
@@ -80,17 +80,19 @@ def check(config: Config) -> None:
         raise WrongValue("baseline", f"no system is called {config.baseline}{hint}")
     if len(set(config.seeds)) < len(config.seeds):
         raise WrongValue("seeds", "duplicate seed; list each seed once")
-    published_scores = {f"compare_with[{number}]": each for number, each in enumerate(config.compare_with)}
-    for key, published in {**published_scores, **({} if config.paper is None else {"paper": config.paper})}.items():
+    scores: dict[str, Published | RepeatedText] = {
+        f"compare_with[{number}]": each for number, each in enumerate(config.compare_with)
+    }
+    for key, published in (scores if config.paper is None else scores | {"paper": config.paper}).items():
         if published.test_set not in config.test_sets:
             hint = nearest(published.test_set, dict.fromkeys(config.test_sets))
             raise WrongValue(f"{key}.test_set", f"no test set {published.test_set}{hint}")
         if published.metric not in config.score.metrics:
             raise WrongValue(f"{key}.metric", f"{published.metric} is not computed; add it to score.metrics")
-    for key, published in published_scores.items():
-        if published.beside not in config.systems:
-            hint = nearest(published.beside, config.systems)
-            raise WrongValue(f"{key}.beside", f"no system is called {published.beside}{hint}")
+    for number, score in enumerate(config.compare_with):
+        if score.beside not in config.systems:
+            hint = nearest(score.beside, config.systems)
+            raise WrongValue(f"compare_with[{number}].beside", f"no system is called {score.beside}{hint}")
 
 
 def _check_validation_set(data: Data) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest,
 from mt_scaffold.experiment.training.training_log import parameters_in_log, read_training_log
 
 _OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu"}
-_HALF_PRECISION = {"--fp16", "--memory-efficient-fp16"}
+_HALF_PRECISION = ("fp16", "memory-efficient-fp16")
 # They would act again whenever the training resumes.
 _OF_ONE_START = {f"reset-{what}" for what in ("dataloader", "lr-scheduler", "meters", "optimizer")} | {"restore-file"}
 
@@ -129,11 +129,7 @@ def train(
     needs.
     """
     start = plan_start(data, output, options, seed, keep_epochs, launcher, nodes, gpus)
-    if gpus and not sees_gpu():
-        raise MTScaffoldError(
-            f"--gpus {gpus}: PyTorch finds no GPU on this machine: {no_gpu_message()}; or train with --gpus 0"
-        )
-    check_precision(start)
+    check_gpus({name.lstrip("-"): True for name in start.options}, gpus)
     check_resumable(output, start)
     if "--cpu" in start.options and has_gpu_device():
         print(f"mt-scaffold: {output}: training on the CPU: {no_gpu_message()}", file=sys.stderr)
@@ -218,12 +214,21 @@ def plan_start(
     return Start(command_line("train", arguments, launch), digest, processes)
 
 
-def check_precision(start: Start) -> None:
-    """Raise MTScaffoldError for a training on the CPU in fp16, which fairseq computes on GPUs only."""
-    if "--cpu" in start.options and not _HALF_PRECISION.isdisjoint(start.options):
+def check_gpus(options: Mapping[str, object], gpus: int) -> None:
+    """Raise MTScaffoldError where a training needs a GPU and PyTorch finds none: for ``gpus``, or for fp16.
+
+    options: fairseq-train's, without the dashes. fairseq computes fp16 on GPUs only.
+    """
+    if sees_gpu():
+        return
+    if gpus:
+        raise MTScaffoldError(
+            f"--gpus {gpus}: PyTorch finds no GPU on this machine: {no_gpu_message()}; or train with --gpus 0"
+        )
+    if any(options.get(name) for name in _HALF_PRECISION):
         raise MTScaffoldError(
             f"fp16 needs a GPU, and PyTorch finds none on this machine: {no_gpu_message()}; or train in another "
-            "precision (train.options.fp16: false, or bf16: true)"
+            "precision, without fp16 in the options of training and batch"
         )
 
 

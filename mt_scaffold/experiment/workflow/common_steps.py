@@ -35,6 +35,7 @@ from mt_scaffold.experiment.tasks.task import (
     TestSet,
     Workers,
 )
+from mt_scaffold.experiment.training.options import with_own_options
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.measures import Labelled
@@ -254,6 +255,18 @@ def results(layout: AnyLayout) -> list[Path]:
 def training_threads(layout: AnyLayout, cores: int) -> int:
     """Return the threads of one training: on a CPU trainings share the cores, on a GPU they run one at a time."""
     return max(1, cores if sees_gpu() else math.ceil(cores / len(layout.runs)))
+
+
+def check_gpus(layout: AnyLayout, planned: Iterable[tuple[Run, int]]) -> None:
+    """Raise MTScaffoldError where a training that is to run on this machine needs a GPU that it lacks.
+
+    planned: runs, each with its GPUs of all nodes together.
+    """
+    from mt_scaffold.experiment.training import train
+
+    for run, gpus in planned:
+        chosen = with_own_options(layout.config.train, layout.config.systems[run.system].train)
+        train.check_gpus(chosen.all_options, gpus)
 
 
 def gpus_per_node(gpus: int, nodes: int) -> int:

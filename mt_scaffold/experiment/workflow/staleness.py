@@ -16,7 +16,6 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Layout, Run
 from mt_scaffold.experiment.tasks import task_of
 from mt_scaffold.experiment.training.start import changes, check_resumable, ended_with, not_resumable, read_start
-from mt_scaffold.experiment.training.train import check_precision
 
 AnyLayout = Layout[Any]
 
@@ -65,20 +64,17 @@ def is_finished(layout: AnyLayout, system: str) -> bool:
 def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsewhere: bool = False) -> None:
     """Raise MTScaffoldError where a training that is to run was started with settings that it cannot resume with.
 
-    Also where it is to run here and needs a GPU, and there is none. planned: runs, each with its GPUs (of all nodes
-    together; 0: all of the machine that trains). elsewhere: whether that is another machine than this one. Snakemake
-    deletes the report of a training before it runs it, and only then would the training itself refuse. A training whose
-    start is not known yet is not checked.
+    planned: runs, each with its GPUs (of all nodes together; 0: all of the machine that trains). elsewhere: whether
+    that is another machine than this one. Snakemake deletes the report of a training before it runs it, and only then
+    would the training itself refuse. A training whose start is not known yet is not checked.
     """
     for run, gpus in planned:
         folder = layout.training(run)
-        if elsewhere and read_start(folder) is None:
+        if read_start(folder) is None:
             continue
         if (start := task_of(layout.config).plan_start(layout, run, gpus)) is None:
             continue
-        if not elsewhere:
-            check_precision(start)
-        elif not gpus:
+        if elsewhere and not gpus:
             start = dataclasses.replace(start, processes=None)
         check_resumable(folder, start)
 

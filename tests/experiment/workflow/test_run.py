@@ -4,6 +4,7 @@ import dataclasses
 import io
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from mt_scaffold.experiment.runtime.locks import take_lock
 from mt_scaffold.experiment.tasks import layout_of, task_of, training_text, translation
 from mt_scaffold.experiment.training.start import ended_with, read_start, write_start
 from mt_scaffold.experiment.workflow.checking import CheckFailed, check_experiment
+from mt_scaffold.experiment.workflow.common_steps import check_gpus
 from mt_scaffold.experiment.workflow.redoing import confirm
 from mt_scaffold.experiment.workflow.running import Settings, run_experiment, snakemake_arguments
 from mt_scaffold.experiment.workflow.staleness import changed_trainings, check_trainings
@@ -263,14 +265,27 @@ def test_the_processes_of_a_training_count_where_they_are_known(own: Path) -> No
             check_trainings(layout, [(run, gpus)], elsewhere)
 
 
-@pytest.mark.skipif(sees_gpu(), reason="this machine has what fp16 needs")
-def test_a_machine_without_a_gpu_refuses_fp16_before_it_prepares_anything(own: Path) -> None:
-    """Hours of preparation would end in fairseq's traceback; another machine may have a GPU."""
-    plan = plan_experiment([configuration(own, ("train:\n  options:", "train:\n  options:\n    fp16: true"))], {})
+@pytest.mark.skipif(sees_gpu(), reason="this machine has what they need")
+@pytest.mark.parametrize("name", ["lm_7b", "wmt14_en_de"])
+def test_a_machine_without_a_gpu_refuses_what_needs_one_before_it_prepares_anything(name: str) -> None:
+    """Hours of preparation would end in fairseq's traceback."""
+    plan = plan_experiment([ROOT / "configs" / f"{name}.yaml"], {})
     layout = layout_of(plan.folder, plan.experiment)
     with pytest.raises(MTScaffoldError, match="fp16 needs a GPU, and PyTorch finds none on this machine: "):
-        check_trainings(layout, [(Run("bpe", 1), 0)])
-    check_trainings(layout, [(Run("bpe", 1), 0)], elsewhere=True)
+        check_gpus(layout, [(layout.runs[0], 0)])
+    with pytest.raises(MTScaffoldError, match="--gpus 8: PyTorch finds no GPU"):
+        check_gpus(layout, [(layout.runs[0], 8)])
+
+
+@pytest.mark.skipif(sees_gpu(), reason="this machine has what fp16 needs")
+def test_a_run_in_fp16_without_a_gpu_leaves_nothing(own: Path) -> None:
+    """Its status is 1, and what it says is one line."""
+    path = configuration(own, ("train:\n  options:", "train:\n  options:\n    fp16: true"))
+    done = subprocess.run(
+        [sys.executable, "-m", "mt_scaffold", "run", path, "--cores=1"], cwd=own, capture_output=True, text=True
+    )
+    assert done.returncode == 1 and "fp16 needs a GPU" in done.stderr.splitlines()[-1], done.stderr
+    assert not (own / "experiments").exists()
 
 
 def test_a_batch_that_processes_cannot_share_is_left_to_their_machine(own: Path) -> None:
