@@ -1,10 +1,17 @@
 """The errors that a user can fix, each shown as one line on stderr."""
 
+# What would move the cursor or set a terminal's title, were it printed: names in messages can come from anywhere.
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
+
 
 class MTScaffoldError(Exception):
     """Something in the data or the environment is wrong; the message says where, what, and how to fix it (status 1)."""
 
     exit_status = 1
+
+    def __str__(self) -> str:
+        """Return the message, with escapes for control characters other than tabs and line ends."""
+        return super().__str__().translate(_CONTROLS)
 
 
 class UsageError(MTScaffoldError):

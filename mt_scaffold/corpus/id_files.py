@@ -167,6 +167,10 @@ class IdFile(NamedTuple):
             left = self.documents
             while left > 0:
                 block = array("i", stream.read(4 * min(left, _BLOCK)))
+                if block and min(block) < 0:
+                    raise MTScaffoldError(
+                        f"{shown(self.index_file)}: a document of {min(block)} ids; encode the text again"
+                    )
                 yield block
                 left -= len(block)
 

@@ -80,7 +80,7 @@ _KINDS = {type(None): "null", bool: "true or false", list: "an array", dict: "an
 
 def fields_shown(names: Iterable[str], what: str = "field") -> str:
     """Return the hint that lists the names a user can choose from."""
-    shown = sorted(names)
+    shown = sorted(name.replace("\n", "\\n") for name in names)
     if not shown:
         return f"there is no {what} at all"
     listed = ", ".join(shown[:_MOST_SHOWN]) + (", …" if len(shown) > _MOST_SHOWN else "")

@@ -27,6 +27,8 @@ PATTERNS = {
 # Not a pre-tokeniser of this module: words are what spaces separate, which says nothing about the spaces.
 SPACES = "spaces"
 _NAME = re.compile(r"[\w-]*")
+# How long a pattern may take for a text: that long, and a second more for so many characters.
+_LEAST_SECONDS, _LEAST_CHARACTERS = 10, 100_000
 
 
 class Pretokeniser:
@@ -97,14 +99,25 @@ def _ends_by(pattern: str) -> Callable[[bytes], list[int]]:
         compiled = regex.compile(pattern)
     except regex.error as error:
         raise UsageError(f"the pre-tokeniser's pattern {pattern!r} is not valid: {error}") from None
+    except RecursionError:
+        raise UsageError("the pre-tokeniser's pattern is nested too deeply") from None
 
     without_groups = compiled.groups == 0 and not compiled.flags & regex.REVERSE
 
     def ends(document: bytes) -> list[int]:
         text = document.decode("utf-8", "surrogateescape")
-        words = compiled.findall(text) if without_groups else []
+        try:
+            return cut(text, _LEAST_SECONDS + len(text) / _LEAST_CHARACTERS)
+        except TimeoutError:
+            raise MTScaffoldError(
+                f"the pre-tokeniser's pattern {pattern!r} needs too long for a text of {len(text):,} characters, as "
+                "one that tries every way to divide a word; give a simpler one"
+            ) from None
+
+    def cut(text: str, seconds: float) -> list[int]:
+        words = compiled.findall(text, timeout=seconds) if without_groups else []
         if sum(map(len, words)) != len(text):  # there is text between matches
-            spans = [match.span() for match in compiled.finditer(text) if match.group()]
+            spans = [match.span() for match in compiled.finditer(text, timeout=seconds) if match.group()]
             cuts = sorted({0, len(text), *itertools.chain.from_iterable(spans)})
             words = [text[start:end] for start, end in itertools.pairwise(cuts)]
         pieces = words if text.isascii() else [word.encode("utf-8", "surrogateescape") for word in words]

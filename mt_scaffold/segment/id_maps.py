@@ -108,9 +108,14 @@ def subword_map(codes: Codes, changed: Codes) -> SubwordMap:
         made_of.setdefault(left + right, (left, right))
 
     def parts(token: str, known: set[str]) -> list[str]:
-        if token in known or is_base_symbol(token):
-            return [token_name(token)]
-        return [part for half in made_of[token] for part in parts(half, known)]
+        found, left = [], [token]
+        while left:
+            part = left.pop()
+            if part in known or is_base_symbol(part):
+                found.append(token_name(part))
+            else:
+                left += reversed(made_of[part])
+        return found
 
     before, after = codes.normal, changed.normal
     return SubwordMap(
@@ -132,11 +137,16 @@ def read_map(path: PathLike) -> IdMap | SubwordMap:
         pieces = {int(number): list(map(int, parts)) for number, parts in content["pieces"].items()}
         ids = [None if number is None else int(number) for number in content["ids"]]
         result = IdMap(int(content["old_ids"]), int(content["new_ids"]), ids, pieces)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         raise damaged from None
     made = sorted([number for number in ids if number is not None] + [*pieces])
     old = {piece for parts in pieces.values() for piece in parts}
-    if len(ids) != result.old or made != [*range(result.new)] or not old <= {*range(len(ids))}:
+    if (
+        len(ids) != result.old
+        or made != [*range(len(made))]
+        or len(made) != result.new
+        or not old <= {*range(len(ids))}
+    ):
         raise damaged
     if not all(pieces.values()):
         raise damaged

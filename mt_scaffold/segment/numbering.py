@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, AnyStr, Self
 
@@ -24,6 +24,8 @@ from mt_scaffold.manifest import (
 
 _SHOWS = "sentencepiece"
 _BETWEEN_WORDS = re.compile("[\t-\r \u2581]+")
+# Decoding has a row for every id up to the largest.
+_MOST_IDS = 2**24
 # Whether a space comes before a text, in the order of the core.
 PREFIXES = ("none", "always", "unless-there")
 
@@ -86,6 +88,36 @@ class Numbering:
         """One more than the largest id."""
         return max((*self.ids, *self.special.values(), *self.others, -1 if self.unknown is None else self.unknown)) + 1
 
+    def fault(self, codes: Codes) -> str | None:
+        """Return what is wrong with the ids, None if nothing: each token has its own, and none is too large.
+
+        Whether there are as many as tokens is for the core, which has them.
+        """
+        # -1 stands for none, of codes alone.
+        numbers = [number for number in self.ids if number != -1]
+        numbers += [*self.others, *self.special.values(), *([] if self.unknown is None else [self.unknown])]
+        once = len(numbers) - (self.unknown is not None)
+        if not all(0 <= number < _MOST_IDS for number in numbers) or len({*numbers[:once]}) < once:
+            return self._wrong_id(ordinary_tokens(codes))
+        if "" in self.special:
+            return f"the special token with the id {self.special['']} is empty"
+        if missing := [token for token in (*self.in_text, *self.shown) if token not in self.special]:
+            return f"'{missing[0]}' is no special token"
+        return None
+
+    def _wrong_id(self, tokens: Sequence[str]) -> str:
+        listed = [(number, token) for number, token in zip(self.ids, tokens, strict=False) if number != -1]
+        listed += [(number, bytes_to_notation(token)) for number, token in self.others.items()]
+        listed += [(number, token) for token, number in self.special.items()]
+        taken: dict[int, str] = {}
+        for number, token in listed:
+            if not 0 <= number < _MOST_IDS:
+                return f"'{token}' has the id {number}, which is not from 0 to {_MOST_IDS - 1:,}"
+            if number in taken:
+                return f"'{taken[number]}' and '{token}' have one id, {number}"
+            taken[number] = token
+        return f"the id of what is unknown is {self.unknown}, which is not from 0 to {_MOST_IDS - 1:,}"
+
     def for_core(self, special: Mapping[str, int]) -> dict[str, Any]:
         """Return the arguments of the core's ``Ids``; special: all special tokens, in the order of their list."""
         spaces = self.spaces or Spaces()
@@ -133,19 +165,29 @@ class Numbering:
         content = manifest.content
         try:
             spaces = content["spaces"]
-            return cls(
-                tuple(map(int, content["ids"])),
-                {str(token): int(number) for token, number in content["special_tokens"].items()},
+            found = cls(
+                tuple(content["ids"]),
+                dict(content["special_tokens"]),
                 {int(number): notation_to_bytes(token) for number, token in content["others"].items()},
                 content["unknown"],
                 None if spaces is None else Spaces(**spaces),
-                content["source"],
+                dict(content["source"]),
                 tuple(content["in_text"]),
                 # The first manifests had none: SentencePiece shows its symbols.
                 tuple(content.get("shown", content["in_text"] if content["source"].get("format") == _SHOWS else ())),
             )
+            numbers = [*found.ids, *found.special.values(), *([] if found.unknown is None else [found.unknown])]
+            if not {*map(type, numbers)} <= {int}:
+                raise ValueError("ids must be whole numbers")
+            if found.spaces is not None:
+                PREFIXES.index(found.spaces.prefix)
+            "".join((*found.special, *found.in_text, *found.shown)).encode("utf-8")
+            fault = found.fault(codes)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise MTScaffoldError(f"{name}: malformed ({error!r}); {MANIFEST_REMEDY}") from None
+        if fault is not None:
+            raise MTScaffoldError(f"{name}: {fault}; {MANIFEST_REMEDY}")
+        return found
 
     def after(self, codes: Codes, changed: Codes) -> tuple[Numbering, list[int | None]]:
         """Return the ids after surgery, and for each old id the new one, None where its token is gone.

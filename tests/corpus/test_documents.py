@@ -141,6 +141,7 @@ def test_globs_are_sorted_and_empty_ones_refused(tmp_path: Path) -> None:
         (b"[1]", "not a JSON object with the field 'text'"),
         (b'{"txt": "a", "id": 1}', r"no field 'text'; name another with --field \(fields: id, txt\)"),
         (b"{}", "no field 'text'; there is no field at all"),
+        (b'{"\\u001b[2J\\nmt-scaffold: done": "a"}', r"\(fields: .x1b\[2J.nmt-scaffold: done\)"),
         (
             b'{"text": null}',
             "the field 'text' is not a string but null; leave such lines out, or write a string there",

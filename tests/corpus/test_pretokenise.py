@@ -184,6 +184,7 @@ def test_text_is_its_utf8() -> None:
         ("", "no pre-tokeniser is called ''"),
         ("(a", r"the pre-tokeniser's pattern '\(a' is not valid: missing \) at position 2"),
         ("a|\n", "a pre-tokeniser's pattern is one line"),
+        ("(" * 20000 + ")" * 20000, "nested too deeply"),
     ],
 )
 def test_bad_patterns(pattern: str, message: str) -> None:
@@ -198,6 +199,13 @@ def test_spaces_cannot_split_digits() -> None:
         UsageError, match="digits are split by a pre-tokeniser; give one of gpt2, cl100k, o200k, metaspace"
     ):
         count_words(lines=["a 12"], split_digits=True)
+
+
+def test_a_pattern_that_tries_every_way_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take years for one line, and no signal would be heard."""
+    monkeypatch.setattr("mt_scaffold.corpus.pretokenise._LEAST_SECONDS", 0.2)
+    with pytest.raises(MTScaffoldError, match="needs too long for a text of 64 characters"):
+        Pretokeniser("(?:a|aa)+b").split("a" * 64)
 
 
 def test_a_pattern_without_the_package_regex(monkeypatch: pytest.MonkeyPatch) -> None:

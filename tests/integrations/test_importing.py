@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import copy
 import json
 import random
 from array import array
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +23,7 @@ from mt_scaffold.integrations.tokenizers import export_tokenizers, to_tokenizers
 from mt_scaffold.integrations.vocabularies import fastbpe, sentencepiece, tiktoken, tokenizer_json, youtokentome
 from mt_scaffold.integrations.vocabularies.imported import of_pieces
 from mt_scaffold.integrations.vocabularies.importing import format_of, segmentation
-from mt_scaffold.integrations.vocabularies.merging import applied_merges, merges_of_ranks
+from mt_scaffold.integrations.vocabularies.merging import applied_merges, last_parts, merges_of_ranks
 from mt_scaffold.segment.numbering import Numbering, Spaces, numbering_of, write_numbered
 
 _WORDS = "the lower newest wider naïve schöne Häuser déjà 日本語 日本 café 😀 x1 2023 It's".split()
@@ -829,3 +831,152 @@ def test_what_a_post_processor_adds_is_said(processor: Any, notes: list[str], tm
     (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
     found = tokenizer_json.read(tmp_path / "tokenizer.json").notes
     assert len(found) == len(notes) and all(note in each for note, each in zip(notes, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("rules", "first", "length"),
+    [
+        (26, lambda rule: (rule, rule), "rule 17 makes a token of 131,072 characters"),
+        (900, lambda rule: (rule, rule if rule < 17 else 1), "rule 17 makes a token of 65,537 characters"),
+        # Tokens of 32,768 characters and more, none of them too long.
+        (900, lambda rule: (rule, rule) if rule < 16 else (16, rule % 15 + 1), "and the tokens up to it have 16,8"),
+    ],
+)
+def test_a_model_of_youtokentome_with_rules_that_double_a_token_is_refused(
+    rules: int, first: Any, length: str, tmp_path: Path
+) -> None:
+    """A file of some hundred bytes would fill the memory, or keep a processor for days."""
+    rows = [
+        f"2 {rules}",
+        "97 1",
+        "9601 0",
+        *(
+            f"{left} {right} {rule + 1}"
+            for rule, (left, right) in ((rule, first(rule)) for rule in range(1, rules + 1))
+        ),
+        "-1 -1 -1 -1",
+    ]
+    (tmp_path / "model").write_text("\n".join(rows) + "\n", encoding="ascii")
+    with pytest.raises(MTScaffoldError, match=length):
+        youtokentome.read(tmp_path / "model")
+
+
+def test_a_long_token_is_segmented_in_no_time() -> None:
+    """One that a file spells out is not limited; time that grows with its square would be hours."""
+    ranks = {"a" * 2**power: power for power in range(1, 17)}
+    assert last_parts("a" * 2**16, lambda left, right: ranks.get(left + right)) == ["a" * 2**15] * 2
+
+
+def _message(*fields: tuple[int, int | bytes]) -> bytes:
+    return sentencepiece._message(*fields)
+
+
+_FLOAT = b"\x15\x00\x00\x00\x00"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        pytest.param(b"\xff" * 1_500_000, "a whole number of more than 10 bytes", id="a number without an end"),
+        (b"\x0a\x0b\x18" + b"\xff" * 10, "a whole number of more than 10 bytes"),
+        (_message((1, 5)), "field 1 has the type 0"),
+        (_message((1, _message((1, 5)))), "field 1 has the type 0"),
+        (_message((1, _message((2, 5)))), "field 2 has the type 0"),
+        (_message((1, _message((2, b"four")))), "field 2 has the type 2"),
+        (_message((1, _message((3, b"x")))), "field 3 has the type 2"),
+        (_message((1, _message((3, 7)))), "a piece with the score 0.0 and the type 7"),
+        (_message((1, b"\x15\x00\x00\xc0\x7f")), "a piece with the score nan"),
+        (_message((1, _message((1, b"\xff")))), "can't decode byte 0xff"),
+        (_message((2, 5)), "field 2 has the type 0"),
+        (_message((3, _message((1, b"\xff"), (2, b"x"))), (2, _message((3, 2)))), "can't decode byte 0xff"),
+        (_message((3, _message((1, 5), (2, b"x"))), (2, _message((3, 2)))), "field 1 has the type 0"),
+        (_message((2, _message((3, b"x")))), "field 3 has the type 2"),
+        (_message((5, _message((2, 1)))), "field 2 has the type 0"),
+        (b"\x0b", "field 1 of type 3"),
+        (b"\x0a\x05a", "field 1 of type 2 with 5 bytes"),
+        (b"\x0a", "index out of range"),
+    ],
+)
+def test_a_malformed_model_of_sentencepiece_is_refused(content: bytes, reason: str, tmp_path: Path) -> None:
+    """In one line, whatever the bytes are, and in time that grows with their number."""
+    (tmp_path / "model").write_bytes(content)
+    with pytest.raises(MTScaffoldError, match=f"not a model of SentencePiece .*{reason}") as caught:
+        sentencepiece.read(tmp_path / "model")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        pytest.param('{"model": ' + "[" * 100_000, "RecursionError", id="nested deeply"),
+        (_pieces([]) | {"post_processor": {"type": "TemplateProcessing", "single": []}}, "ValueError"),
+        (_pieces([]) | {"post_processor": {"type": "BertProcessing", "cls": [], "sep": []}}, "IndexError"),
+        (_pieces([], vocab=_PIECES | {"x": 6.0}), "TypeError: the token 'x' with the id 6.0"),
+        (_pieces([], vocab=_PIECES | {"x": True}), "TypeError: the token 'x' with the id True"),
+        (_pieces([_added("<x>", 6) | {"content": 5}]), "TypeError: the token 5 with the id 6"),
+        (_pieces([], vocab=_PIECES | {"b": -1}), "'b' has the id -1, which is not from 0"),
+        (_pieces([], merges=[["x\ny", "a"]]), r"is in the merges, but not in the vocabulary"),
+        (_pieces([_added("x\ny", 6) | {"lstrip": True}]), r"the added token 'x\\ny' has lstrip"),
+    ],
+)
+def test_a_malformed_tokenizer_json_is_refused(content: Any, reason: str, tmp_path: Path) -> None:
+    """In one line, also where it has line ends of its own."""
+    path = tmp_path / "tokenizer.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    with pytest.raises(MTScaffoldError, match=reason) as caught:
+        tokenizer_json.read(path)
+    assert "\n" not in str(caught.value)
+
+
+def _places(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
+    """Where each value of a JSON document is."""
+    yield path
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield from _places(value[key], *path, key)
+
+
+def test_a_tokenizer_json_with_any_other_value_is_read_or_refused(tmp_path: Path) -> None:
+    """Each value is left out, or is of another type: there is an error or an import, with ids that are numbers."""
+    template = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]}
+    others = [template, {"type": "BertProcessing", "cls": ["<s>", 0], "sep": ["</s>", 2]}]
+    document = _pieces([_added("<unk>", 0), _added("<x>", 6)])
+    document["post_processor"] = {"type": "Sequence", "processors": others}
+    replace_spaces = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+    spaces = [{"type": "Prepend", "prepend": "\u2581"}, replace_spaces]
+    llama = {"normalizer": {"type": "Sequence", "normalizers": spaces}, "pre_tokenizer": None}
+    path, left_out = tmp_path / "tokenizer.json", object()
+    read = refused = 0
+    for whole, part in ((document, ()), (document | llama, ("normalizer",))):
+        for *first, last in (place for place in _places(whole) if place and place[: len(part)] == part):
+            for value in (left_out, None, 5, "x", [], {}):
+                changed: Any = copy.deepcopy(whole)
+                place = changed
+                for key in first:
+                    place = place[key]
+                if value is left_out:
+                    del place[last]
+                else:
+                    place[last] = value
+                path.write_text(json.dumps(changed), encoding="utf-8")
+                try:
+                    codes, numbering, _ = tokenizer_json.read(path)
+                except MTScaffoldError:
+                    refused += 1
+                    continue
+                read += 1
+                assert codes.merges is not None and numbering is not None
+                assert {*map(type, (*numbering.ids, *numbering.special.values()))} <= {int}
+    assert min(read, refused) > 50
+
+
+def test_a_file_that_its_own_program_does_not_load_is_refused_by_a_check(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each library raises what it likes."""
+    pytest.importorskip("tokenizers")
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(_pieces([], fuse_unk=5)), encoding="utf-8")
+    assert main(["import", str(path), "--check", str(path), "--output", f"{tmp_path}/codes"]) == 1
+    message = capfd.readouterr().err
+    assert "its own program does not load it" in message and message.count("\n") == 1
+    assert not (tmp_path / "codes").exists()

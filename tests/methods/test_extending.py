@@ -18,7 +18,7 @@ from mt_scaffold.analysis.reference_picky import Event, MergeEvent, SplitEvent, 
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.text import surface_form
 from mt_scaffold.methods.extending import extend
-from mt_scaffold.segment.id_maps import SubwordMap, read_map
+from mt_scaffold.segment.id_maps import SubwordMap, read_map, subword_map
 
 Merges = list[tuple[str, str, bool]]
 
@@ -209,3 +209,11 @@ def test_a_damaged_map_is_refused(tmp_path: Path, content: str, problem: str) ->
     (tmp_path / "map.json").write_text(content)
     with pytest.raises(MTScaffoldError, match=problem):
         read_map(tmp_path / "map.json")
+
+
+def test_a_map_of_a_long_chain_of_merges() -> None:
+    """A token of 1,200 merges, one in another, was one call of Python in another."""
+    chain = Codes(("#version: 0.2\n" + "".join(f"{'a' * number} a\n" for number in range(1, 1200))).encode(), "chain")
+    none = Codes(b"#version: 0.2\n", "none")
+    parts = subword_map(none, chain).added[f"{'a' * 1200}@@"]
+    assert parts == ["a@@"] * 1200

@@ -323,6 +323,9 @@ def test_the_index_of_another_program_is_refused_by_name(folder: Path, tmp_path:
         index.write_bytes(whole[:-16] + struct.pack("<qq", 1, 3))
         with pytest.raises(MTScaffoldError, match="documents are of several sequences"):
             read_index(ids)
+        index.write_bytes(megatron_index(code, [-3, 9], 4 if code == 4 else 2))
+        with pytest.raises(MTScaffoldError, match=r"x\.idx: a document of -3 ids"):
+            [*read_index(ids).sizes()]
 
 
 def test_no_documents_are_no_ids(folder: Path, tmp_path: Path) -> None:

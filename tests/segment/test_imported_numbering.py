@@ -193,3 +193,37 @@ def test_a_copy_keeps_what_a_subclass_adds() -> None:
     for again in (copy.copy(bpe), copy.deepcopy(bpe)):
         assert (again.before, again.lower, again.note) == ("before", True, "kept")  # type: ignore[attr-defined]
         assert again.encode("an") == bpe.encode("an") and again._ids is not bpe._ids
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"others": {"-2000000": "a"}},
+        {"others": {"x": "a"}},
+        {"special_tokens": {"<s>": -3}},
+        {"special_tokens": {"": 300}, "in_text": [""]},
+        {"special_tokens": {"\ud800": 300}},
+        {"in_text": ["<nowhere>"]},
+        {"unknown": 2**31 - 2},
+        {"unknown": 2**40},
+        {"unknown": "x"},
+        {"unknown": -1},
+        {"spaces": {"prefix": "zz"}},
+        {"spaces": 5},
+        {"source": 5},
+        {"ids": float("inf")},
+        {"ids": [float("inf")] * 258},
+        {"ids": [0] * 258},
+        {"ids": [-7] * 258},
+        {"ids": [2.5] * 258},
+        {"ids": [1, 2]},
+    ],
+    ids=repr,
+)
+def test_a_manifest_whose_ids_none_can_have_is_refused(codes: Path, changes: dict[str, Any]) -> None:
+    """Of negative ids the core wrote beside its table; of an empty token it found no end."""
+    path = Path(manifest_path(codes))
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**content, **changes}), encoding="utf-8")
+    with pytest.raises(MTScaffoldError):
+        BPE(codes).encode("ab a\0b")

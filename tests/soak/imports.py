@@ -120,7 +120,7 @@ def _sentencepiece(draw: random.Random) -> Made:
     )
     fields = []
     unused = draw.random() < 0.3
-    for number, value in sentencepiece._fields(model.getvalue()):
+    for number, _, value in sentencepiece._fields(model.getvalue()):
         if number == 1 and unused:
             piece = sentencepiece._piece(value)
             hidden = piece.kind == 1 and piece.text != "\u2581" and draw.random() < 0.3

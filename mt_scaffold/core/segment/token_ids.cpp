@@ -7,6 +7,13 @@
 
 namespace mt_scaffold {
 
+namespace {
+
+// Decoding has an entry for every id up to the largest.
+constexpr int32_t kMostIds = 1 << 24;
+
+}  // namespace
+
 TokenIds::TokenIds(bool end_of_word, const std::vector<std::string>& merged, std::vector<std::string> special,
                    uint32_t multiple, const Numbering* numbering)
     : end_of_word_(end_of_word), special_(std::move(special)) {
@@ -55,9 +62,15 @@ void TokenIds::renumber() {
   if (numbering_.ids.size() != entries_.size())
     throw InputError("there are " + std::to_string(numbering_.ids.size()) + " ids for " +
                      std::to_string(entries_.size()) + " tokens");
-  int32_t last = numbering_.unknown;
-  for (const int32_t id : numbering_.ids) last = std::max(last, id);
-  for (const auto& [id, bytes] : numbering_.others) last = std::max(last, id);
+  int32_t last = -1;
+  const auto take = [&last](int32_t id, int32_t least) {
+    if (id < least || id >= kMostIds) throw InputError("the id " + std::to_string(id) + " is out of range");
+    last = std::max(last, id);
+  };
+  // -1 stands for none, of ordinary tokens and of what is unknown.
+  take(numbering_.unknown, -1);
+  for (size_t i = 0; i < numbering_.ids.size(); ++i) take(numbering_.ids[i], i < ordinary_.size() ? -1 : 0);
+  for (const auto& [id, bytes] : numbering_.others) take(id, 0);
   const std::vector<Entry> own = std::move(entries_);
   Entry padding{};
   padding.flags = kJoins | kTransparent;

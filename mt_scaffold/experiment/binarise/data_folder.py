@@ -15,6 +15,7 @@ from mt_scaffold.corpus.files import PathLike, explain_os_error
 from mt_scaffold.corpus.id_files import id_width, read_index
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS, read_dictionary
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.binarise.offsets import map_offsets
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, read_binarised
 from mt_scaffold.experiment.binarise.pairs_as_ids import task_arguments as translation_arguments
 from mt_scaffold.experiment.binarise.segmentation import CODES
@@ -73,7 +74,7 @@ def read_data_folder(folder: PathLike) -> Binarised | BinarisedDocuments:
         content = json.loads(path.read_bytes()) if path.exists() else None
     except OSError as error:
         raise explain_os_error(error, path) from error
-    except ValueError:
+    except (ValueError, RecursionError):
         content = None
     if isinstance(content, dict) and "task" in content:
         return read_result(BinarisedDocuments, path)
@@ -181,22 +182,13 @@ def codes_of(folder: PathLike) -> Path:
 
 def text_offsets(folder: PathLike, split: str) -> Any:
     """Return where each raw document of a split begins among the bytes of all (int64, one more than documents)."""
-    import numpy
-
     path = Path(folder) / f"{split}.offsets.npy"
     try:
-        offsets = numpy.load(path, mmap_mode="r", allow_pickle=False)
-    except OSError as error:
-        raise explain_os_error(error, path) from error
+        return map_offsets(path)
     except ValueError as error:
-        raise _damaged(path) from error
-    if offsets.ndim != 1 or offsets.dtype != numpy.int64 or len(offsets) < 2:
-        raise _damaged(path)
-    return offsets
-
-
-def _damaged(path: Path) -> MTScaffoldError:
-    return MTScaffoldError(f"{path}: not as binarise-documents wrote it; run mt-scaffold binarise-documents again")
+        raise MTScaffoldError(
+            f"{path}: not as binarise-documents wrote it; run mt-scaffold binarise-documents again"
+        ) from error
 
 
 def id_type(symbols: int) -> str:

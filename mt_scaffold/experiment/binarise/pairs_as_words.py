@@ -27,6 +27,7 @@ from mt_scaffold.experiment.binarise.dictionary import (
     make_dictionaries,
     read_ids,
 )
+from mt_scaffold.experiment.binarise.offsets import map_offsets
 from mt_scaffold.experiment.binarise.pairs_as_ids import (
     DESCRIPTION,
     Binarised,
@@ -123,21 +124,19 @@ def binarise_words(
 
 
 class WordsFile:
-    """The lines of a stored text, memory-mapped: nothing is read before it is needed."""
+    """The lines of a stored text, memory-mapped: of the text, nothing is read before it is needed."""
 
     def __init__(self, path: PathLike) -> None:
-        import numpy
-
         self.path = os.fspath(path)
         try:
-            self._begins = numpy.load(f"{self.path}.npy", mmap_mode="r", allow_pickle=False)
+            self._begins = map_offsets(f"{self.path}.npy", least=1)
             with open(path, "rb") as stream:
                 self._text = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise explain_os_error(error, error.filename or path) from error
         except ValueError as error:
             raise _damaged(self.path) from error
-        if self._begins.ndim != 1 or len(self._begins) < 2 or self._begins[-1] != len(self._text):
+        if self._begins[-1] != len(self._text):
             raise _damaged(self.path)
 
     def __len__(self) -> int:

@@ -52,7 +52,10 @@ def extract(archive: PathLike, members: Mapping[str, PathLike], lines: int | Non
                     return
             while stream.read(1 << 20):
                 pass
-    except (tarfile.TarError, EOFError, zlib.error) as error:
+    except MTScaffoldError:
+        raise
+    # tarfile does not catch all that its headers can be: numbers that are none, a thousand names in a row.
+    except (tarfile.TarError, EOFError, zlib.error, ValueError, LookupError, ArithmeticError, RecursionError) as error:
         raise _damaged(archive, error) from error
     except OSError as error:
         # Errors that gzip and bzip2 raise themselves have no errno.

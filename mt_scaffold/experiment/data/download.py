@@ -130,6 +130,8 @@ class _ResumingDownloader:
     def __call__(self, url: str, output_file: str, _pooch: Any) -> None:
         import requests
 
+        if self.part.is_symlink():  # no download of ours; what it leads to is another's
+            self.part.unlink()
         while True:
             before = self._size()
             try:
@@ -165,7 +167,8 @@ class _ResumingDownloader:
             length = response.headers.get("Content-Length")
             total = have + int(length) if length is not None else None
             try:
-                with open(self.part, "ab" if have else "wb") as stream, _progress(url, have, total) as progress:
+                mode = "ab" if have else "wb"
+                with open(self.part, mode, opener=_open_no_link) as stream, _progress(url, have, total) as progress:
                     for block in response.raw.stream(_BLOCK, decode_content=False):
                         stream.write(block)
                         progress.update(len(block))
@@ -173,6 +176,10 @@ class _ResumingDownloader:
                 raise requests.ConnectionError(error) from error
         if total is not None and self._size() < total:
             raise requests.ConnectionError(f"{self._size()} of {total} bytes")
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _progress(url: str, have: int, total: int | None) -> Any:

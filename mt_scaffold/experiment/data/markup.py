@@ -19,7 +19,7 @@ _UNWRAPPED = (b"title", b"description")
 _TAG = re.compile(rb"</?(" + b"|".join(_DROPPED + _UNWRAPPED) + rb")>")
 _ELEMENT = re.compile(rb"\s*<(" + b"|".join(_DROPPED + _UNWRAPPED) + rb")>(.*)</\1>\s*", re.DOTALL)
 _OTHER_TAG = re.compile(rb"\s*(</?[A-Za-z][^<>]*>)")
-_SEGMENT = re.compile(rb'\s*<seg id="\d+">\s*(.*?)\s*</seg>\s*', re.DOTALL)
+_SEGMENT = re.compile(rb'\s*<seg id="\d+">(.*)</seg>\s*', re.DOTALL)
 
 
 def plain_lines(lines: Iterable[bytes], markup: Markup, name: str, others: Counter[str]) -> Iterator[bytes]:
@@ -65,6 +65,6 @@ def _segments(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
                 f'{name}: line {number}: not one segment alone on its line, <seg id="n">...</seg>; restore the file'
             )
         count += 1
-        yield segment[1] + b"\n"
+        yield segment[1].strip() + b"\n"
     if not count:
         raise MTScaffoldError(f'{name}: no <seg id="n"> in it; correct its name or its markup in the configuration')

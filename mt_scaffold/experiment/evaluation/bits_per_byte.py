@@ -129,7 +129,8 @@ def evaluate(
     ids, offsets = read_ids(Path(data) / split)
     texts = text_offsets(data, split)
     described = binarised.splits[split]
-    if not len(offsets) == len(texts) == described.documents + 1 or len(ids) != described.tokens:
+    counted = described.documents + 1, described.tokens, described.bytes
+    if len(offsets) != len(texts) or (len(texts), len(ids), int(texts[-1])) != counted:
         raise MTScaffoldError(f"{data}: {split}: its files do not belong together; run mt-scaffold binarise-documents")
     words = None if counts is None else WordsOfDocuments(counts, data)
     model = load_model(checkpoint, data, binarised, settings.gpus)

@@ -14,7 +14,7 @@ from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.documents import blocks_of, digest_block, non_empty_documents
 from mt_scaffold.experiment.inference.language_model import LanguageModel, device_of
-from mt_scaffold.experiment.runtime.hugging_face import import_transformers
+from mt_scaffold.experiment.runtime.hugging_face import import_transformers, in_one_line
 from mt_scaffold.manifest import raw_digest
 
 
@@ -88,20 +88,30 @@ def load_folder(
         model, found = library.AutoModelForCausalLM.from_pretrained(
             str(place), dtype=torch.float32, output_loading_info=True, **options
         )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        what = str(error).strip().partition("\n")[0]
+    except MTScaffoldError:
+        raise
+    except Exception as error:  # Its classes do not check a configuration, and fail in any way.
+        what = in_one_line(error)
         raise MTScaffoldError(f"{folder}: transformers cannot load it ({what}); check what the folder holds") from error
     if lacking := [*found["missing_keys"], *(each[0] for each in found["mismatched_keys"])]:
         raise MTScaffoldError(
             f"{folder}: {len(lacking)} of the model's weights are not in its files, such as {min(lacking)}; give "
             "the folder of a whole causal model"
         )
-    check_causal(model.eval(), folder)
+    try:
+        check_causal(model.eval(), folder)
+    except MTScaffoldError:
+        raise
+    except Exception as error:
+        what = in_one_line(error)
+        raise MTScaffoldError(f"{folder}: the model computes nothing ({what}); check its config.json") from error
     end = tokenizer.eos_token_id
     if end is None:
         raise MTScaffoldError(f"{folder}: its tokenizer has no eos_token, which ends a document; set one and save it")
     start = end if tokenizer.bos_token_id is None else tokenizer.bos_token_id
     most = getattr(model.config, "max_position_embeddings", None) or tokenizer.model_max_length
+    if not isinstance(most, int) or most < 1:
+        raise MTScaffoldError(f"{folder}: its config.json gives {most!r} positions; correct max_position_embeddings")
     if positions is not None and not 1 <= positions <= most:
         raise UsageError(f"--positions {positions}: the model has {most}; give 1 to {most}")
     files = sorted([*place.glob("*.safetensors"), *place.glob("*.bin")])

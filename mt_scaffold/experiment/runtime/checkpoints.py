@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import pickle
 import re
+import struct
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,9 @@ from mt_scaffold.corpus.files import PathLike, explain_os_error
 from mt_scaffold.errors import MTScaffoldError
 
 _OPTIMISER = "last_optimizer_state"
+# What PyTorch raises for a file that is cut, or is none of its own.
+_INCOMPLETE = (RuntimeError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+_NO_FORMAT = (struct.error, zipfile.BadZipFile, AssertionError, ImportError)
 _EPOCH, _UPDATES = r"checkpoint(\d+)\.pt", r"checkpoint_\d+_(\d+)\.pt"
 
 
@@ -80,7 +84,7 @@ def load_checkpoint(path: PathLike) -> dict[str, Any]:
                 "fairseq-train wrote"
             ) from error
         raise MTScaffoldError(f"{path}: not a checkpoint; use one that fairseq-train wrote") from error
-    except (RuntimeError, EOFError, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (*_INCOMPLETE, *_NO_FORMAT) as error:
         raise MTScaffoldError(f"{path}: not a complete checkpoint; use another one, or resume the training") from error
     if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
         raise MTScaffoldError(f"{path}: not a checkpoint (it holds no model); use one that fairseq-train wrote")
@@ -88,8 +92,23 @@ def load_checkpoint(path: PathLike) -> dict[str, Any]:
     for name, value in state["model"].items():
         if not isinstance(name, str) or not isinstance(value, torch.Tensor):
             raise MTScaffoldError(f"{path}: its parameter {name!r} is no tensor; use one that fairseq-train wrote")
+        if not _is_whole(value):
+            raise MTScaffoldError(
+                f"{path}: its parameter {name!r} stands for more numbers than the file has; use one that fairseq-train "
+                "wrote"
+            )
     refuse_interpolation(state, path)
     return state
+
+
+def _is_whole(tensor: Any) -> bool:
+    """Return whether a tensor has each of its numbers in memory: a few bytes can stand for any shape otherwise."""
+    import torch
+
+    if tensor.layout != torch.strided or tensor.device.type != "cpu":
+        return False
+    whole: bool = tensor.numel() * tensor.element_size() <= tensor.untyped_storage().nbytes()
+    return whole
 
 
 def without_optimiser(state: dict[str, Any]) -> dict[str, Any]:
@@ -106,7 +125,7 @@ def updates_made(state: dict[str, Any], path: PathLike) -> int:
     """Return the number of updates that the training had made when it saved ``state`` to ``path``."""
     try:
         return int(state["optimizer_history"][-1]["num_updates"])
-    except (LookupError, TypeError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError) as error:
         raise MTScaffoldError(f"{path}: has no number of updates; use one that fairseq-train wrote") from error
 
 

@@ -31,3 +31,9 @@ def import_transformers(what: str) -> Any:
                 sys.modules["torchaudio"] = None  # type: ignore[assignment]
                 is_torchaudio_available.cache_clear()
     return transformers
+
+
+def in_one_line(error: Exception) -> str:
+    """Return what an error of transformers, or of what it calls, says."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]

@@ -115,7 +115,7 @@ def build_dataclass(kind: Any, value: Any, key: str) -> Any:
     fields = {str(entry.metadata.get("key", entry.name)): entry for entry in dataclasses.fields(kind)}
     for name in value:
         if name not in fields:
-            raise WrongValue(join_key(key, name), f"unknown key{nearest(str(name), fields)}")
+            raise WrongValue(join_key(key, name), f"unknown key{nearest(join_key('', name), fields)}")
     arguments = {}
     for name, entry in fields.items():
         if name in value:
@@ -154,11 +154,14 @@ def _build_option(value: Any, key: str) -> OptionValue:
     for entry in entries:
         if not isinstance(entry, (int, float, str)) or (isinstance(value, list) and isinstance(entry, bool)):
             raise WrongValue(key, f"must be true, false, a number, text or a list of those, not {show(entry)}")
+        _refuse_large(entry, key)
     if not entries:
         raise WrongValue(key, "must not be empty")
     return typing.cast(OptionValue, value)
 
 
+# Of a whole number: neither a larger one nor its digits fit into anything.
+_BITS = 64
 _TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
@@ -174,17 +177,26 @@ def _build_scalar(kind: type, value: Any, key: str, limits: Mapping[str, Any]) -
         if "least" in limits and isinstance(value, float) and not math.isfinite(value):
             raise WrongValue(key, f"must be a finite number, not {value}")
         if least is not None and value < least:
-            raise WrongValue(key, f"must be {least} or more, not {value}")
+            raise WrongValue(key, f"must be {least} or more, not {show(value)}")
         if most is not None and value > most:
-            raise WrongValue(key, f"must be {most} or less, not {value}")
+            raise WrongValue(key, f"must be {most} or less, not {show(value)}")
     if check := limits.get("check"):
         try:
             check(value)
         except MTScaffoldError as error:
             raise WrongValue(key, str(error)) from None
+        except ValueError:  # by a message with a number of thousands of digits
+            _refuse_large(value, key)
+            raise
+    _refuse_large(value, key)
     if kind is str and limits.get("pattern") and not re.fullmatch(limits["pattern"], value):
         raise WrongValue(key, f"must be {limits['pattern_says']}, not {show(value)}")
     return value
+
+
+def _refuse_large(value: Any, key: str) -> None:
+    if isinstance(value, int) and value.bit_length() > _BITS:
+        raise WrongValue(key, f"must be a number of at most {_BITS} bits, not {show(value)}")
 
 
 def show(value: Any) -> str:
@@ -200,6 +212,9 @@ def show(value: Any) -> str:
     if isinstance(value, str):
         # In one line, whatever it holds.
         return "'" + "".join(each if each.isprintable() else repr(each)[1:-1] for each in value) + "'"
+    if isinstance(value, int) and value.bit_length() > _BITS:
+        # Python refuses to write a number of thousands of digits.
+        return f"one of {value.bit_length():,} bits"
     return str(value)
 
 
@@ -210,7 +225,9 @@ def nearest(name: str, known: Mapping[str, Any]) -> str:
 
 
 def join_key(key: str, name: object) -> str:
-    return f"{key}.{name}" if key else str(name)
+    large = isinstance(name, int) and name.bit_length() > _BITS
+    shown = show(name) if large else str(name).replace("\n", "\\n")
+    return f"{key}.{shown}" if key else shown
 
 
 def self_and_parents(key: str) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 from mt_scaffold.corpus.files import PathLike, open_input, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.pairs_as_ids import appears_complete
-from mt_scaffold.experiment.runtime.hugging_face import import_transformers
+from mt_scaffold.experiment.runtime.hugging_face import import_transformers, in_one_line
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.surgery.resized import DESCRIPTION, Resized, refuse_existing
@@ -139,11 +139,14 @@ class _Architecture:
         library = import_transformers("resize-embeddings")
         content = _json(folder / CONFIG)
         names = content.get("architectures") or []
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise MTScaffoldError(f"{folder / CONFIG}: its architectures are no list of names; correct them")
         try:
             kind = getattr(library, names[0], None) if names else None
         except (ImportError, RuntimeError) as error:  # a package that this architecture alone needs
             raise MTScaffoldError(f"{folder / CONFIG}: transformers cannot load {names[0]}: {error}") from None
-        if kind is None or "auto_map" in content:
+        own = isinstance(kind, type) and issubclass(kind, library.PreTrainedModel)
+        if not own or "auto_map" in content:
             raise MTScaffoldError(
                 f"{folder / CONFIG}: an architecture that transformers does not have "
                 f"({', '.join(names) or 'none is named'}); only its own can be resized"
@@ -152,9 +155,13 @@ class _Architecture:
             config = library.AutoConfig.from_pretrained(folder, local_files_only=True)
             _refuse_other_sizes(folder / CONFIG, config.get_text_config().to_dict())
             small, large = (_without_memory(kind, config, more) for more in (0, 1))
-        except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
-            raise MTScaffoldError(f"{folder / CONFIG}: transformers cannot build this model: {error}") from None
-        size = int(config.get_text_config().vocab_size)
+            size = int(config.get_text_config().vocab_size)
+        except MTScaffoldError:
+            raise
+        except Exception as error:  # Its classes do not check a configuration, and fail in any way.
+            raise MTScaffoldError(
+                f"{folder / CONFIG}: transformers cannot build this model ({in_one_line(error)}); correct it"
+            ) from error
         axes = {}
         wider = large.state_dict()
         for name, tensor in small.state_dict().items():
@@ -254,7 +261,8 @@ class _Files:
         if (folder / _INDEX).exists():
             self.index = _json(folder / _INDEX)
             places = self.index.get("weight_map")
-            if not isinstance(places, dict) or not all(Path(str(name)).name == name for name in places.values()):
+            named = isinstance(places, dict) and all(Path(str(name)).name == name for name in places.values())
+            if not isinstance(places, dict) or not named or not isinstance(self.index.get("metadata", {}), dict):
                 raise MTScaffoldError(f"{folder / _INDEX}: not an index of safetensors; save the model again")
             self.names = sorted(set(places.values()))
         elif (folder / _WEIGHTS).exists():
@@ -311,7 +319,7 @@ def _json(path: Path) -> dict[str, Any]:
         content = stream.read()
     try:
         found = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MTScaffoldError(f"{path}: not JSON ({error})") from None
     if not isinstance(found, dict):
         raise MTScaffoldError(f"{path}: not a configuration of transformers")
@@ -368,4 +376,8 @@ def _renumbered(path: Path, rows: Rows, notes: list[str]) -> dict[str, Any]:
                 found[key] = value
         return found
 
-    return changed(_json(path))
+    content = _json(path)
+    try:
+        return changed(content)
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise MTScaffoldError(f"{path}: not a configuration of transformers ({in_one_line(error)})") from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 import sys
 import zipfile
@@ -10,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mt_scaffold.corpus.files import explain_os_error
+from mt_scaffold.corpus.storage.parts import create_part
 from mt_scaffold.experiment.runtime.checkpoints import (
     best_checkpoints,
     epoch_checkpoints,
@@ -96,10 +100,26 @@ def mend_last_checkpoint(checkpoints: Path) -> None:
         last.unlink()
         return
     print(f"mt-scaffold: {last}: {state}; resuming from {source.name}", file=sys.stderr)
-    beside = last.with_suffix(".part")
-    shutil.copyfile(source, beside)
-    shutil.copymode(source, beside)
-    beside.replace(last)
+    try:
+        _copy(source, last)
+    except OSError as error:
+        raise explain_os_error(error, last) from error
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file, with its mode, beside another and rename it; where a link has the name, the link is replaced."""
+    descriptor, part = create_part(str(target), 0o600)
+    try:
+        with open(source, "rb") as stream, os.fdopen(os.dup(descriptor), "wb") as beside:
+            shutil.copyfileobj(stream, beside, 1 << 20)
+        os.fchmod(descriptor, source.stat().st_mode & 0o777)
+        os.replace(part, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise
+    finally:
+        os.close(descriptor)
 
 
 def has_made_its_updates(checkpoints: Path, limit: int) -> bool:

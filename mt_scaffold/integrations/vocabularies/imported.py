@@ -14,8 +14,8 @@ from mt_scaffold.segment.numbering import Numbering, Spaces, ordinary_tokens
 
 # What stands for a space in pieces of SentencePiece.
 SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
-# Decoding has a row for every id up to the largest.
-_MOST_IDS = 2**24
+# Characters of a message that come from a file.
+_SHOWN = 500
 # What a library gives for a text: ids, or subwords where the format has no ids.
 Original = Callable[[str], Sequence[int] | Sequence[str]]
 
@@ -46,26 +46,20 @@ class Pieces(NamedTuple):
 
 def numbered(name: str, codes: Codes, numbering: Numbering, notes: Sequence[str] = ()) -> Imported:
     """Return imported codes with their ids; refuses two tokens with one id, and ids and names that none can have."""
-    listed = [*zip(numbering.ids, ordinary_tokens(codes), strict=True)]
-    listed += [(number, bytes_to_notation(token)) for number, token in numbering.others.items()]
-    # -1 stands for none, of codes alone.
-    listed = [(number, token) for number, token in listed if number != -1]
-    listed += [(number, token) for token, number in numbering.special.items()]
-    taken: dict[int, str] = {}
-    for number, token in listed:
-        if not 0 <= number < _MOST_IDS:
-            raise refused(name, f"'{token}' has the id {number}, which is not from 0 to {_MOST_IDS - 1:,}")
-        if number in taken:
-            raise refused(name, f"'{taken[number]}' and '{token}' have one id, {number}")
-        taken[number] = token
-    if "" in numbering.special:
-        raise refused(name, f"the special token with the id {numbering.special['']} is empty")
+    if (fault := numbering.fault(codes)) is not None:
+        raise refused(name, fault)
     return Imported(codes, numbering, notes)
 
 
 def refused(name: str, what: str) -> MTScaffoldError:
     """Return the error for what codes cannot express."""
-    return MTScaffoldError(f"{name}: {what}, which codes cannot express exactly; nothing was written")
+    return MTScaffoldError(f"{name}: {printable(what)}, which codes cannot express exactly; nothing was written")
+
+
+def printable(text: str) -> str:
+    """Return a text that may hold any character of a file as one line, escaped and cut off where it is long."""
+    spelled = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text[:_SHOWN])
+    return spelled + "..." * (len(text) > _SHOWN)
 
 
 def codes_of_merges(name: str, pretokeniser: str, merges: Iterable[tuple[bytes, bytes]]) -> Codes:
@@ -92,8 +86,15 @@ def ids_of_bytes(name: str, codes: Codes, ids: Mapping[bytes, int]) -> tuple[int
         number = ids.get(notation_to_bytes(token))
         if number is None:
             raise refused(name, f"'{token}' has no id")
+        _check_not_negative(name, token, number)
         found.append(number)
     return tuple(found)
+
+
+def _check_not_negative(name: str, token: str, number: int) -> None:
+    """Raise MTScaffoldError for -1, too, by which a Numbering says that a token has no id."""
+    if number < 0:
+        raise refused(name, f"'{token}' has the id {number}, which is not from 0 up")
 
 
 def of_pieces(
@@ -121,6 +122,8 @@ def of_pieces(
         raise refused(name, f"the merge '{' '.join(wrong)}' comes before a merge that makes one of its pieces")
     if " " in "".join(pieces):
         raise refused(name, "a piece holds a space itself")
+    for piece, number in pieces.items():
+        _check_not_negative(name, piece, number)
     if SPACE not in pieces:
         raise refused(name, f"'{SPACE}' is no piece by itself")
     spelled = (*pieces, *(left + right for left, right in merges))

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, cast
 from mt_scaffold.corpus.files import PathLike, open_input, open_output, read_file, refuse_overwriting, shown
 from mt_scaffold.corpus.text import not_utf8
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.integrations.vocabularies.imported import Imported, Original
+from mt_scaffold.integrations.vocabularies.imported import Imported, Original, printable
 from mt_scaffold.manifest import manifest_path
 from mt_scaffold.options import check_choice
 from mt_scaffold.segment.apply import BPE
@@ -66,13 +66,25 @@ def import_codes(
     chosen = format_of(path) if format is None else check_choice("format", format, FORMATS)
     reader = reader_of(chosen)
     imported = reader.read(path, pretokenise, special_tokens)
-    lines = 0 if check is None else compare(imported, reader.original(path, imported), check)
+    lines = 0 if check is None else compare(imported, _original(reader, path, imported), check)
     if imported.numbering is None:
         with open_output(outfile) as stream:
             stream.write(imported.codes.text)
     else:
         write_numbered(imported.codes, imported.numbering, outfile)
     return Written(imported, chosen, lines)
+
+
+def _original(reader: _Reader, path: PathLike, imported: Imported) -> Original:
+    try:
+        return reader.original(path, imported)
+    except MTScaffoldError:
+        raise
+    except Exception as error:  # each library has its own
+        reason = printable(f"{type(error).__name__}: {error}")
+        raise MTScaffoldError(
+            f"{shown(path)}: its own program does not load it ({reason}); give a file that it does, or omit --check"
+        ) from None
 
 
 def format_of(path: PathLike) -> str:

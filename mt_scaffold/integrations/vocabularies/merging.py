@@ -10,6 +10,7 @@ rank at once, as codes mean it, come to the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import TypeVar
 
@@ -21,20 +22,31 @@ def last_parts(symbols: Sequence[Text], rank: Callable[[Text, Text], int | None]
 
     rank: of the merge of two symbols, None where they do not merge.
     """
-    parts = list(symbols)
-    ranks = [rank(left, right) for left, right in pairwise(parts)]
-    while len(parts) > 2:
-        best = min((each for each in ranks if each is not None), default=None)
-        if best is None:
-            break
-        at = ranks.index(best)
-        parts[at : at + 2] = [parts[at] + parts[at + 1]]
-        del ranks[at]
-        if at > 0:
-            ranks[at - 1] = rank(parts[at - 1], parts[at])
-        if at < len(ranks):
-            ranks[at] = rank(parts[at], parts[at + 1])
-    return parts
+    # A part that another has taken in is empty.
+    parts: list[Text] = list(symbols)
+    end = remaining = len(parts)
+    before, after = list(range(-1, end - 1)), list(range(1, end + 1))
+    # Of each part with the one after it; the heap keeps those that have changed since.
+    ranks = [*(rank(left, right) for left, right in pairwise(parts)), None]
+    heap = [(each, at) for at, each in enumerate(ranks) if each is not None]
+    heapify(heap)
+    while remaining > 2 and heap:
+        best, at = heappop(heap)
+        if ranks[at] != best:
+            continue
+        taken = after[at]
+        parts[at], parts[taken] = parts[at] + parts[taken], parts[taken][:0]
+        ranks[at] = ranks[taken] = None
+        after[at] = after[taken]
+        remaining -= 1
+        if after[at] < end:
+            before[after[at]] = at
+        for left, right in ((before[at], at), (at, after[at])):
+            if left >= 0 and right < end:
+                found = ranks[left] = rank(parts[left], parts[right])
+                if found is not None:
+                    heappush(heap, (found, left))
+    return [part for part in parts if part]
 
 
 def merges_of_ranks(

@@ -7,6 +7,7 @@ UNUSED is merged like any other and taken apart afterwards (bpe_model.cc): it is
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,6 +36,14 @@ from mt_scaffold.segment.numbering import Numbering, Spaces
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
 _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 _BPE = 2
+# Types of fields: a whole number, bytes, and four bytes.
+_VARINT, _BYTES, _FLOAT = 0, 2, 5
+# Those that are read, of TrainerSpec, NormalizerSpec and the denormaliser's.
+_SETTINGS = {
+    2: {3: _VARINT, 24: _VARINT},
+    3: {1: _BYTES, 2: _BYTES, 3: _VARINT, 4: _VARINT, 5: _VARINT},
+    5: {2: _BYTES},
+}
 
 
 class _Piece(NamedTuple):
@@ -43,38 +52,52 @@ class _Piece(NamedTuple):
     kind: int
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """The fields of a message of protocol buffers: number and value, which is an int, or bytes."""
+def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
+    """The fields of a message of protocol buffers: number, type, and value, which is an int, or bytes."""
     at = 0
 
     def varint() -> int:
         nonlocal at
-        value = shift = 0
-        while True:
+        value = 0
+        for shift in range(0, 70, 7):
             byte = data[at]
             at += 1
             value |= (byte & 127) << shift
             if byte < 128:
                 return value
-            shift += 7
+        raise ValueError("a whole number of more than 10 bytes")
 
     while at < len(data):
         key = varint()
         number, kind = key >> 3, key & 7
-        if kind == 0:
-            yield number, varint()
+        if kind == _VARINT:
+            yield number, kind, varint()
             continue
-        size = varint() if kind == 2 else {1: 8, 5: 4}.get(kind, -1)
+        size = varint() if kind == _BYTES else {1: 8, _FLOAT: 4}.get(kind, -1)
         if not 0 <= size <= len(data) - at:
             raise ValueError(f"field {number} of type {kind} with {size} bytes")
-        yield number, data[at : at + size]
+        yield number, kind, data[at : at + size]
         at += size
 
 
+def _known(data: bytes, types: Mapping[int, int]) -> dict[int, Any]:
+    """The values of those fields of a message that have a type here; ValueError where one has another."""
+    found = {}
+    for number, kind, value in _fields(data):
+        if types.get(number, kind) != kind:
+            raise ValueError(f"field {number} has the type {kind}, not {types[number]}")
+        if number in types:
+            found[number] = value
+    return found
+
+
 def _piece(data: bytes) -> _Piece:
-    fields = dict(_fields(data))
-    score = struct.unpack("<f", fields[2])[0] if 2 in fields else 0.0
-    return _Piece(fields.get(1, b"").decode("utf-8"), score, fields.get(3, _NORMAL))
+    fields = _known(data, {1: _BYTES, 2: _FLOAT, 3: _VARINT})
+    score = struct.unpack("<f", fields.get(2, bytes(4)))[0]
+    kind = fields.get(3, _NORMAL)
+    if math.isnan(score) or not _NORMAL <= kind <= _BYTE:
+        raise ValueError(f"a piece with the score {score} and the type {kind}")
+    return _Piece(fields.get(1, b"").decode("utf-8"), score, kind)
 
 
 def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, int] | None = None) -> Imported:
@@ -83,22 +106,27 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
     if pretokeniser is not None or special:
         raise UsageError(f"{name}: says what words and special tokens are; omit --pretokenise and --special")
     pieces: list[_Piece] = []
-    settings: dict[int, dict[int, Any]] = {2: {}, 3: {}, 5: {}}
+    settings: dict[int, dict[int, Any]] = {number: {} for number in _SETTINGS}
     try:
-        for number, value in _fields(read_file(path)):
+        for number, kind, value in _fields(read_file(path)):
+            if number != 1 and number not in _SETTINGS:
+                continue
+            if kind != _BYTES:
+                raise ValueError(f"field {number} has the type {kind}, not {_BYTES}")
             if number == 1:
                 pieces.append(_piece(value))
-            elif number in settings:
-                settings[number] = dict(_fields(value))
-    except (ValueError, IndexError, AttributeError, struct.error) as error:
+            else:
+                settings[number] |= _known(value, _SETTINGS[number])
+        trainer, normaliser, denormaliser = settings.values()
+        rules = normaliser.get(1, b"").decode("utf-8")
+    except (ValueError, IndexError) as error:
         raise MTScaffoldError(f"{name}: not a model of SentencePiece ({error})") from None
-    trainer, normaliser, denormaliser = settings.values()
     if trainer.get(3, 1) != _BPE:
         raise refused(name, "the model is not BPE")
     if trainer.get(24):
         raise refused(name, "spaces end words (treat_whitespace_as_suffix)")
     if normaliser.get(2):
-        raise refused(name, f"the normaliser {normaliser.get(1, b'').decode()} changes text")
+        raise refused(name, f"the normaliser {rules} changes text")
     if denormaliser.get(2):
         raise refused(name, "a denormaliser changes text")
     for option, number, wanted in (("remove_extra_whitespaces", 4, 0), ("escape_whitespaces", 5, 1)):

@@ -25,6 +25,7 @@ from mt_scaffold.integrations.vocabularies.imported import (
     numbered,
     of_pieces,
     pieces_of,
+    printable,
     refused,
 )
 from mt_scaffold.integrations.vocabularies.merging import applied_merges
@@ -55,8 +56,9 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
     try:
         content: dict[str, Any] = json.loads(decode(read_file(path), name))
         return _read(name, content)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise MTScaffoldError(f"{name}: not a tokenizer.json that is understood here ({error!r})") from None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise MTScaffoldError(f"{name}: not a tokenizer.json that is understood here ({printable(what)})") from None
 
 
 def _read(name: str, content: Mapping[str, Any]) -> Imported:
@@ -67,6 +69,8 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
         if model.get(key):
             raise refused(name, f"the model has {key} {model[key]!r}")
     vocabulary: dict[str, int] = model["vocab"]
+    for token, number in vocabulary.items():
+        _check_id(token, number)
     # Where a pair is listed twice, its last place is its rank.
     merges = list(dict.fromkeys(_pair(each) for each in reversed(model["merges"])))[::-1]
     added = content.get("added_tokens") or []
@@ -77,7 +81,7 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
     words = _words(name, content)
     used = set().union(*merges) | {left + right for left, right in merges}
     if (missing := next((token for token in used if token not in vocabulary), None)) is not None:
-        raise MTScaffoldError(f"{name}: '{missing}' is in the merges, but not in the vocabulary")
+        raise MTScaffoldError(f"{name}: '{printable(missing)}' is in the merges, but not in the vocabulary")
     source = {"format": "tokenizer.json"}
     if words.spaces is not None:
         codes, numbering = _characters(name, model, vocabulary, merges, special, words)
@@ -115,7 +119,7 @@ def _surrounding_notes(processor: Mapping[str, Any] | None) -> Iterator[str]:
         return
     if processor["type"] == "TemplateProcessing":
         parts = processor["single"]
-        place = next(number for number, part in enumerate(parts) if "Sequence" in part)
+        place = ["Sequence" in part for part in parts].index(True)
         before, after = ([part["SpecialToken"]["id"] for part in each] for each in (parts[:place], parts[place + 1 :]))
     else:  # those of BERT and RoBERTa
         before, after = [processor["cls"][0]], [processor["sep"][0]]
@@ -126,6 +130,12 @@ def _surrounding_notes(processor: Mapping[str, Any] | None) -> Iterator[str]:
         )
     if after:
         yield f"its post-processor puts {' '.join(after)} after a text, which encode does with --append"
+
+
+def _check_id(token: object, number: object) -> None:
+    """Raise TypeError unless a token is a string, and its id a whole number."""
+    if not isinstance(token, str) or type(number) is not int:
+        raise TypeError(f"the token {token!r} with the id {number!r}")
 
 
 def _pair(merge: str | Sequence[str]) -> tuple[str, str]:
@@ -153,6 +163,7 @@ def _special(
     normalised, following = set(), len(vocabulary)
     for token in added:
         content = token["content"]
+        _check_id(content, token["id"])
         for flag in ("lstrip", "rstrip", "single_word"):
             if token.get(flag):
                 raise refused(name, f"the added token '{content}' has {flag}")

@@ -25,6 +25,8 @@ from mt_scaffold.integrations.vocabularies.imported import (
 from mt_scaffold.integrations.vocabularies.merging import applied_merges
 from mt_scaffold.segment.numbering import Numbering, Spaces
 
+# Characters of a token, and of all: a rule can double a token, so that a short file would fill the memory.
+_LONGEST, _MOST = 2**16, 2**24
 _SPECIAL = ("<UNK>", "<PAD>", "<BOS>", "<EOS>")
 
 
@@ -36,15 +38,25 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
     try:
         numbers = list(map(int, read_file(path).split()))
         characters, rules = numbers[:2]
+        if min(characters, rules) < 0:
+            raise ValueError("a negative number of characters or rules")
         rows = numbers[2:]
         listed = [(rows[2 * i + 1], chr(rows[2 * i])) for i in range(characters)]
         ids = dict(listed)
         rows = rows[2 * characters :]
-        merges = []
+        merges: list[tuple[str, str]] = []
+        total = 0
         for left, right, number in (rows[3 * i : 3 * i + 3] for i in range(rules)):
+            length = len(ids[left]) + len(ids[right])
+            total += length
+            if length > _LONGEST or total > _MOST:
+                raise MTScaffoldError(
+                    f"{name}: rule {len(merges) + 1} makes a token of {length:,} characters, and the tokens up to it "
+                    f"have {total:,}; import models with up to {_LONGEST:,} in a token and {_MOST:,} in all"
+                )
             merges.append((ids[left], ids[right]))
-            ids.setdefault(number, ids[left] + ids[right])
             listed.append((number, ids[left] + ids[right]))
+            ids.setdefault(*listed[-1])
         named = dict(zip(_SPECIAL, rows[3 * rules :], strict=True))
     except (ValueError, IndexError, KeyError, OverflowError) as error:
         raise MTScaffoldError(f"{name}: not a model of YouTokenToMe ({error!r})") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -277,6 +278,28 @@ def test_yaml_that_python_stumbles_over_is_refused(tmp_path: Path, symbols: str,
     """No traceback for a number that YAML reads and Python does not."""
     with pytest.raises(UsageError, match=rf"small.yaml: {message}"):
         load(tmp_path, SMALL.replace("symbols: 100", f"symbols: {symbols}"))
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("seeds: [LARGE]", r"seeds\[0\]: must be a number of at most 64 bits, not one of 20,000 bits"),
+        ("description: LARGE", "description: must be text, not one of 20,000 bits"),
+        ("train: {options: {lr: LARGE}}", "lr: must be a number of at most 64 bits"),
+        ("train: {options: {lr: [1, LARGE]}}", "lr: must be a number of at most 64 bits"),
+        ("train: {beam: LARGE}", "beam: "),
+        ("train: {options: {dropout: -LARGE}}", "dropout: must be"),
+        ("? LARGE\n: 1", "one of 20,000 bits: unknown key"),
+        ("systems: {? LARGE : {symbols: 1}}", "systems.one of 20,000 bits: not a valid name"),
+        ("task: LARGE", "task: must be .*, not one of 20,000 bits"),
+    ],
+)
+def test_a_number_that_python_does_not_write_is_one_line(tmp_path: Path, line: str, says: str) -> None:
+    """Of 5,000 digits, even as a key: there was a traceback from within the message."""
+    key, large = line.partition(":")[0], "0x" + "F" * 5000
+    kept = "".join(part for part in re.split(r"^(?=\w)", SMALL, flags=re.MULTILINE) if not part.startswith(f"{key}:"))
+    with pytest.raises(UsageError, match=says):
+        load(tmp_path, f"{kept}{line.replace('LARGE', large)}\n")
 
 
 def aliases(levels: int) -> list[str]:

@@ -111,6 +111,16 @@ def test_a_server_without_ranges_sends_the_whole_file_again(tmp_path: Path, serv
     assert fetch(server.archive, tmp_path).read_bytes() == CONTENT
 
 
+def test_a_link_in_the_place_of_a_part_is_not_followed(tmp_path: Path, server: Server) -> None:
+    """A cache may be shared: the download would be written to whatever it leads to."""
+    (tmp_path / "victim").write_bytes(b"precious")
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / PART).symlink_to(tmp_path / "victim")
+    path = fetch(server.archive, tmp_path / "cache")
+    assert path.read_bytes() == CONTENT and not path.is_symlink()
+    assert (tmp_path / "victim").read_bytes() == b"precious"
+
+
 def test_a_part_that_is_longer_than_the_file_is_dropped(tmp_path: Path, server: Server) -> None:
     """A partial download that cannot be resumed must not block every further attempt."""
     (tmp_path / PART).write_bytes(CONTENT + b"more")
@@ -214,6 +224,21 @@ def test_a_truncated_archive_is_one_line_and_leaves_no_file(tmp_path: Path, name
         extract(tmp_path / name, {"one": tmp_path / "1", "two": tmp_path / "2"})
     assert "\n" not in str(raised.value)
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_header_that_is_none_is_one_line(tmp_path: Path) -> None:
+    """Numbers that are none, and a thousand long names in a row, which tarfile reads within each other."""
+    with tarfile.open(tmp_path / "map.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+        entry = tarfile.TarInfo("one")
+        entry.pax_headers = {"GNU.sparse.map": "0,5,zz"}
+        tar.addfile(entry)
+    entry = tarfile.TarInfo("././@LongLink")
+    entry.type, entry.size = tarfile.GNUTYPE_LONGNAME, 4
+    name = entry.tobuf(tarfile.GNU_FORMAT) + b"one\0".ljust(tarfile.BLOCKSIZE, b"\0")
+    (tmp_path / "names.tar").write_bytes(name * 3000)
+    for archive in ("map.tar", "names.tar"):
+        with pytest.raises(MTScaffoldError, match=rf"{archive}: damaged or truncated"):
+            extract(tmp_path / archive, {"one": tmp_path / "1"})
 
 
 def test_an_archive_with_a_flipped_byte_is_refused(tmp_path: Path) -> None:

@@ -160,6 +160,15 @@ def test_malformed_markup_is_an_error_with_its_line(markup: Markup, text: str, l
         list(plain_lines(text.encode().splitlines(keepends=True), markup, "f.xml", Counter()))
 
 
+def test_blanks_in_a_segment_cost_no_more_than_letters() -> None:
+    """A line of thousands took hours; those at its ends are no part of the sentence."""
+    blanks = b" \t" * 50_000
+    with pytest.raises(MTScaffoldError, match="not one segment"):
+        list(plain_lines([b'<seg id="1">' + blanks + b"x\n"], "seg", "f", Counter()))
+    segments = [b" " * 9 + b'<seg id="1">' + blanks + b"One  two" + blanks + b"</seg> \n", b'<seg id="2"> </seg>']
+    assert list(plain_lines(segments, "seg", "f", Counter())) == [b"One  two\n", b"\n"]
+
+
 def test_a_text_without_segments_is_not_an_empty_test_set() -> None:
     """The wrong kind of markup is reported as such."""
     with pytest.raises(MTScaffoldError, match="f: no <seg id="):

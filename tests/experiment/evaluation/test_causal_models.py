@@ -1,5 +1,6 @@
 """Bits per byte of any causal model of transformers: those of our own export are the checkpoint's."""
 
+import json
 import math
 import shutil
 from pathlib import Path
@@ -167,6 +168,31 @@ def test_what_is_no_whole_causal_model_is_refused(text: Path, tmp_path: Path) ->
     library.BertForMaskedLM(config).save_pretrained(tmp_path / "both")
     with pytest.raises(MTScaffoldError, match="the model is not causal: a token's scores depend on later ones"):
         load_folder(tmp_path / "both")
+
+
+def test_a_damaged_folder_is_one_line(tmp_path: Path) -> None:
+    """Whatever is wrong, and whichever library says so."""
+    _save(tmp_path / "whole", _words(False))
+    load_folder(tmp_path / "whole")
+    weights = (tmp_path / "whole" / "model.safetensors").read_bytes()
+    broken: list[tuple[str, bytes | dict[str, Any]]] = [
+        ("model.safetensors", b"\xff" * 9),
+        ("model.safetensors", weights[:-5]),
+        ("tokenizer.json", b"{}"),
+        ("tokenizer.json", b"[]"),
+        *((name, b"[5]") for name in ("config.json", "tokenizer_config.json", "generation_config.json")),
+        *((name, b"5") for name in ("config.json", "tokenizer_config.json", "generation_config.json")),
+        ("config.json", b"[" * 100_000),
+        *(("config.json", each) for each in ({"n_head": 0}, {"vocab_size": "x"}, {"vocab_size": -5})),
+        *(("config.json", each) for each in ({"n_positions": "x"}, {"model_type": [5]})),
+    ]
+    for number, (name, content) in enumerate(broken):
+        folder = shutil.copytree(tmp_path / "whole", tmp_path / str(number))
+        if isinstance(content, dict):
+            content = json.dumps(json.loads((folder / name).read_text()) | content).encode()
+        (folder / name).write_bytes(content)
+        with pytest.raises(MTScaffoldError, match=rf"/{number}: [^\n]*$"):
+            load_folder(folder)
 
 
 def test_what_cannot_be_scored_is_one_line(text: Path, tmp_path: Path) -> None:

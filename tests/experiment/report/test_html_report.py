@@ -40,6 +40,7 @@ from mt_scaffold.experiment.report.html import (  # noqa: E402
     _source_segmenter,
     _word_boxes,
     html_report,
+    parts,
 )
 from mt_scaffold.experiment.report.statistics import _by_size, statistics  # noqa: E402
 from mt_scaffold.experiment.runtime.result_warnings import KINDS, ResultWarning  # noqa: E402
@@ -559,3 +560,11 @@ def test_word_box_of_language_models_segments_as_encode(tmp_path: Path, pretoken
             ]
             continue
         assert pieces == [readable(bpe.tokens[id]) for id in bpe.encode(line)], line
+
+
+@pytest.mark.parametrize("inside", ["<script>alert(1)</script>", '<g onload="a()"/>', "<foreignObject/>"])
+def test_a_figure_that_runs_something_is_not_taken_into_the_page(tmp_path: Path, inside: str) -> None:
+    """An experiment can come from elsewhere; its pictures become part of the page."""
+    (tmp_path / "a.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg">{inside}</svg>', encoding="utf-8")
+    with pytest.raises(MTScaffoldError, match=r"a\.svg: holds a script"):
+        parts.inline(tmp_path / "a.svg")

@@ -189,6 +189,15 @@ def test_what_cannot_be_resized_is_refused(folder: Path, tmp_path: Path) -> None
     refused("an architecture that transformers does not have", architectures=["Unheard"])
     refused("an architecture that transformers does not have", auto_map={"AutoModel": "modelling.Own"})
     refused("does not fit a vocabulary", vocab_size=rows_of(folder) + 1)
+    for architectures in ([5], {"a": 1}, "GPT2LMHeadModel", 5):
+        refused("config.json: its architectures are no list of names", architectures=architectures)
+    refused("an architecture that transformers does not have", architectures=["AutoConfig"])
+    for wrong in ({"n_head": 0}, {"vocab_size": "x"}, {"vocab_size": -5}, {"n_embd": [1]}, {"model_type": {"a": 1}}):
+        refused("config.json: transformers cannot build this model [^\n]*$", **wrong)
+    refused("config.json: not a configuration of transformers", suppress_tokens=5)
+    (before / "config.json").write_text("[" * 100_000)
+    with pytest.raises(MTScaffoldError, match=r"config\.json: not JSON"):
+        resize_transformers(before, folder / "trim.json", tmp_path / "out")
     refused("sequence_bias, which cannot be renumbered", sequence_bias=[[[1], 0.5]])
     (before / "model.safetensors").rename(before / "pytorch_model.bin")
     refused("save the model as safetensors")

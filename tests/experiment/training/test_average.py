@@ -4,6 +4,7 @@ import argparse
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 
 torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
 
-from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint  # noqa: E402
+from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint, updates_made  # noqa: E402
 from mt_scaffold.experiment.training.average import average, last_checkpoints  # noqa: E402
 
 
@@ -152,6 +153,38 @@ def test_files_that_are_not_whole_checkpoints_are_refused(tmp_path: Path) -> Non
             load_checkpoint(tmp_path / f"{name}.pt")
     with pytest.raises(MTScaffoldError, match="No such file"):
         load_checkpoint(tmp_path / "nothing.pt")
+
+
+def test_a_cut_pickle_is_refused(tmp_path: Path) -> None:
+    """By itself, and within a whole zip file."""
+    for name, content in (("long", b"\x80\x02\x8a"), ("number", b"\x80\x02}J\x01\x02")):
+        (tmp_path / f"{name}.pt").write_bytes(content)
+        with zipfile.ZipFile(tmp_path / f"{name}-zip.pt", "w") as archive:
+            archive.writestr("a/data.pkl", content)
+            archive.writestr("a/version", "3")
+            archive.writestr("a/byteorder", "little")
+        for each in (name, f"{name}-zip"):
+            with pytest.raises(MTScaffoldError, match=rf"{each}\.pt: not a "):
+                load_checkpoint(tmp_path / f"{each}.pt")
+
+
+def test_a_parameter_that_repeats_its_numbers_is_refused(tmp_path: Path) -> None:
+    """Two kilobytes asked for 80 GB; a view of part of a storage has all its numbers."""
+    storage = torch.ones(10)
+    for number, tensor in enumerate((storage[:1].expand(100_000, 100_000), storage.as_strided((9, 9), (1, 0)))):
+        path = save(tmp_path / f"{number}.pt", {"w": tensor})
+        with pytest.raises(MTScaffoldError, match=r"its parameter 'w' stands for more numbers than the file has"):
+            average([path], tmp_path / "mean.pt")
+    whole = {"part": storage[2:5], "turned": torch.ones(2, 3).t(), "one": torch.ones(1).expand(1, 1), "no": storage[:0]}
+    assert len(load_checkpoint(save(tmp_path / "whole.pt", whole))["model"]) == 4
+
+
+@pytest.mark.parametrize("updates", ["x", float("inf"), None, [1]])
+def test_a_number_of_updates_that_is_none_is_one_line(tmp_path: Path, updates: Any) -> None:
+    """Not an error of Python's."""
+    path = save(tmp_path / "a.pt", {}, optimizer_history=[{"num_updates": updates}])
+    with pytest.raises(MTScaffoldError, match="has no number of updates"):
+        updates_made(load_checkpoint(path), path)
 
 
 def test_the_last_checkpoints_are_found_by_number(tmp_path: Path) -> None:

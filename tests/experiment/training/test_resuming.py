@@ -506,6 +506,21 @@ def test_the_checkpoint_with_the_most_updates_takes_the_place_of_a_torn_one(
     assert not last.exists() and "like every other checkpoint; training from the start" in capsys.readouterr().err
 
 
+def test_mending_follows_no_link(tmp_path: Path) -> None:
+    """Neither one in the place of the checkpoint nor one that somebody planted beside it."""
+    folder = tmp_path / "checkpoints"
+    save_iterator(tmp_path, "checkpoint1.pt", 10, epoch=2)
+    (folder / "checkpoint1.pt").chmod(0o640)
+    (tmp_path / "victim").write_text("precious")
+    for name in ("checkpoint_last.part", "checkpoint_last.pt.part", "checkpoint_last.pt"):
+        (folder / name).symlink_to(tmp_path / "victim")
+    mend_last_checkpoint(folder)
+    last = folder / "checkpoint_last.pt"
+    assert (tmp_path / "victim").read_text() == "precious" and not last.is_symlink()
+    assert last.read_bytes() == (folder / "checkpoint1.pt").read_bytes() and last.stat().st_mode & 0o777 == 0o640
+    assert not list(folder.glob(".*"))
+
+
 def test_a_torn_checkpoint_has_the_batch_of_the_one_that_replaces_it(tmp_path: Path) -> None:
     """Fewer processes are no reason to train from scratch where an epoch's checkpoint is whole."""
     write_start(tmp_path, start("--update-freq 1"))

@@ -26,6 +26,8 @@ _SECTIONS = ("differences", "scores", "losses", "training", "vocabularies", "emb
 # Columns of names beyond the first ones, by their headings.
 _NAMES = {"metric", "compared", "against", "table of the paper", "who", "their system"}
 # As matplotlib writes the note below a figure, which the page has once.
+# What an SVG may run, were it part of a page.
+_RUNS = re.compile(r"<\s*script|<\s*foreignobject|\son\w+\s*=|javascript:", re.IGNORECASE)
 _NOTE = re.compile(rf'<g id="{NOTE_ID}">.*?</g>\s*', re.DOTALL)
 
 
@@ -149,6 +151,10 @@ def inline(svg: Path) -> Any:
     from markupsafe import Markup
 
     content = text(svg)
+    if _RUNS.search(content):
+        raise MTScaffoldError(
+            f"{svg}: holds a script, which no figure of ours does; remove it, and draw the figures again"
+        )
     content = _NOTE.sub("", content[content.index("<svg") :]).replace("#000000", "currentColor")
     # matplotlib leaves text without a colour, which means black.
     content = content.replace("<svg ", '<svg role="img" fill="currentColor" ', 1)
