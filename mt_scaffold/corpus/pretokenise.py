@@ -27,8 +27,15 @@ PATTERNS = {
 # Not a pre-tokeniser of this module: words are what spaces separate, which says nothing about the spaces.
 SPACES = "spaces"
 _NAME = re.compile(r"[\w-]*")
-# How long a pattern may take for a text: that long, and a second more for so many characters.
-_LEAST_SECONDS, _LEAST_CHARACTERS = 10, 100_000
+# How long a pattern that may try every way may take for a text: that long, and a second more for so many characters.
+# regex counts the time of all threads.
+_LEAST_SECONDS, _LEAST_CHARACTERS = 30, 10_000
+# The parts of a pattern: characters that are escaped, sets of characters, repetitions without an end, and the rest.
+_PARTS = re.compile(
+    r"(?P<back>\\[1-9gk]|\(\?(?:R|P[>=]|&|[+-]?\d))|\\[pP]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
+    r"|(?P<end>\)(?:[*+]|\{\d*,?\d*\}))|(?P<repeat>[*+]|\{\d*,\d*\})[+?]?|(?P<bar>\|)|.",
+    re.DOTALL,
+)
 
 
 class Pretokeniser:
@@ -102,19 +109,21 @@ def _ends_by(pattern: str) -> Callable[[bytes], list[int]]:
     except RecursionError:
         raise UsageError("the pre-tokeniser's pattern is nested too deeply") from None
 
+    # It asks for the time at every match, which would make any other two to three times as slow.
+    limited = _tries_every_way(pattern)
     without_groups = compiled.groups == 0 and not compiled.flags & regex.REVERSE
 
     def ends(document: bytes) -> list[int]:
         text = document.decode("utf-8", "surrogateescape")
         try:
-            return cut(text, _LEAST_SECONDS + len(text) / _LEAST_CHARACTERS)
+            return cut(text, _LEAST_SECONDS + len(text) / _LEAST_CHARACTERS if limited else None)
         except TimeoutError:
             raise MTScaffoldError(
                 f"the pre-tokeniser's pattern {pattern!r} needs too long for a text of {len(text):,} characters, as "
                 "one that tries every way to divide a word; give a simpler one"
             ) from None
 
-    def cut(text: str, seconds: float) -> list[int]:
+    def cut(text: str, seconds: float | None) -> list[int]:
         words = compiled.findall(text, timeout=seconds) if without_groups else []
         if sum(map(len, words)) != len(text):  # there is text between matches
             spans = [match.span() for match in compiled.finditer(text, timeout=seconds) if match.group()]
@@ -124,3 +133,18 @@ def _ends_by(pattern: str) -> Callable[[bytes], list[int]]:
         return list(itertools.accumulate(filter(None, map(len, pieces))))
 
     return ends
+
+
+def _tries_every_way(pattern: str) -> bool:
+    """Return whether a pattern may take time that grows faster than the square of the text's length.
+
+    So may one that repeats a group, refers to what it has found or to itself, or repeats three parts of an alternative.
+    """
+    repeated = 0
+    for part in _PARTS.finditer(pattern):
+        if part["back"] or part["end"]:
+            return True
+        repeated = 0 if part["bar"] else repeated + bool(part["repeat"])
+        if repeated > 2:
+            return True
+    return False

@@ -116,7 +116,9 @@ class Numbering:
             if number in taken:
                 return f"'{taken[number]}' and '{token}' have one id, {number}"
             taken[number] = token
-        return f"the id of what is unknown is {self.unknown}, which is not from 0 to {_MOST_IDS - 1:,}"
+        if self.unknown is not None and not 0 <= self.unknown < _MOST_IDS:
+            return f"the id of what is unknown is {self.unknown}, which is not from 0 to {_MOST_IDS - 1:,}"
+        return f"there are {len(self.ids):,} ids for {len(tokens):,} tokens"
 
     def for_core(self, special: Mapping[str, int]) -> dict[str, Any]:
         """Return the arguments of the core's ``Ids``; special: all special tokens, in the order of their list."""

@@ -21,7 +21,7 @@ from segmenting import MULTI30K, SHARED, VECTORS, needs
 
 from mt_scaffold.analysis.reference import pretokenise
 from mt_scaffold.corpus.count import count_words
-from mt_scaffold.corpus.pretokenise import PATTERNS, Pretokeniser
+from mt_scaffold.corpus.pretokenise import PATTERNS, Pretokeniser, _tries_every_way
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 pytest.importorskip("regex", reason="comes with the extra 'documents'")
@@ -206,6 +206,25 @@ def test_a_pattern_that_tries_every_way_is_stopped(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("mt_scaffold.corpus.pretokenise._LEAST_SECONDS", 0.2)
     with pytest.raises(MTScaffoldError, match="needs too long for a text of 64 characters"):
         Pretokeniser("(?:a|aa)+b").split("a" * 64)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "slow"),
+    [
+        *((pattern, False) for pattern in PATTERNS.values()),
+        (r" ?\p{L}+|\s+|[^\s\p{L}]+", False),
+        (r"[)*+]+x*|\)+|a{3,}b*|(?:a|b)?c+", False),
+        (r"a++b*+|c+?d*?", False),
+        ("(?:a|aa)+b", True),
+        ("(a*){2,}", True),
+        ("x(a(?R)?b?)$", True),
+        (r"(.)\1", True),
+        ("a*a*a*b", True),
+    ],
+)
+def test_only_patterns_that_can_be_slow_are_timed(pattern: str, slow: bool) -> None:
+    """Asking for the time at every match makes others two to three times as slow."""
+    assert _tries_every_way(pattern) is slow
 
 
 def test_a_pattern_without_the_package_regex(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from mt_scaffold.manifest import manifest_path
 from mt_scaffold.segment.encode import decode_documents, encode_documents
 from mt_scaffold.segment.folders import check_folder, encode_folder
 from mt_scaffold.segment.join import join_text
-from mt_scaffold.segment.numbering import Spaces, write_numbered
+from mt_scaffold.segment.numbering import Numbering, Spaces, write_numbered
 
 PIECES = ["\u2581", "a", "b", "ab", "\u2581ab"]
 MERGES = [("a", "b"), ("\u2581", "ab")]
@@ -193,6 +193,12 @@ def test_a_copy_keeps_what_a_subclass_adds() -> None:
     for again in (copy.copy(bpe), copy.deepcopy(bpe)):
         assert (again.before, again.lower, again.note) == ("before", True, "kept")  # type: ignore[attr-defined]
         assert again.encode("an") == bpe.encode("an") and again._ids is not bpe._ids
+
+
+def test_ids_without_tokens_are_counted() -> None:
+    """The last ids, of which no token has one, were said to be of what is unknown."""
+    codes = Codes(b"#version: 0.3 bytes gpt2\na b\n", "c")
+    assert Numbering((*range(257), 5)).fault(codes) == "there are 258 ids for 257 tokens"
 
 
 @pytest.mark.parametrize(

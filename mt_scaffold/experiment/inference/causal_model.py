@@ -110,8 +110,10 @@ def load_folder(
         raise MTScaffoldError(f"{folder}: its tokenizer has no eos_token, which ends a document; set one and save it")
     start = end if tokenizer.bos_token_id is None else tokenizer.bos_token_id
     most = getattr(model.config, "max_position_embeddings", None) or tokenizer.model_max_length
-    if not isinstance(most, int) or most < 1:
-        raise MTScaffoldError(f"{folder}: its config.json gives {most!r} positions; correct max_position_embeddings")
+    if not isinstance(most, int | float) or most < 1:
+        raise MTScaffoldError(
+            f"{folder}: its config.json or tokenizer_config.json gives {most!r} positions; correct it"
+        )
     if positions is not None and not 1 <= positions <= most:
         raise UsageError(f"--positions {positions}: the model has {most}; give 1 to {most}")
     files = sorted([*place.glob("*.safetensors"), *place.glob("*.bin")])

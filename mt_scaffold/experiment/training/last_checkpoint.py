@@ -103,7 +103,7 @@ def mend_last_checkpoint(checkpoints: Path) -> None:
     try:
         _copy(source, last)
     except OSError as error:
-        raise explain_os_error(error, last) from error
+        raise explain_os_error(error, error.filename or last) from error
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -25,9 +25,9 @@ from mt_scaffold.tables import decimal
 _SECTIONS = ("differences", "scores", "losses", "training", "vocabularies", "embeddings")
 # Columns of names beyond the first ones, by their headings.
 _NAMES = {"metric", "compared", "against", "table of the paper", "who", "their system"}
-# As matplotlib writes the note below a figure, which the page has once.
 # What an SVG may run, were it part of a page.
-_RUNS = re.compile(r"<\s*script|<\s*foreignobject|\son\w+\s*=|javascript:", re.IGNORECASE)
+_RUNS = re.compile(r"<\s*(?:script|foreignobject)|<[^<>]*(?:\son\w+\s*=|javascript:)", re.IGNORECASE)
+# As matplotlib writes the note below a figure, which the page has once.
 _NOTE = re.compile(rf'<g id="{NOTE_ID}">.*?</g>\s*', re.DOTALL)
 
 
