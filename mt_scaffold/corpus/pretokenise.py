@@ -27,9 +27,9 @@ PATTERNS = {
 # Not a pre-tokeniser of this module: words are what spaces separate, which says nothing about the spaces.
 SPACES = "spaces"
 _NAME = re.compile(r"[\w-]*")
-# How long a pattern that may try every way may take for a text: that long, and a second more for so many characters.
-# regex counts the time of all threads.
-_LEAST_SECONDS, _LEAST_CHARACTERS = 30, 10_000
+# The time limit of a pattern that may try every way, for one text: these seconds, and one more for each so many
+# characters. regex counts the time of all threads.
+_LEAST_SECONDS, _CHARACTERS_PER_SECOND = 30, 10_000
 # The parts of a pattern: characters that are escaped, sets of characters, repetitions without an end, and the rest.
 _PARTS = re.compile(
     r"(?P<back>\\[1-9gk]|\(\?(?:R|P[>=]|&|[+-]?\d))|\\[pP]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
@@ -116,7 +116,7 @@ def _ends_by(pattern: str) -> Callable[[bytes], list[int]]:
     def ends(document: bytes) -> list[int]:
         text = document.decode("utf-8", "surrogateescape")
         try:
-            return cut(text, _LEAST_SECONDS + len(text) / _LEAST_CHARACTERS if limited else None)
+            return cut(text, _LEAST_SECONDS + len(text) / _CHARACTERS_PER_SECOND if limited else None)
         except TimeoutError:
             raise MTScaffoldError(
                 f"the pre-tokeniser's pattern {pattern!r} needs too long for a text of {len(text):,} characters, as "

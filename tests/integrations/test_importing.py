@@ -920,7 +920,7 @@ def test_a_malformed_model_of_sentencepiece_is_refused(content: bytes, reason: s
     ],
 )
 def test_a_malformed_tokenizer_json_is_refused(content: Any, reason: str, tmp_path: Path) -> None:
-    """In one line, also where it has line ends of its own."""
+    """In one line, even if the library's message has several."""
     path = tmp_path / "tokenizer.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     with pytest.raises(MTScaffoldError, match=reason) as caught:

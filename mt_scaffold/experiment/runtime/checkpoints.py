@@ -19,7 +19,7 @@ from mt_scaffold.corpus.files import PathLike, explain_os_error
 from mt_scaffold.errors import MTScaffoldError
 
 _OPTIMISER = "last_optimizer_state"
-# What PyTorch raises for a file that is cut, or is none of its own.
+# What PyTorch raises for a file that is cut off or is no checkpoint.
 _INCOMPLETE = (RuntimeError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 _NO_FORMAT = (struct.error, zipfile.BadZipFile, AssertionError, ImportError)
 _EPOCH, _UPDATES = r"checkpoint(\d+)\.pt", r"checkpoint_\d+_(\d+)\.pt"

@@ -154,7 +154,7 @@ def test_a_test_set_that_is_not_there_is_refused() -> None:
 
 
 def test_a_published_score_of_a_metric_that_is_not_computed_is_refused() -> None:
-    """It would stand in a column of its own, beside an empty cell."""
+    """Its column would hold nothing else, with an empty cell for the system beside it."""
     only_chrf = {"metrics": ["chrf"]}
     for key, without in (("paper", {"compare_with": []}), (r"compare_with\[0\]", {"paper": None})):
         with pytest.raises(UsageError, match=rf"{key}\.metric: \w+ is not computed; add it to score\.metrics"):
