@@ -1,8 +1,8 @@
-"""Builds the native core, ``mt_scaffold._core``; setup.cfg has all other settings of the package.
+"""Build the native core, ``mt_scaffold._core``; setup.cfg has all other settings of the package.
 
 MT_SCAFFOLD_SANITIZE=address,undefined (or thread) in the environment builds the core with those sanitizers;
-MT_SCAFFOLD_WERROR=1 turns the compiler's warnings into errors, which CI does and a user's build must not. MAX_JOBS: how
-many files are compiled at once.
+MT_SCAFFOLD_WERROR=1 turns the compiler's warnings into errors, which suits CI but not a user's build. MAX_JOBS is the
+number of files to compile at once.
 """
 
 import os
@@ -18,7 +18,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.modified import newer_group
 
 NANOBIND = Path(nanobind.include_dir()).parent
-# As system headers, whose warnings are not ours.
+# As system headers, to silence their warnings.
 HEADERS = [f"-isystem{NANOBIND / folder}" for folder in ("include", "src", "ext/robin_map/include")]
 
 core = Extension(
@@ -43,7 +43,7 @@ if os.environ.get("MT_SCAFFOLD_WERROR") == "1":
 
 
 def jobs() -> int:
-    """Return how many files to compile at once: MAX_JOBS, or else the cores that this process may use."""
+    """Return the number of files to compile at once: MAX_JOBS, or else that of the cores this process may use."""
     given = os.environ.get("MAX_JOBS", "")
     if given.isdigit() and int(given):
         return int(given)
@@ -51,10 +51,10 @@ def jobs() -> int:
 
 
 class BuildCore(build_ext):
-    """Compiles the files side by side, and without strict aliasing nanobind's own, whose casts would break under it."""
+    """Compile the files in parallel, and nanobind's own without strict aliasing, which its casts violate."""
 
     def build_extension(self, extension: Any) -> None:
-        # An editable install takes what `build_ext --inplace` has built: make compiles it beside the downloads.
+        # An editable install reuses what `build_ext --inplace` has built: make compiles it during the downloads.
         built = Path(self.get_ext_filename(extension.name))
         if self.editable_mode and not newer_group([*extension.sources, *extension.depends, "setup.py"], str(built)):
             target = Path(self.get_ext_fullpath(extension.name))
@@ -69,7 +69,7 @@ class BuildCore(build_ext):
             pending.append((obj, source, ext, cc, [*flags, *own], defines))
 
         def link(*arguments: Any, **options: Any) -> None:
-            # The largest first, so that none is left to compile alone at the end.
+            # The largest first, so that no large file is compiled alone at the end.
             pending.sort(key=lambda one: -os.path.getsize(one[1]))
             with ThreadPoolExecutor(jobs()) as pool:
                 list(pool.map(lambda one: compile_one(*one), pending))

@@ -11,14 +11,14 @@ from mt_scaffold.segment.draw import Draw
 
 # The kinds of inference, the default first.
 INFERENCES: tuple[str, ...]
-# The bytes of the longest token that is learned, with its end-of-word marker.
+# The size in bytes of the longest token that learning makes, with its end-of-word marker.
 LONGEST_TOKEN: int
 
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 class _Documents(Protocol):
-    # None after the last one.
+    # Returns None at the end.
     def read_documents(self) -> list[bytes] | None: ...
 
 class _Writable(Protocol):
@@ -27,8 +27,8 @@ class _Writable(Protocol):
 # nanobind's metaclass.
 class _Class(type): ...
 
-# A name for error messages, with a file descriptor, the bytes that have been read from one and the descriptor, the
-# bytes themselves, or an object to read from.
+# A name for error messages, with a file descriptor, the bytes already read from a descriptor and the descriptor, the
+# input's bytes, or an object to read from.
 _Input = tuple[str, int | tuple[bytes, int] | bytes | _Readable | _Documents]
 _Output = tuple[str, int | _Writable]
 # Called with the number of bytes read or merges learned so far.
@@ -48,7 +48,7 @@ class _LearnedParity(TypedDict):
     exhausted: bool
     # A pair was passed over because its token would have more than LONGEST_TOKEN bytes.
     limited: bool
-    # Whose pairs were exhausted; None for all languages together.
+    # The one whose pairs were exhausted; None for all languages together.
     language: int | None
 
 @disjoint_base
@@ -63,7 +63,7 @@ class WordCounts(metaclass=_Class):
     # The distinct base symbols: word-internal, word-final. Without an end-of-word marker, all bytes and 0.
     def base_symbols(self, bytes: bool = False, end_of_word: bool = True) -> tuple[int, int]: ...
     def items(self) -> list[tuple[str, int]]: ...
-    # The words as bytes, which those of a pre-tokeniser are.
+    # The words as bytes, which a pre-tokeniser's words are.
     def byte_items(self) -> list[tuple[bytes, int]]: ...
     def add(self, other: WordCounts) -> None: ...
     def format_vocabulary(self) -> bytes: ...
@@ -75,7 +75,7 @@ class Pretokeniser(metaclass=_Class):
         self, name: str, split_digits: bool = False, split: Callable[[bytes], list[int]] | None = None
     ) -> None: ...
     def split(self, document: bytes) -> list[bytes]: ...
-    # Where any document that begins like this may be cut in two without a change of its words; 0: nowhere.
+    # Where any document that begins with `text` may be cut in two without changing its words; 0: nowhere.
     def last_certain_cut(self, text: bytes, searched: int = 0) -> int: ...
 
 # Counts the words between spaces that end in a separator; first: the file and line of the first, empty for none.
@@ -100,23 +100,23 @@ def count_words(
     endings: WordEndings | None = None,
 ) -> WordCounts: ...
 
-# Words that are counted or come from count files, in memory or on disk.
+# Words counted or read from count files, in memory or on disk.
 @disjoint_base
 class CountedWords(metaclass=_Class):
     def __init__(self, max_memory: int, folder: str) -> None: ...
     def bytes_on_disk(self) -> int: ...
-    # Opens count files, which must stay open until they are used up by one of the calls below; how each was counted.
+    # Opens count files, which must stay open until one of the calls below uses them up; returns their headers.
     def open(self, inputs: Sequence[_Input]) -> list[_Header]: ...
-    # Copies what is open to disk, merged.
+    # Merges the open count files on disk.
     def set_aside(self, progress: _Progress = None) -> None: ...
-    # Writes a count file: word types, words.
+    # Writes a count file; returns the numbers of word types and of words.
     def write(self, output: _Output, header: _Header, progress: _Progress = None) -> tuple[int, int]: ...
-    # Uses up the words: those that are kept, and of those that are not, types, occurrences and the error of a pair.
+    # Uses up the words; returns the kept ones and, of the dropped ones, types, occurrences and the error of a pair.
     def load(
         self, header: _Header, prune: int = 1, max_memory: int = 0, progress: _Progress = None
     ) -> tuple[WordCounts, tuple[int, int, int]]: ...
 
-# As count_words(), within this many bytes of memory (0: any) and with the help of a folder.
+# As count_words(), within about `max_memory` bytes (0: no limit), with temporary files in `folder`.
 def count_within(
     inputs: Sequence[_Input],
     max_memory: int,
@@ -130,8 +130,8 @@ def count_within(
 ) -> CountedWords: ...
 def read_word_counts(inputs: Sequence[_Input], progress: _Progress = None, any_bytes: bool = False) -> WordCounts: ...
 
-# Called after each step of learning with left and right (empty where nothing was merged), the frequency of the pair,
-# that of the queue's head, those of left and right where they became scaffold or were removed, and what came back.
+# Called after each step of learning with left and right (empty if nothing was merged), the frequency of the pair, that
+# of the queue's head, those of left and right if they became scaffold or were removed, and the token that came back.
 _OnStep = Callable[[str, str, int, int | None, int | None, int | None, tuple[str, int] | None], object] | None
 
 # Whether symbols are bytes, the pre-tokeniser ("spaces", a name or a pattern), whether digits are split.
@@ -153,7 +153,7 @@ def learn(
 ) -> _Learned: ...
 
 # Words of each language to learn from, and of parallel texts to measure parity on, or none; uses up all of them.
-# on_step: left, right, frequency, the chosen language or None, the tokens of each language before the merge.
+# on_step: left, right, frequency, the chosen language or None, the length of each language in tokens before the merge.
 def learn_parity(
     training: list[WordCounts],
     development: list[WordCounts],
@@ -217,7 +217,7 @@ class Applier(metaclass=_Class):
         progress: _Progress = None,
         endings: WordEndings | None = None,
     ) -> None: ...
-    # Neither drawn nor checked for keywords, which takes time.
+    # Without draws and keyword arguments, to save time.
     def segment_plain(self, arg0: str | bytes, arg1: bool, /) -> str: ...
     def segment_line(
         self,
@@ -232,7 +232,7 @@ class Applier(metaclass=_Class):
         words: Sequence[str] | Sequence[bytes],
         draw: Draw | None = None,
     ) -> str: ...
-    # The ids (int32), and where those of each line begin (int64).
+    # The ids (int32) and, for each line, the index of its first id (int64); the last is the number of ids.
     def ids(
         self,
         lines: Sequence[str] | Sequence[bytes],
@@ -240,11 +240,11 @@ class Applier(metaclass=_Class):
         draw: Draw | None = None,
     ) -> tuple[bytes, bytes]: ...
     def count_subwords(self, counts: WordCounts) -> WordCounts: ...
-    # In no order.
+    # In no particular order.
     def reachable(self, counts: WordCounts, draw: Draw | None = None) -> list[str]: ...
 
-# The ids of codes whose symbols are bytes. `special` has a digit for each special token: what it is in the text, 0 for
-# text, 1 for itself, 2 for an error.
+# The ids of codes whose symbols are bytes. `special` has a digit for each special token: in a text it is 0 text,
+# 1 the token, 2 an error.
 @disjoint_base
 class Ids(metaclass=_Class):
     def __init__(
@@ -257,11 +257,11 @@ class Ids(metaclass=_Class):
         numbers: Sequence[int] = ...,
         # Ids that only decoding knows.
         others: Sequence[tuple[int, bytes]] = ...,
-        # The id of what has none.
+        # The id of subwords without one.
         unknown: int = -1,
         # U+2581 means a space; `words`: words between whitespace begin with one each; `prefix`: 1, a space comes before
-        # the text, 2, unless it begins with one; `prefix_each`: before what follows a special token too;
-        # `after_prefix`: the ids of special tokens that it comes before where a text begins with one.
+        # the text, 2, unless it begins with one; `prefix_each`: also before what follows a special token;
+        # `after_prefix`: the ids of special tokens that it comes before if a text begins with one.
         metaspace: bool = False,
         words: bool = False,
         prefix: int = 0,
@@ -288,7 +288,7 @@ class Ids(metaclass=_Class):
         # More of the text comes before.
         continued: bool = False,
     ) -> list[int]: ...
-    # The ids, of `width` bytes, and where those of each text begin (int64). `append`: an id after each text.
+    # The ids, of `width` bytes, and their offsets as in Applier.ids() (int64). `append`: an id after each text.
     def encode_batch(
         self,
         texts: Sequence[str] | Sequence[bytes],
@@ -300,8 +300,8 @@ class Ids(metaclass=_Class):
         append: int = -1,
     ) -> tuple[memoryview, bytearray]: ...
     # Writes the ids of each line, and the number of ids of each (int32); returns the bytes of the texts. `json`: lines
-    # are JSON, with their text in this field; the function gives that of a line (its number and offset follow) that the
-    # core leaves to Python, or None for a blank one.
+    # are JSON, with their text in this field; the function returns the text of a line that the core leaves to Python,
+    # given the line, its number and its offset, or None if it is blank.
     def encode_lines(
         self,
         input: _Input,
@@ -319,7 +319,7 @@ class Ids(metaclass=_Class):
     # Ids are a sequence of integers or a buffer of them.
     def decode(self, ids: Any) -> bytes: ...
     def decode_with_starts(self, ids: Any) -> tuple[bytes, list[int]]: ...
-    # `sizes`: of each document; `end` follows each; the id `strip` at its end is left out.
+    # `sizes`: the number of ids of each document; `end` follows each; a final id `strip` is left out.
     def decode_documents(
         self, ids: Any, sizes: Sequence[int], end: bytes = ..., strip: int = -1, number: int = 1
     ) -> bytes: ...

@@ -1,4 +1,4 @@
-// The core's errors, as the bindings translate them for Python.
+// The core's exceptions, which the bindings translate for Python.
 #pragma once
 
 #include <exception>
@@ -14,8 +14,8 @@ inline std::string hex_byte(char byte) {
   return {'0', 'x', kDigits[value >> 4], kDigits[value & 15]};
 }
 
-// A message with its control characters and line separators spelt out: the CR of a line from Windows would hide what
-// precedes it. Of the characters beyond ASCII these are U+0080 to U+009F, U+2028 and U+2029.
+// Escapes control characters and line separators (beyond ASCII: U+0080 to U+009F, U+2028 and U+2029) in a message: the
+// CR of a Windows line would hide what precedes it.
 inline std::string printable(const std::string& message) {
   std::string text;
   for (size_t i = 0; i < message.size(); ++i) {
@@ -42,13 +42,13 @@ class InputError : public std::runtime_error {
   explicit InputError(const std::string& message) : std::runtime_error(printable(message)) {}
 };
 
-// Options that do not go together.
+// Incompatible or unknown options.
 class UsageError : public InputError {
  public:
   using InputError::InputError;
 };
 
-// A call that the operating system refused.
+// A failed system call: its errno and the file's name.
 class SystemError : public std::runtime_error {
  public:
   SystemError(int code, const std::string& name) : std::runtime_error(name), code(code) {}

@@ -1,6 +1,6 @@
-"""Forks while other threads are in the core, and prints how many children hung. usage: forking.py KIND FORKS
+"""Fork while other threads are in the core, and print how many children hung. usage: forking.py KIND FORKS
 
-A child does what the threads do, once, and is killed if it does not end.
+A child does once what the threads do repeatedly, and is killed if it hangs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable
 from mt_scaffold import BPE, _core, count_words, learn_bpe
 from mt_scaffold.codes import Codes
 
-# Far more than a child takes on a busy machine.
+# Far longer than a child takes on a busy machine.
 SECONDS = 60
 BATCHES, LINES = 20, 100
 
@@ -41,7 +41,7 @@ def learned(symbols: int, pretokenise: str = "spaces") -> Codes:
 
 
 class Words:
-    """Ids of a dictionary: the tables of words, which grow, and the workers that wait for the next call."""
+    """Ids of a dictionary: growing tables of words, and workers that wait for the next call."""
 
     def __init__(self) -> None:
         # The tables are so small that they are replaced at nearly every line.
@@ -57,7 +57,7 @@ class Words:
 
 
 class Glossaries:
-    """The glossary entries in words, which are remembered."""
+    """Glossary entries in words, which are cached."""
 
     def __init__(self) -> None:
         self.encoder = BPE(learned(500), glossaries=["abc", "xyz"]).encoder({}, 0)
@@ -70,7 +70,7 @@ class Glossaries:
 
 
 class Sampling:
-    """The tokens to draw from, which are collected once per codes."""
+    """Uniform sampling, whose tokens are collected once per BPE object."""
 
     def __init__(self) -> None:
         self.codes = learned(5000)
@@ -85,12 +85,12 @@ class Sampling:
 
 
 class Properties:
-    """What Python computes once per codes, with the core's help."""
+    """Properties that Python computes once per BPE object, with the core's help."""
 
     def __init__(self) -> None:
         self.codes = learned(2000, "gpt2")
         self.bpe = BPE(self.codes)
-        # Python's own locks on modules that a thread imports are lost to a child: all imports come before.
+        # A child cannot release the import locks of the parent's threads: everything is imported before.
         self.child()
         len(self.bpe.tokens)
 
@@ -105,7 +105,7 @@ class Properties:
 
 
 class Ids:
-    """Ids of bytes, on threads of the core's own."""
+    """Ids of bytes, on the core's own threads."""
 
     def __init__(self) -> None:
         self.bpe = BPE(learned(500, "gpt2"))
@@ -136,7 +136,7 @@ class Counts:
 
 
 class Streams:
-    """Streams of Python that the core's threads read: each read makes a thread known to Python."""
+    """Python streams that the core's threads read: each read registers a thread with Python."""
 
     def __init__(self) -> None:
         self.text = "\n".join(itertools.chain(*TEXTS)).encode()
@@ -174,7 +174,7 @@ def hung_children(kind: str, forks: int) -> int:
                 task.child()
             finally:
                 os._exit(sys.exc_info()[0] is not None)
-        # Not the child's own alarm: it may hang before fork() has returned to it.
+        # Not an alarm in the child, which may hang before fork() returns.
         killer = threading.Timer(SECONDS, os.kill, (child, signal.SIGKILL))
         killer.start()
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -1,4 +1,4 @@
-"""Calls the core from several threads at once, on the same objects. usage: in_threads.py [SECONDS]"""
+"""Call the core from several threads at once, on the same objects. usage: in_threads.py [SECONDS]"""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def learn(counts: Any) -> None:
 
 
 def learning_from_counts_that_are_read(case: Case) -> None:
-    """Learning takes the counts away, and every reader still has all of them."""
+    """Learning uses up the counts, but every reader still sees all of them."""
     counts = case.counts()
     subwords = case.bpe.count_subwords(counts).total()
     reachable = len(case.bpe.reachable(counts, 0.5))
@@ -85,7 +85,7 @@ def learning_from_counts_that_are_read(case: Case) -> None:
 
 
 def adding_to_counts_that_are_read(case: Case) -> None:
-    """A reader sees the counts before or after."""
+    """A reader sees the counts either before or after the addition."""
     counts = case.counts()
     more = count_words(io.BytesIO(b" ".join(b"x%d" % number for number in range(WORDS))))
     before = case.bpe.count_subwords(counts).total()
@@ -113,7 +113,7 @@ def parity_from_counts_that_are_read(case: Case) -> None:
 
 
 def counted_words_of_two_calls(case: Case) -> None:
-    """One call at a time may change counted words; the other is told so."""
+    """One call at a time may use counted words; any other raises ValueError."""
     counted = _core.count_within([("text", case.text)], 1 << 26, str(case.folder), 2)
     sink = io.BytesIO()
     header = (False, "spaces", False)
@@ -128,7 +128,7 @@ def counted_words_of_two_calls(case: Case) -> None:
 
 
 def count_files_whose_bytes_are_gone(case: Case) -> None:
-    """Bytes that are read after the call that was given them are kept."""
+    """Bytes that are read after the call that they were passed to are kept alive."""
     counted = _core.CountedWords(0, "")
     content = (case.folder / "counts").read_bytes()
     counted.open([("counts", content[:10] + content[10:])])
@@ -139,7 +139,7 @@ def count_files_whose_bytes_are_gone(case: Case) -> None:
 
 
 def arrays_that_change_while_they_are_read(case: Case) -> None:
-    """Offsets are those that were checked, or are refused."""
+    """The offsets used are those that were checked; wrong ones are refused."""
     ids, offsets = case.bytes.encode_batch(case.lines)
     values, starts = numpy.array(ids, numpy.uint32), numpy.array(offsets, numpy.int64)
     wrong = starts.copy()
@@ -159,7 +159,7 @@ def arrays_that_change_while_they_are_read(case: Case) -> None:
 
 
 class Shrinking:
-    """An integer that empties the list that it is in."""
+    """An integer that empties the list it is in."""
 
     def __init__(self, ids: list[Any]) -> None:
         self.ids = ids
@@ -190,7 +190,7 @@ def ids_that_change_while_they_are_read(case: Case) -> None:
 
 
 def encoding(case: Case) -> None:
-    """Tables, workers, remembered glossaries and the tokens to draw from, in six threads: as one by one."""
+    """Tables, workers, cached glossaries and uniform sampling, in six threads: the results of one call at a time."""
 
     def calls() -> list[Callable[[], object]]:
         with_glossaries, plain = BPE(case.codes, glossaries=["abc", "x"]), BPE(case.codes)
@@ -223,9 +223,9 @@ CASES: dict[str, Callable[[Case], None]] = {
 
 
 def main(seconds: float) -> None:
-    """Run the cases again and again, and print how often; under ThreadSanitizer, which must find nothing.
+    """Run the cases repeatedly and print how often; under ThreadSanitizer, which must find nothing.
 
-    Without those that write to an array while it is read: that is a race, if one without harm.
+    Cases that write to an array while it is read are left out: they are races, although harmless ones.
     """
     calls = [call for name, call in CASES.items() if "that_change_while" not in name]
     rounds = 0

@@ -1,4 +1,4 @@
-"""What Python owns may change while the core works without the GIL: never a crash, and no wrong result."""
+"""Python's objects may change while the core works without the GIL: it never crashes or returns a wrong result."""
 
 from __future__ import annotations
 

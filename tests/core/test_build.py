@@ -1,4 +1,4 @@
-"""Building the core: its files are compiled side by side."""
+"""Building the core: its files are compiled in parallel."""
 
 import os
 import shutil
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from paths import ROOT
 
-pytest.importorskip("nanobind", reason="what builds the core is not installed")
+pytest.importorskip("nanobind", reason="nanobind is not installed")
 
-# Stands in for the compiler: writes empty outputs. The first of all compilations waits for another to begin.
+# Stands in for the compiler: writes empty outputs. The first compilation waits for another to begin.
 COMPILER = """#!/bin/sh
 echo one >> "$BEGUN"
 waited=0
@@ -39,7 +39,7 @@ def test_the_core_is_compiled_on_all_cores(tmp_path: Path) -> None:
     assert len(begun.read_text().splitlines()) > 10 and not Path(f"{begun}.alone").exists()
 
 
-# What pip does for an editable install, as far as the core is concerned.
+# The steps of pip's editable install that concern the core.
 EDITABLE = """
 import sys
 from distutils.core import run_setup
@@ -51,7 +51,7 @@ command.run()
 
 
 def test_an_editable_install_compiles_nothing_again(tmp_path: Path) -> None:
-    """`make demo` compiles the core beside the downloads; pip did so once more after them, for a minute."""
+    """`make demo` compiles the core during the downloads; pip used to do so again after them, for a minute."""
     for name in ("setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path)
     shutil.copytree(ROOT / "mt_scaffold" / "core", tmp_path / "mt_scaffold" / "core")

@@ -42,8 +42,8 @@ from mt_scaffold.corpus.text import END_OF_WORD, bytes_to_notation, is_base_symb
 from mt_scaffold.methods import Scaffold
 from mt_scaffold.methods.trace import format_step
 
-# As characters that stand for bytes: few, so that ties and strings made in several ways are the rule; the letters of
-# "</w>"; bytes that are no UTF-8, and "ä" and "日" in UTF-8.
+# Characters that stand for bytes: few, so that ties and strings made in several ways are common; the letters of
+# "</w>"; bytes that are not UTF-8; "ä" and "日" in UTF-8.
 ALPHABETS = ["a", "ab", "a</w>", "\x00\x80\xff", "a\xc3\xa4", "\xe6\x97\xa5\xe6"]
 BYTE_MODES = [BYTES, PRETOKENISED]
 LONGEST_SHORT_WORD = 48  # the core handles longer ones differently
@@ -53,7 +53,7 @@ in_both_modes = pytest.mark.parametrize("mode", BYTE_MODES, ids=MODE_NAMES[1:])
 in_all_modes = pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
 
 
-# What words of these letters are made of besides: the marker's text, whole characters and parts of them.
+# Further parts of words with these letters: the marker's text, whole characters and parts of them.
 PARTS = {
     "<": ["a", "a</w>", "</w>", "</w", "w>", "<"],
     "\xa4": ["a", "\xc3\xa4", "\xc3\xa4\xc3\xa4", "\xa4", "\xc3"],
@@ -84,7 +84,7 @@ def test_learning(mode: Mode, algorithm: str, counts: dict[str, int], symbols: i
     lines: list[str | bytes] = [mode.word(word) + b" %d" % count for word, count in counts.items()]
     options: dict[str, Any] = {"is_dict": True, "byte_level": True}
     if mode == PRETOKENISED:
-        # Spaces go with the word that follows them; the reference is given the words that were counted.
+        # Spaces belong to the word that follows them; the reference is given the words that were counted.
         lines = [mode.word(f" {word}" if count % 2 else word) for word, count in counts.items() for _ in range(count)]
         options = {"pretokenise": "gpt2"}
         counts = {word.decode("latin-1"): n for word, n in count_words(lines=lines, **options).byte_items()}
@@ -117,7 +117,7 @@ def test_learning(mode: Mode, algorithm: str, counts: dict[str, int], symbols: i
 
 @st.composite
 def codes_of(draw: st.DrawFn, alphabet: str, mode: Mode) -> bytes:
-    """A codes file that no corpus need have given: strings made in several ways, merges that repeat or never apply."""
+    """Draw codes that no corpus need lead to: strings made in several ways, merges that repeat or never apply."""
     marked = [letter + END_OF_WORD for letter in alphabet] if mode.end_of_word else []
     made = [*alphabet, *marked]
     base = set(made)
@@ -159,7 +159,7 @@ def check(case: tuple[bytes, int, str, set[str] | None, bytes]) -> None:
     codes, merges, separator, vocabulary, line = case
     bpe = BPE(codes, merges, separator, vocabulary)
     if bpe.header.end_of_word:
-        # The reference has bytes as characters, the separator too.
+        # The reference represents bytes as characters, also in the separator.
         known = vocabulary and {form.encode("utf-8", "surrogateescape").decode("latin-1") for form in vocabulary}
         reference = reference_of(codes, merges, separator.encode().decode("latin-1"), known)
         expected = reference.process_line(line.decode("latin-1")).encode("latin-1")
@@ -218,7 +218,7 @@ ACROSS += ["\xa9 \xc3", "\xa9 \xc3\xa9", "\xe6\x97\xa5 \xe6\x97\xa5", "\xc3\xa9 
 def test_merges_across_the_edges_of_characters(
     inside: list[str], across: list[tuple[str, int]], line: list[str]
 ) -> None:
-    """A character may be one symbol from the start only where no earlier merge crosses its edges."""
+    """A character may be one symbol from the start only if no earlier merge crosses its edges."""
     merges = list(inside)
     for merge, rank in across:
         merges.insert(rank, merge)
@@ -231,7 +231,7 @@ def test_merges_across_the_edges_of_characters(
 @settings(hundreds, max_examples=40)
 @given(data=st.data())
 def test_applying_to_long_words(mode: Mode, data: st.DataObject) -> None:
-    """The way through long words agrees too, and around the length at which it takes over."""
+    """The algorithm for long words agrees too, also around the length at which it takes over."""
     check(data.draw(cases(mode, LONGEST_SHORT_WORD - 3, 6 * LONGEST_SHORT_WORD)))
 
 
@@ -275,8 +275,8 @@ HEADERS: list[dict[str, Any]] = [
 @settings(hundreds, max_examples=25)
 @given(text=st.binary(max_size=60) | st.text(max_size=30).map(str.encode), data=st.data())
 def test_every_text_comes_back(options: dict[str, Any], text: bytes, data: st.DataObject) -> None:
-    """What a pre-tokeniser's codes give is the text again, byte for byte, with dropout too; and nothing is unknown:
-    all subwords are among those that the codes list. Codes for words between spaces keep the words."""
+    """The subwords of a pre-tokeniser's codes join to the text, byte for byte, with dropout too; and none is unknown:
+    all are among those that the codes list. Codes for words between spaces keep the words."""
     if "pretokenise" in options and options["pretokenise"] == PATTERN:
         pytest.importorskip("regex", reason="regex is not installed")
     options = {key: bool(value) if key == "split_digits" else value for key, value in options.items()}
@@ -370,7 +370,7 @@ def test_notation() -> None:
     ],
 )
 def test_first_lines_are_read_back(header: CodesHeader) -> None:
-    """What learning writes for a header is read as that header; a pattern keeps the spaces at its ends."""
+    """A header that learning writes is read back unchanged; a pattern keeps the spaces at its ends."""
     from mt_scaffold import _core
 
     counts = _core.count_words([("text", b"ab ab")])
@@ -392,20 +392,20 @@ def test_first_lines_are_read_back(header: CodesHeader) -> None:
         ("#version: 1.0", "line 1: '#version: 1.0' is newer"),
         ("#version: 0.3 bytes", "line 1: a pre-tokeniser is missing"),
         ("#version: 0.3 bytes split-digits", "line 1: a pre-tokeniser is missing"),
-        ("#version: 0.3 bytes spaces", "line 1: 'spaces' is no pre-tokeniser"),
-        ("#version: 0.3 bytes gpt5", "line 1: 'gpt5' is no pre-tokeniser of codes that this mt-scaffold knows"),
-        ("#version: 0.3 bytes gpt2 lower-case", "line 1: 'lower-case' is no option"),
-        ("#version: 0.3 bytes gpt2 split-digits split-digits", "line 1: 'split-digits' is no option"),
-        ("#version: 0.3 bytes gpt2 cl100k", "line 1: 'cl100k' is no option"),
+        ("#version: 0.3 bytes spaces", "line 1: 'spaces' is not a pre-tokeniser"),
+        ("#version: 0.3 bytes gpt5", "line 1: 'gpt5' is not a pre-tokeniser that this mt-scaffold knows"),
+        ("#version: 0.3 bytes gpt2 lower-case", "line 1: 'lower-case' is not an option"),
+        ("#version: 0.3 bytes gpt2 split-digits split-digits", "line 1: 'split-digits' is not an option"),
+        ("#version: 0.3 bytes gpt2 cl100k", "line 1: 'cl100k' is not an option"),
         ("#version: 0.3 bytes pattern=", "line 1: expected a regular expression after 'pattern='"),
         ("#version: 0.3 bytes pattern=gpt2", "line 1: expected a regular expression"),
         ("#version: 0.3 bytes gpt2\na b\nĠ 日", "line 3: '日' is not in GPT-2's notation of bytes"),
         ("#version: 0.3 bytes gpt2\na b c", "line 2: the third field must be 'scaffold', not 'c'"),
         ("#version: 0.3 bytes gpt2\na b scaffold\na b", "line 3: 'ab' is not scaffold here but on line 2"),
         ("#version: 0.2 byte\na b\n<</w>", "line 3: expected 'LEFT RIGHT'"),
-        # One line end of Windows; printed as it is, its CR would hide what stands before it.
+        # A Windows line end: printed unescaped, its CR would hide what precedes it.
         ("#version: 0.2\na b scaffold\r\n", r"line 2: the third field must be 'scaffold', not 'scaffold\\r'$"),
-        # So would what Python, and terminals, take for another line or a control character.
+        # So would characters that Python or terminals treat as line ends or control characters.
         (
             "#version: 0.2\na b \x85c\u2028\u2029\x9b\xa0\u202a",
             r"line 2: .*, not '\\x85c\\u2028\\u2029\\x9B\xa0\u202a'$",
@@ -414,13 +414,13 @@ def test_first_lines_are_read_back(header: CodesHeader) -> None:
     ],
 )
 def test_malformed_codes(codes: str, message: str) -> None:
-    """One line with the name of the file, the line and what to do, for a file of another version above all."""
+    """Errors are one line with the file, the line and what to do, above all for a file of another version."""
     with pytest.raises(MTScaffoldError, match=f"^codes: {message}"):
         BPE(codes.encode())
 
 
 def test_codes_that_are_not_utf8() -> None:
-    """The lines of ``--byte`` are any bytes; others name the place, and what is quoted can be printed."""
+    """Codes of ``--byte`` may contain any bytes; errors name the place and quote bytes in printable form."""
     assert Codes(b"#version: 0.2 byte\n\xff \xfe</w>\n").merges[0].token == "ÿþ</w>"
     with pytest.raises(MTScaffoldError, match="line 2: byte 3 of the line is not UTF-8"):
         BPE(b"#version: 0.3 bytes gpt2\na \xff\n")
@@ -452,13 +452,13 @@ GPT2 = b"#version: 0.3 bytes gpt2\na b\n"
     ],
 )
 def test_what_cannot_go_together(call: Callable[[], object]) -> None:
-    """Options that would be without effect, or change the text, are refused."""
+    """Options that would have no effect, or change the text, are refused."""
     with pytest.raises(UsageError):
         call()
 
 
 def test_from_the_command_line(tmp_path: Path) -> None:
-    """The commands take the options, and see from the codes what they are."""
+    """The commands take the options, and recognise the kind of codes."""
     text, codes, output, vocabulary = (tmp_path / name for name in ("text", "codes", "output", "vocabulary"))
     text.write_bytes(b" the cat 12\r\n\xff\xfe  the\n\nthe")
     files = ["--input", str(text), "--output", str(codes)]

@@ -1,4 +1,4 @@
-"""_core.pyi, which mypy believes: its calls are those of the core. stubtest cannot see the parameters of nanobind."""
+"""_core.pyi, which mypy trusts, declares the core's calls. stubtest cannot see nanobind's parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from mt_scaffold import _core
 
 STUB = ast.parse((Path(_core.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
-UNKNOWN = object()  # the stub leaves a default out: "..."
+UNKNOWN = object()  # a default that the stub leaves out: "..."
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -32,7 +32,7 @@ FUNCTIONS = dict(functions())
 
 
 def parameters(node: ast.FunctionDef, defaults: tuple[Any, ...] | None = None) -> list[tuple[str, Any]]:
-    """The parameters with their defaults: in the stub literals, in what nanobind says a place in ``defaults``."""
+    """Return the parameters with their defaults: literals in the stub, indices into ``defaults`` in nanobind's text."""
     names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
     found: list[tuple[str, Any]] = [(name, None) for name in names]
     for name, default in zip(reversed(names), reversed(node.args.defaults), strict=False):

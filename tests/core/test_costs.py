@@ -1,4 +1,4 @@
-"""Inputs that once cost the square of their size, by counted work or size: never by seconds."""
+"""Inputs whose cost once grew with the square of their size, by ratios of processor time or size: never by seconds."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_memory_of_a_long_repeated_word_grows_with_it(tmp_path: Path, algorithm:
 
 
 def test_results_do_not_depend_on_the_seed_of_hashes() -> None:
-    """Each process has other hashes and gives the same counts and codes."""
+    """Each process has different hashes but gives the same counts and codes."""
     program = (
         "import io, sys; from mt_scaffold import BPE, _core, learn_bpe\n"
         "text = ' '.join(str(i * i) for i in range(3000)).encode()\n"
@@ -84,7 +84,7 @@ def test_results_do_not_depend_on_the_seed_of_hashes() -> None:
 
 
 def test_words_made_to_share_their_hash_cost_as_much_as_others() -> None:
-    """With the seeds fixed, a first half that made a factor zero hid the second: 16 times as many cost 256 times."""
+    """With fixed seeds, a half that made a factor zero hid the other: 16 times as many cost 256 times as much."""
     letters = b"abcdefghijklmnopqrstuvwxyzABCDEF"
 
     head = struct.pack("<Q", 0xA0761D6478BD642F ^ 16)
@@ -104,7 +104,7 @@ def dashes_before_x(longest: int) -> bytes:
 
 @pytest.mark.parametrize("inference", ["greedy", "fewest", "uniform"])
 def test_long_tokens_in_long_words_cost_their_sum(inference: str) -> None:
-    """Not their product: four times the word with tokens four times as long cost at most eight times as much."""
+    """Not their product: four times the word with tokens four times as long costs at most eight times as much."""
 
     def segmented(size: int) -> Callable[[], object]:
         kind, amount = ("merges", 1.0) if inference == "uniform" else (inference, 0.0)
@@ -116,7 +116,7 @@ def test_long_tokens_in_long_words_cost_their_sum(inference: str) -> None:
 
 @pytest.mark.parametrize("inference", ["merges", "longest-merge", "greedy", "fewest", "uniform"])
 def test_ctrl_c_ends_work_on_a_long_word(inference: str) -> None:
-    """It is not taken only once the word is done."""
+    """Ctrl-C is handled before the word is done."""
     letters = random.Random(1).choices("abcdefgh", k=4_000_000 if inference in ("greedy", "fewest") else 1_000_000)
     codes = b"#version: 0.2\n" + b"".join(b"%c %c\n" % pair for pair in itertools.product(b"abcdefgh", repeat=2))
     kind, amount = ("merges", 1.0) if inference == "uniform" else (inference, 0.0)
@@ -140,7 +140,7 @@ def test_ctrl_c_ends_work_on_a_long_word(inference: str) -> None:
 @pytest.mark.parametrize("text", ["many words", "one word"])
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold", "picky"])
 def test_ctrl_c_ends_learning(algorithm: str, text: str) -> None:
-    """Pairs are counted and merged by then, the input is long read: it is not taken only once the codes are learned."""
+    """Ctrl-C is handled while pairs are counted and merged, after reading and before the codes are learned."""
     draw = random.Random(1)
     longest, words = (30, 100_000) if text == "many words" else (2_000_000, 1)
     lines = [" ".join("".join(draw.choices("abcdefghijklmnop", k=longest)) for _ in range(words))]
@@ -180,8 +180,8 @@ print(counted, peak())
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak from /proc")
-def test_words_give_way_to_what_is_learned_from(tmp_path: Path) -> None:
-    """Counted words are freed part by part as their symbols are laid out: both at once were the peak of learning."""
+def test_words_are_freed_while_their_symbols_are_laid_out(tmp_path: Path) -> None:
+    """Counted words are freed part by part: holding both was the memory peak of learning."""
     words = (f"{number * 2654435761 % 2**40:x}" for number in range(1, 700_000))
     (tmp_path / "text").write_text("\n".join(words))
     done = subprocess.run([sys.executable, "-c", DISTINCT, tmp_path / "text"], capture_output=True, check=True)

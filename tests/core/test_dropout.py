@@ -37,19 +37,19 @@ SCAFFOLD = {"ab", "aab"}
 
 
 def sampled(codes: bytes, line: str, count: int, dropout: float, seed: int = 1, workers: int = 1) -> list[str]:
-    """A line segmented ``count`` times over, as the lines of one text."""
+    """Segment a line ``count`` times, as the lines of one text."""
     output = io.BytesIO()
     BPE(codes).process_file(io.BytesIO(f"{line}\n".encode() * count), output, dropout, workers, seed)
     return output.getvalue().decode("utf-8").split("\n")[:-1]
 
 
 def words_of(segmented: str) -> list[str]:
-    """The words of a segmented line, each as its subwords."""
+    """Return the words of a segmented line, each as its subwords."""
     return segmented.replace("@@ ", "@@").split(" ")
 
 
 def surprise(observed: Mapping[Any, int], expected: Mapping[Any, float]) -> float:
-    """The p-value of a chi-square test of counts against probabilities; rare outcomes are taken together."""
+    """Return the p-value of a chi-square test of counts against probabilities; rare outcomes are pooled."""
     assert set(observed) <= set(expected), f"impossible: {set(observed) - set(expected)}"
     total = sum(observed.values())
     cells, rare = [], [0.0, 0.0]
@@ -69,7 +69,7 @@ def surprise(observed: Mapping[Any, int], expected: Mapping[Any, float]) -> floa
 
 
 def surprise_of_two(first: Mapping[object, int], second: Mapping[object, int]) -> float:
-    """The p-value of a chi-square test that two samples come from one distribution."""
+    """Return the p-value of a chi-square test that two samples come from one distribution."""
     common = [outcome for outcome in {**first, **second} if first.get(outcome, 0) + second.get(outcome, 0) >= 10]
     table = [[sample.get(outcome, 0) for outcome in common] for sample in (first, second)]
     for row, sample in zip(table, (first, second), strict=True):
@@ -102,7 +102,7 @@ def test_words_of_a_line_are_independent() -> None:
 
 
 def test_lines_are_independent() -> None:
-    """The random numbers of one line say nothing about the next line's."""
+    """The random numbers of a line are independent of the next line's."""
     lines = sampled(CODES, "abba", 30_000, 0.4, seed=3)
     exact = {"@@ ".join(pieces): p for pieces, p in reference_of(CODES).dropout_distribution("abba", 0.4).items()}
     pairs = Counter(zip(lines[::2], lines[1::2], strict=True))
@@ -110,7 +110,7 @@ def test_lines_are_independent() -> None:
 
 
 def left_of(pairs: int, dropout: float) -> dict[int, float]:
-    """Distribution of how many of a pair's places are left when a step drops all that are left."""
+    """Return the distribution of the number of a pair's places that are left once a step drops all of them."""
     reached = [0.0] * (pairs + 1)
     reached[pairs] = 1.0
     for count in range(pairs, 0, -1):
@@ -125,7 +125,7 @@ def left_of(pairs: int, dropout: float) -> dict[int, float]:
 
 @pytest.mark.parametrize("pairs", [3, 24, 25, 60, 200])
 def test_one_pair_at_many_places(pairs: int) -> None:
-    """A law provable for words of any length: the short way, the long way, and words too long to be cached."""
+    """A distribution known for words of any length: the short algorithm, the long one, and words too long to cache."""
     dropout = 0.7
     exact = left_of(pairs, dropout)
     assert sum(exact.values()) == pytest.approx(1)
@@ -135,7 +135,7 @@ def test_one_pair_at_many_places(pairs: int) -> None:
 
 @pytest.mark.parametrize("word", ["aab" * 16, "aab" * 17, "abaabba" * 9])
 def test_long_words_are_drawn_as_the_reference_draws_them(word: str) -> None:
-    """Words of 48, 51 and 63 letters with merges of merges and overlaps: numbers of subwords, and first subwords."""
+    """Words of 48, 51 and 63 letters with merges of merges and overlaps: number of subwords, first two and last two."""
     generator = random.Random(1)
     reference = reference_of(CODES)
     survives = lambda: generator.random() >= 0.3  # noqa: E731
@@ -185,7 +185,7 @@ def test_with_a_vocabulary() -> None:
     assert {"aa@@", "a@@", "b@@"} <= pieces
 
 
-# ---- the ends of the scale, and what dropout leaves alone
+# ---- probabilities of 0 and 1, and what dropout does not change
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +266,7 @@ def test_blocks_and_kinds_of_input_do_not_matter(codes: bytes, text: bytes, expe
 def test_what_the_table_remembers_does_not_matter(
     codes: bytes, text: bytes, expected: bytes, limits: dict[str, Any]
 ) -> None:
-    """Cold, warm, warmed by another text and another dropout, too small: the bytes are the same."""
+    """Cold, warm, warmed by another dropout, too small: the bytes are the same."""
     applier = _core.Applier(_core.Segmenter(codes, "@@"), **limits)
     for dropout, seed in ((0.1, 7), (0.1, 7), (0.5, 8), (0.0, 0), (0.1, 7)):
         output = io.BytesIO()

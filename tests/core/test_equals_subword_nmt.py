@@ -1,6 +1,6 @@
 """Byte equality with subword-nmt 0.3.8, on generated text with the letters and lines that are hard to get right.
 
-subword-nmt is given its lines split at LF, the one place where a line ends for us; docs/subword-nmt.md lists the rest.
+subword-nmt is given lines split at LF, the only place where a line ends here; docs/subword-nmt.md lists the rest.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def codes() -> bytes:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("options", [{}, {"min_frequency": 7}, {"total_symbols": True}], ids=str)
 def test_learning(seed: int, options: dict[str, Any]) -> None:
-    """The codes files are equal, with the options that change them, also where the text runs out of pairs."""
+    """The codes files are equal, with the options that change them, also when the text runs out of pairs."""
     text = hard_text(seed, 3000, LEARNABLE)
     symbols = [200, 2000][seed % 2]
     ours = learn_bpe(io.BytesIO(text.encode("utf-8")), None, symbols, algorithm="bpe", **options)
@@ -127,15 +127,15 @@ def test_several_texts_are_learned_from_as_one(tmp_path: Path) -> None:
 def test_learning_from_a_few_words(counts: dict[str, int], symbols: int) -> None:
     """Ties and overlaps, on words of a few letters."""
     lines = dictionary_lines(counts)
-    assume(any(len(word) > 1 for word in counts))  # subword-nmt fails where there is no pair at all
+    assume(any(len(word) > 1 for word in counts))  # subword-nmt fails if there is no pair at all
     theirs = their_codes(lines, symbols, is_dict=True, min_frequency=1)
     ours = learn_bpe(lines=lines, num_symbols=symbols, min_frequency=1, is_dict=True, algorithm="bpe")
     assert ours.text == theirs
 
 
 def test_their_learner_cuts_at_unicode_spaces() -> None:
-    """Why texts with Unicode spaces are kept from the comparison of learners. Writing N for a no-break space: merging
-    (N, N) in N N N NN. gives NN N NN., but subword-nmt finds an N N in "N NN." too and gives NN NNN."""
+    """Why the comparison of learners leaves out texts with Unicode spaces. Writing N for a no-break space: merging
+    (N, N) in N N N NN. gives NN N NN., but subword-nmt also finds an N N in "N NN." and gives NN NNN."""
     counts = {"bab\u00a0\u00a0": 8, "\u00a0" * 5: 1}
     ours = learn_bpe(None, None, 12, 1, is_dict=True, algorithm="bpe", lines=dictionary_lines(counts)).text
     assert ours == learn_with_reference(counts, 12, 1, "bpe")[1]

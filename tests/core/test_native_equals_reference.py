@@ -57,7 +57,7 @@ def test_tokens_end_at_the_same_length(algorithm: str, capsys: pytest.CaptureFix
 
 @st.composite
 def codes_of(draw: st.DrawFn, alphabet: str) -> bytes:
-    """A codes file that no corpus need have given: strings made in several ways, merges that repeat or never apply."""
+    """Draw codes that no corpus need lead to: strings made in several ways, merges that repeat or never apply."""
     made = [*alphabet, *(letter + END_OF_WORD for letter in alphabet)]
     base = set(made)
     marks: dict[str, bool] = {}
@@ -112,14 +112,14 @@ def test_applying(case: tuple[bytes, int, str, set[str] | None, str]) -> None:
 def test_applying_to_words_at_the_limit_of_the_short_way(
     case: tuple[bytes, int, str, set[str] | None, str],
 ) -> None:
-    """Both ways through a word agree around the length at which one takes over from the other."""
+    """Both algorithms for a word agree around the length at which one takes over from the other."""
     check(*case)
 
 
 @hundreds
 @given(case=cases(LONGEST_SHORT_WORD + 1, 6 * LONGEST_SHORT_WORD))
 def test_applying_to_long_words(case: tuple[bytes, int, str, set[str] | None, str]) -> None:
-    """The way through long words agrees too, including words too long to be cached."""
+    """The algorithm for long words agrees too, including words too long to be cached."""
     check(*case)
 
 
@@ -138,7 +138,7 @@ def test_learning_then_applying(counts: dict[str, int], symbols: int, data: st.D
 
 
 def test_hard_text_with_learned_codes() -> None:
-    """A text with every kind of line and letter is counted, learned from and segmented as the reference does it."""
+    """A text with every kind of line and letter is counted, learned from and segmented as by the reference."""
     text = hard_text(3, 4000)
     lines = lines_at_lf(text)
     counts = _core.count_words([("text", text.encode("utf-8"))])

@@ -60,7 +60,7 @@ def test_core_gives_the_vector(name: str, algorithm: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_reference_gives_the_vector(name: str, algorithm: str) -> None:
     """So does the plain Python reference, against which every other test checks the core; a vector of bytes has its
-    words cut by the core's pre-tokeniser, which has tests of its own."""
+    words split by the core's pre-tokeniser, which has separate tests."""
     vector = VECTORS / name
     options = options_of(vector)
     codes = (vector / f"{algorithm}.codes").read_bytes()
@@ -113,7 +113,7 @@ def test_scaffold_by_hand() -> None:
 
 
 def test_bpe_by_hand() -> None:
-    """Original BPE makes the same first two merges, stops there, and keeps what they make."""
+    """Original BPE makes the same first two merges, stops there, and keeps both tokens."""
     learned = learn_bpe(lines=BY_HAND, num_symbols=2, algorithm="bpe")
     assert learned.text == b"#version: 0.2\nc c</w>\nc cc</w>\n"
     assert BPE(learned.text).segment("accc ccc") == "a@@ ccc ccc"
@@ -134,9 +134,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources, targets = zip(*itertools.islice(sentence_pairs(1), 12_000), strict=True)
     text = "".join(f"{sentence}\n" for sentence in sources + targets).encode()
     digest = "c9428372f07ebdc0c328ab47db1dfce07a65129bbd4330b0b2772282dc5ffb7e"
-    assert hashlib.sha256(text).hexdigest() == digest, (
-        "the generator makes another text: the figures are not of this one"
-    )
+    assert hashlib.sha256(text).hexdigest() == digest, "the generator has changed: the figures are not of this text"
     path = tmp_path_factory.mktemp("generated") / "text"
     path.write_bytes(text)
     return path
@@ -149,7 +147,7 @@ def test_figures_of_the_generated_text(generated: Path, figures: Figures) -> Non
 
 
 def test_no_vector_is_missing() -> None:
-    """A folder or row lost on the way into an archive must not make its test vanish."""
+    """A folder or row missing from an archive must not silently remove its test."""
     assert len(NAMES) == 25
     sizes = [(symbols, algorithm) for symbols in (500, 1000, 2000) for algorithm in ("bpe", "scaffold")]
     assert [(row.symbols, row.algorithm) for row in figures_of("generated")] == sizes

@@ -28,7 +28,7 @@ using namespace mt_scaffold;
 
 namespace {
 
-// What cuts text into words for these codes; null for words between spaces.
+// The pre-tokeniser of these codes; null if spaces separate words.
 std::shared_ptr<const Pretokeniser> pretokeniser_of(const CodesHeader& header, std::shared_ptr<Pretokeniser> given) {
   if (header.alphabet().end_of_word) return nullptr;
   if (given) return given;
@@ -67,7 +67,7 @@ nb::str segment_line(Applier& self, std::string_view line, bool keep_margins, co
 
 NB_MODULE(_core, module) {
   module.doc() = "The native core of mt_scaffold: learning and applying BPE, Scaffold-BPE and PickyBPE.";
-  // What is alive when Python ends is no leak of ours.
+  // Objects still alive when Python exits are not leaks of ours.
   nb::set_leak_warnings(false);
 
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
@@ -167,9 +167,9 @@ NB_MODULE(_core, module) {
           [](Applier* self, std::shared_ptr<Segmenter> segmenter, nb::object isolate,
              std::optional<Dictionary> dictionary, int32_t unknown, size_t max_words, size_t max_bytes,
              std::shared_ptr<Pretokeniser> pretokeniser) {
-            // Keys are bytes, or strings in UTF-8: subwords with the separator, which is after all but a word's last.
-            // Without an end-of-word marker they are the bytes of tokens, and tokens have no separator. With bytes
-            // and a marker, a separator that holds a space tells "a" inside a word from "a" at its end for sure.
+            // The dictionary's keys (UTF-8 or bytes) are subwords, each but the last of a word followed by the
+            // separator; without an end-of-word marker, the bytes of tokens, without separator. With bytes and a
+            // marker, only a separator that contains a space distinguishes "a" inside a word from "a" at its end.
             std::shared_ptr<const Dictionary> shared;
             if (dictionary) shared = std::make_shared<const Dictionary>(std::move(*dictionary));
             auto split = pretokeniser_of(segmenter->header(), std::move(pretokeniser));

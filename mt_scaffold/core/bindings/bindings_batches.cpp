@@ -29,10 +29,10 @@ void visit(const Values& values, Use&& use) {
   }
 }
 
-// A copy, because another thread may change the array once it is checked.
+// A copy, because another thread may change the array after the check.
 std::vector<int64_t> starts_of(const Offsets& offsets) { return {offsets.data(), offsets.data() + offsets.shape(0)}; }
 
-// Raises ValueError for offsets that go back or beyond `count` values.
+// Raises ValueError unless the offsets ascend and lie within `count` values.
 void check(const std::vector<int64_t>& starts, size_t count) {
   int64_t last = 0;
   for (size_t i = 0; i < starts.size(); last = starts[i++])
@@ -66,7 +66,7 @@ nb::list list_rows(const Values& values, const Offsets& offsets, const std::vect
 }  // namespace
 
 void bind_batches(nb::module_& module) {
-  // The signature is Python, as nanobind's own of arrays is not.
+  // nanobind's own signatures of arrays are not valid Python.
   module.def("list_rows", &list_rows, nb::arg("values"), nb::arg("offsets"), nb::arg("before"), nb::arg("after"),
              nb::sig("def list_rows(values: object, offsets: object, before: Sequence[int], after: Sequence[int]) "
                      "-> list[list[int]]"));

@@ -1,4 +1,4 @@
-// What tokenizers of other libraries need for a batch of texts: tokens found in them, and matrices of ids.
+// Batches of ids for the tokenizers of other libraries.
 #pragma once
 
 #include <nanobind/nanobind.h>

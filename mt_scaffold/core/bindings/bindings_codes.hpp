@@ -9,7 +9,7 @@
 
 namespace mt_scaffold {
 
-// A header is (whether symbols are bytes, the pre-tokeniser's name or pattern, whether digits are split).
+// (whether symbols are bytes, the pre-tokeniser's name or pattern, whether digits are split).
 using PyHeader = std::tuple<bool, std::string, bool>;
 
 inline CodesHeader header_of(const PyHeader& header) {

@@ -1,4 +1,4 @@
-// What several parts of the bindings need: inputs, outputs and progress of Python in the core.
+// Shared by the bindings: Python's inputs, outputs and progress callbacks for the core.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class PythonSource : public Source {
   nb::object read_;
 };
 
-// The bytes of a Python object, which it keeps.
+// A Python bytes object, which the source keeps alive.
 class PythonBytes : public MemorySource {
  public:
   PythonBytes(nb::bytes text, std::string name)
@@ -82,7 +82,8 @@ class PythonDocuments : public Source {
 
 class PythonSink : public Sink {
  public:
-  explicit PythonSink(nb::object stream) : write_(stream.attr("write")) {}
+  explicit PythonSink(nb::object stream)
+      : write_(stream.attr("write")), raw_(nb::isinstance(stream, nb::module_::import_("io").attr("RawIOBase"))) {}
   ~PythonSink() override {
     const HoldGil gil;
     write_ = nb::object();
@@ -91,10 +92,11 @@ class PythonSink : public Sink {
     const HoldGil gil;
     while (size > 0) {
       const nb::object taken = write_(nb::bytes(data, size));
-      // A raw stream may write a part only; one that returns None wrote all.
-      size_t count = size;
+      // A raw stream may write only a part, and returns None if it can write nothing now; for others None means all.
+      size_t count = raw_ && taken.is_none() ? 0 : size;
       if (!taken.is_none() && !nb::try_cast(taken, count))
         throw nb::type_error("write() must return the number of bytes that it took, or None");
+      if (count == 0) throw InputError("write() of the output accepts nothing; use a blocking stream");
       count = std::min(count, size);
       data += count;
       size -= count;
@@ -103,6 +105,7 @@ class PythonSink : public Sink {
 
  private:
   nb::object write_;
+  bool raw_;
 };
 
 using NamedObject = std::pair<std::string, nb::object>;
@@ -134,7 +137,7 @@ inline std::unique_ptr<Sink> make_sink(const NamedObject& output) {
   return std::make_unique<PythonSink>(object);
 }
 
-// Checks for Ctrl-C, and reports progress unless that is None.
+// Returns a tick that checks for Ctrl-C and calls `progress` unless it is None.
 inline Tick make_tick(nb::object progress) {
   return [progress = std::move(progress)](uint64_t done) {
     const HoldGil gil;

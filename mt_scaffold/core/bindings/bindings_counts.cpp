@@ -12,12 +12,12 @@ namespace mt_scaffold {
 
 namespace {
 
-// Words that were counted here, or come from count files.
+// Words counted by the core or read from count files.
 class PyCountedWords {
  public:
   explicit PyCountedWords(CountedWords words) : words_(std::make_unique<CountedWords>(std::move(words))) {}
 
-  // Keeps other threads away from a call, during which they may have the GIL.
+  // Refuses calls from other threads, which may get the GIL during one.
   class Use {
    public:
     explicit Use(PyCountedWords& words) : in_use_(words.in_use_) {
@@ -41,7 +41,7 @@ class PyCountedWords {
     return header;
   }
 
-  // Reads the open files to their ends and keeps what they have on disk, so that they can be closed.
+  // Merges the open count files into a run on disk, so that they can be closed.
   void set_aside(const Tick& tick) {
     auto file = std::make_unique<RunFile>(words_->limit().folder);
     MergedWords merged(std::exchange(files_, {}));

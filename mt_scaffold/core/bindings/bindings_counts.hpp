@@ -9,7 +9,7 @@
 
 namespace mt_scaffold {
 
-// Copied on write, so that what another thread reads does not change meanwhile. The GIL guards the pointer and all
+// Copy-on-write, so that counts do not change while another thread reads them. The GIL guards the pointer and all
 // copies of it.
 class PyWordCounts {
  public:
@@ -18,7 +18,7 @@ class PyWordCounts {
   PyWordCounts(PyWordCounts&&) = default;
 
   const WordCounts& get() const { return *shared(); }
-  // For what reads them while other threads have the GIL.
+  // For readers that release the GIL.
   const std::shared_ptr<WordCounts>& shared() const {
     if (!counts_) throw nb::value_error("these counts were used up by learning; count the words again");
     return counts_;

@@ -1,4 +1,4 @@
-// A Draw of mt_scaffold.segment.draw, or None, in the core.
+// Converts a Draw of mt_scaffold.segment.draw, or None.
 #pragma once
 
 #include <exception>

@@ -9,9 +9,9 @@
 
 namespace mt_scaffold {
 
-// Holds the lock for its lifetime, as PyGILState_Ensure() does. A thread that Python does not know gets a thread state
-// for that time. CPython makes one under an internal lock, without the GIL; in Python 3.11 a child that was forked
-// meanwhile would never get that lock, so the state is made while no fork can begin.
+// Holds the GIL for its lifetime, like PyGILState_Ensure(). A thread unknown to Python gets a temporary thread state,
+// which CPython creates under an internal lock, without the GIL; in Python 3.11 a child forked meanwhile would never
+// get that lock, so the state is created while no fork can begin.
 class HoldGil {
  public:
   HoldGil() {
@@ -33,7 +33,7 @@ class HoldGil {
       return;
     }
     PyThreadState_Clear(own_);
-    PyThreadState_DeleteCurrent();  // takes that lock, too, but holds the GIL, which a fork in Python needs
+    PyThreadState_DeleteCurrent();  // takes that lock as well, but under the GIL, which a fork in Python needs
   }
 
  private:

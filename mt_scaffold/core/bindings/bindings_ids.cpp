@@ -23,7 +23,7 @@ namespace {
 
 nb::builtin_exception type_error(const std::string& message) { return nb::type_error(message.c_str()); }
 
-// Text or bytes as they are in Python.
+// A view of a str, in Python's own representation, or of bytes.
 GivenText given_text(nb::handle text) {
   PyObject* const object = text.ptr();
   if (PyBytes_Check(object))
@@ -37,7 +37,7 @@ GivenText given_text(nb::handle text) {
   return {PyUnicode_DATA(object), static_cast<size_t>(PyUnicode_GET_LENGTH(object)), kind};
 }
 
-// Several of them, with what keeps them alive.
+// Several texts and the references that keep them alive.
 class Texts {
  public:
   void reserve(size_t count) {
@@ -56,7 +56,7 @@ class Texts {
   std::vector<nb::object> kept_;
 };
 
-// The elements of an object that has a buffer, which is held meanwhile.
+// The buffer of a Python object, held until destruction.
 struct Buffer : Py_buffer {
   explicit Buffer(nb::handle object) {
     if (PyObject_GetBuffer(object.ptr(), this, PyBUF_RECORDS_RO) != 0) throw nb::python_error();
@@ -96,14 +96,14 @@ class GivenIds {
       PyObject* item = PySequence_Fast_GET_ITEM(items.ptr(), i);
       int overflow = 0;
       int64_t value = PyLong_Check(item) ? PyLong_AsLongLongAndOverflow(item, &overflow) : as_index(item, overflow);
-      // No id has 63 bits, so an integer that does not fit is as wrong as the largest that does.
+      // No id has 63 bits, so an integer that overflows is as invalid as the limit.
       if (overflow != 0) value = overflow < 0 ? INT64_MIN : INT64_MAX;
       values_.push_back(value);
     }
     count_ = values_.size();
   }
 
-  // Calls `use(count, id_at)` without Python's lock.
+  // Calls `use(count, id_at)` without the GIL.
   template <typename Use>
   void visit(Use&& use) const {
     nb::gil_scoped_release released;
@@ -147,7 +147,7 @@ class GivenIds {
   std::vector<int64_t> values_;
 };
 
-// Codes of bytes with their ids.
+// The ids of codes whose symbols are bytes.
 struct Ids {
   std::shared_ptr<const TokenIds> tokens;
   std::unique_ptr<IdEncoder> encoder;
@@ -160,7 +160,7 @@ std::vector<Special> specials(const std::string& states) {
   return result;
 }
 
-// A text of up to this many characters takes less time than giving up Python's lock may cost.
+// Encoding up to this many characters takes less time than releasing the GIL may cost.
 constexpr size_t kShort = 1024;
 
 // Calls `result(ids, count)` with the ids of a text; `special`: null refuses all special tokens.
@@ -188,7 +188,7 @@ auto as_list(Ids& self) {
   };
 }
 
-// `otherwise` outlives the result.
+// `otherwise` must outlive the result.
 LinesOfJson lines_of_json(const nb::bytes& field, const nb::object& otherwise) {
   return {JsonField(std::string(field.c_str(), field.size())),
           [&otherwise](std::string_view line, uint64_t number, uint64_t offset) -> std::optional<std::string> {
@@ -246,8 +246,8 @@ nb::tuple decode_with_starts(const Ids& self, nb::handle given) {
   return nb::make_tuple(to_bytes(output.view()), std::move(starts));
 }
 
-// The text of several documents, each followed by `end`, without the id `strip` at its end. Errors number the first one
-// `number`.
+// Returns the text of several documents, each without a final id `strip` and followed by `end`. Error messages count
+// documents from `number`.
 nb::bytes decode_documents(const Ids& self, nb::handle given, const std::vector<uint64_t>& sizes,
                            const std::string& end, int64_t strip, uint64_t number) {
   const GivenIds ids(given);

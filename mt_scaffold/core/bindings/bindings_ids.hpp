@@ -1,4 +1,4 @@
-// The class of _core that encodes into ids and decodes.
+// _core.Ids, which encodes text into ids and decodes them.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,4 @@
-// Ids as Python's integers.
+// Ids as Python integers.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,7 +12,7 @@ namespace mt_scaffold {
 
 namespace nb = nanobind;
 
-// Python's integers, one object for all that are equal.
+// Makes Python integers, one object for equal ids below 2^20.
 class Integers {
  public:
   PyObject* operator()(int64_t value) {

@@ -1,4 +1,4 @@
-// Arrays of NumPy, by its table of functions: its Python calls take longer than the core takes for a sentence.
+// NumPy arrays through its C function table: a call through Python takes longer than encoding a sentence.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,9 +11,9 @@ namespace mt_scaffold {
 
 namespace nb = nanobind;
 
-// The table, whose places have been the same since NumPy 1. Imports NumPy, and throws what that raises.
+// Returns the function table, whose layout has not changed since NumPy 1. Imports NumPy and passes on its exceptions.
 inline void** numpy_table() {
-  static void** table = nullptr;  // guarded by Python's lock
+  static void** table = nullptr;  // guarded by the GIL
   if (table) return table;
   nb::object module;
   try {
@@ -25,7 +25,7 @@ inline void** numpy_table() {
   auto** const found = static_cast<void**>(PyCapsule_GetPointer(module.attr("_ARRAY_API").ptr(), nullptr));
   if (!found) throw nb::python_error();
   const unsigned version = reinterpret_cast<unsigned (*)()>(found[0])() >> 24;
-  if (version != 1 && version != 2) throw nb::import_error("arrays of this version of NumPy are not known; use lists");
+  if (version != 1 && version != 2) throw nb::import_error("this version of NumPy is not supported; use lists");
   return table = found;
 }
 

@@ -1,4 +1,4 @@
-// Strings between Python and the core: the core takes text as UTF-8, from a str or from bytes.
+// Strings between Python and the core, which takes UTF-8 from a str or from bytes.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,7 +17,7 @@ namespace mt_scaffold {
 
 namespace nb = nanobind;
 
-// The bytes of a str or bytes, which the object keeps alive; false for anything else, and for lone surrogates.
+// Views the UTF-8 of a str or bytes, valid while the object lives; false for other types and for lone surrogates.
 inline bool view_of(nb::handle object, std::string_view& view) noexcept {
   if (PyBytes_Check(object.ptr())) {
     view = {PyBytes_AS_STRING(object.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(object.ptr()))};
@@ -45,7 +45,7 @@ inline nb::str decode(std::string_view text) {
 
 }  // namespace mt_scaffold
 
-// In place of nanobind's own, which take no bytes.
+// These replace nanobind's casters, which do not accept bytes.
 namespace nanobind::detail {
 
 template <>

@@ -17,7 +17,7 @@ constexpr std::string_view kScaffoldMark = "scaffold";
 constexpr std::string_view kSplit = "split";
 constexpr size_t kFirstMergeLine = 2;
 
-// Lines without their CR (in a CR LF file) and, but for the first, trailing spaces.
+// Lines without the CR of a CR LF file and, except for the first, without trailing spaces.
 class CodesLines {
  public:
   explicit CodesLines(std::string_view text) : lines_(text) {}
@@ -50,7 +50,7 @@ CodesHeader read_header(CodesLines& lines, const std::string& name) {
   }
 }
 
-// A symbol as the file writes it, into memory; false if it is not in the file's notation.
+// Reads a symbol into `symbol`; false if it is not in the file's notation.
 bool read_symbol(std::string_view field, bool notation, std::string& symbol) {
   symbol.clear();
   if (notation) return append_from_notation(symbol, field);
@@ -58,51 +58,52 @@ bool read_symbol(std::string_view field, bool notation, std::string& symbol) {
   return true;
 }
 
-// Which merged tokens are in the vocabulary after each line of PickyBPE codes.
-class Standing {
+// The merged tokens in the vocabulary after each line of PickyBPE codes.
+class CurrentVocabulary {
  public:
-  explicit Standing(Alphabet alphabet) : alphabet_(alphabet) {}
+  explicit CurrentVocabulary(Alphabet alphabet) : alphabet_(alphabet) {}
 
-  // Says what is wrong with a merge; empty where nothing is.
+  // Both return what is wrong with the line, or an empty string.
   std::string add(const Merge& merge, const std::string& token) {
-    // Such tokens would have two meanings, which splits could not tell apart.
+    // Such tokens would be ambiguous in splits.
     if (is_marked(merge.left, alphabet_) ||
         (is_marked(token, alphabet_) && (!is_marked(merge.right, alphabet_) || merge.right == kEndOfWord)))
       return "a merge that ends a word in its middle, or spells out '" + std::string(kEndOfWord) +
              "', which PickyBPE never learns";
-    stands(token) = true;
+    has(token) = true;
     return "";
   }
 
   std::string remove(const Split& split) {
     if (is_base_symbol(split.token, alphabet_)) return "a base symbol cannot be split";
     if (!contains(split.token))
-      return "'" + shown_token(split.token, alphabet_.bytes) + "' is split, but no line before made it";
-    stands(split.token) = false;
+      return "'" + shown_token(split.token, alphabet_.bytes) + "' is split, but is not in the vocabulary here";
+    has(split.token) = false;
     std::string joined;
     for (size_t i = 0; i < split.pieces.size(); ++i) {
       const std::string& piece = split.pieces[i];
       const bool final = i + 1 == split.pieces.size() && is_marked(split.token, alphabet_);
       if (!contains(piece) || is_marked(piece, alphabet_) != final)
-        return "'" + shown_token(piece, alphabet_.bytes) + "' is neither a symbol nor a token that stands here";
+        return "'" + shown_token(piece, alphabet_.bytes) +
+               "' is neither a base symbol nor a token that can appear here";
       joined += piece;
     }
     if (joined != split.token) return "the pieces do not make '" + shown_token(split.token, alphabet_.bytes) + "'";
     return "";
   }
 
-  bool contains(const std::string& token) { return is_base_symbol(token, alphabet_) || stands(token); }
+  bool contains(const std::string& token) { return is_base_symbol(token, alphabet_) || has(token); }
 
  private:
-  std::vector<bool>::reference stands(const std::string& token) {
+  std::vector<bool>::reference has(const std::string& token) {
     const auto number = static_cast<size_t>(tokens_.intern(token));
-    if (number == stands_.size()) stands_.push_back(false);
-    return stands_[number];
+    if (number == has_.size()) has_.push_back(false);
+    return has_[number];
   }
 
   const Alphabet alphabet_;
   Interner tokens_;
-  std::vector<bool> stands_;
+  std::vector<bool> has_;
 };
 
 }  // namespace
@@ -118,14 +119,14 @@ Codes parse_codes(std::string_view text, const std::string& name, int64_t limit)
   const Alphabet alphabet = codes.header.alphabet();
   const bool notation = !alphabet.end_of_word, picky = codes.header.picky;
   Interner tokens;
-  Standing standing(alphabet);
-  std::vector<size_t> marked_by;  // by token: the line of its first merge
+  CurrentVocabulary vocabulary(alphabet);
+  std::vector<size_t> first_line;  // by token: the line of its first merge
   std::string token;
   std::vector<std::string_view> fields;
   const auto read = [&](std::string_view field, std::string& symbol) {
     if (!read_symbol(field, notation, symbol))
       throw fail("'" + std::string(field) +
-                 "' is not in GPT-2's notation of bytes, which codes with a pre-tokeniser are written in");
+                 "' is not in GPT-2's notation of bytes, which codes with a pre-tokeniser use");
   };
   while (lines.next(line)) {
     fields.clear();
@@ -147,7 +148,7 @@ Codes parse_codes(std::string_view text, const std::string& name, int64_t limit)
       Split split{merges.size(), "", {}};
       read(fields[1], split.token);
       for (size_t i = 2; i < fields.size(); ++i) read(fields[i], split.pieces.emplace_back());
-      if (const std::string problem = standing.remove(split); !problem.empty()) throw fail(problem);
+      if (const std::string problem = vocabulary.remove(split); !problem.empty()) throw fail(problem);
       codes.splits.push_back(std::move(split));
       continue;
     }
@@ -160,22 +161,22 @@ Codes parse_codes(std::string_view text, const std::string& name, int64_t limit)
     token.assign(merge.left).append(merge.right);
     if (merge.scaffold && is_base_symbol(token, alphabet)) throw fail("a base symbol cannot be scaffold");
     if (picky) {
-      if (const std::string problem = standing.add(merge, token); !problem.empty()) throw fail(problem);
+      if (const std::string problem = vocabulary.add(merge, token); !problem.empty()) throw fail(problem);
       merges.push_back(std::move(merge));
       continue;
     }
     const auto number = static_cast<size_t>(tokens.intern(token));
-    if (number == marked_by.size()) {
-      marked_by.push_back(lines.number());
-    } else if (merges[marked_by[number] - kFirstMergeLine].scaffold != merge.scaffold) {
+    if (number == first_line.size()) {
+      first_line.push_back(lines.number());
+    } else if (merges[first_line[number] - kFirstMergeLine].scaffold != merge.scaffold) {
       throw fail("'" + shown_token(token, alphabet.bytes) + "' is " + (merge.scaffold ? "" : "not ") +
                  "scaffold here but " + (merge.scaffold ? "not " : "") + "on line " +
-                 std::to_string(marked_by[number]));
+                 std::to_string(first_line[number]));
     }
     merges.push_back(std::move(merge));
   }
   if (picky)
-    for (Merge& merge : merges) merge.scaffold = !standing.contains(merge.left + merge.right);
+    for (Merge& merge : merges) merge.scaffold = !vocabulary.contains(merge.left + merge.right);
   return codes;
 }
 

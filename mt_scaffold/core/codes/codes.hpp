@@ -10,13 +10,13 @@
 
 namespace mt_scaffold {
 
-// Symbols as they are in memory: bytes are bytes here, whatever notation the file has.
+// Symbols in memory: bytes are bytes here, whatever notation the file uses.
 struct Merge {
   std::string left, right;
-  bool scaffold;  // the token is in no vocabulary: scaffold or, with PickyBPE, removed
+  bool scaffold;  // the token is not in the vocabulary: scaffold or, with PickyBPE, removed
 };
 
-// The removal of a token with PickyBPE: where it stands in a word, it becomes its pieces.
+// The removal of a token with PickyBPE: each occurrence in a word becomes the pieces.
 struct Split {
   size_t after;  // merges before it
   std::string token;
@@ -29,8 +29,8 @@ struct Codes {
   std::vector<Split> splits = {};  // in order; of PickyBPE only
 };
 
-// Parses a codes file, at most `limit` merges of it, with the splits after each, unless `limit` is negative. Throws
-// InputError with `name` and the line number where the file is malformed.
+// Parses a codes file, or its first `limit` merges with the splits after them unless `limit` is negative. Throws
+// InputError with `name` and the line number if the file is malformed.
 Codes parse_codes(std::string_view text, const std::string& name, int64_t limit);
 
 // Parses the first line only.
@@ -38,7 +38,7 @@ CodesHeader parse_codes_header(std::string_view text, const std::string& name);
 
 std::string format_codes(const Codes& codes);
 
-// A token as Python and messages show it: as text, which is UTF-8, or bytes in GPT-2's notation.
+// A token as Python and messages show it: text unchanged, bytes in GPT-2's notation.
 std::string shown_token(std::string_view token, bool bytes);
 
 }  // namespace mt_scaffold

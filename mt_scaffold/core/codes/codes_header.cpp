@@ -25,7 +25,7 @@ bool is_published(std::string_view pretokeniser) {
   return std::find(kPretokenisers.begin(), kPretokenisers.end(), pretokeniser) != kPretokenisers.end();
 }
 
-// Text from a file for a message, which is UTF-8 whatever the file is.
+// Text of a file for a message, in GPT-2's notation of bytes if it is not UTF-8.
 std::string shown(std::string_view text) {
   return first_invalid_byte(text) == text.size() ? std::string(text) : notation_of(text);
 }
@@ -72,8 +72,9 @@ CodesHeader parse_words(std::string_view rest) {
     } else if (is_published(word) && header.pretokeniser.empty()) {
       header.pretokeniser = word;
     } else {
-      throw InputError("'" + shown(word) + "' is no " + (header.pretokeniser.empty() ? "pre-tokeniser" : "option") +
-                       " of codes that this mt-scaffold knows; expected '" + std::string(kPretokenisedLine) +
+      throw InputError("'" + shown(word) + "' is not " +
+                       (header.pretokeniser.empty() ? "a pre-tokeniser" : "an option") +
+                       " that this mt-scaffold knows; expected '" + std::string(kPretokenisedLine) +
                        "', then gpt2, cl100k, o200k, metaspace, metaspace-runs or pattern=..., perhaps with "
                        "split-digits before a pattern or after "
                        "a name; update mt-scaffold, or learn the codes again");
@@ -85,7 +86,7 @@ CodesHeader parse_words(std::string_view rest) {
   return header;
 }
 
-// What follows "#version: 0.4 picky" says what the symbols are.
+// Parses the rest of the line after "#version: 0.4 picky": the kind of symbols.
 CodesHeader parse_picky(std::string_view rest) {
   CodesHeader header;
   if (rest.starts_with(std::string(kBytes) + " ")) {
@@ -94,7 +95,7 @@ CodesHeader parse_picky(std::string_view rest) {
     while (rest.ends_with(' ')) rest.remove_suffix(1);
     if (rest == kBytes) return parse_words("");
     if (!rest.empty() && rest != kByte)
-      throw InputError("'" + shown(rest) + "' is no kind of PickyBPE codes that this mt-scaffold knows; expected '" +
+      throw InputError("'" + shown(rest) + "' is not a kind of PickyBPE codes that this mt-scaffold knows; expected '" +
                        std::string(kPickyLine) + "', perhaps with 'byte' or 'bytes' and a pre-tokeniser; update it");
     header.bytes = rest == kByte;
   }

@@ -1,4 +1,4 @@
-// The first line of a codes file: what its symbols are, how text became words before merging, and what merging was.
+// The first line of a codes file: its kind of symbols, its pre-tokeniser and its method.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ struct CodesHeader {
   bool bytes = false;
   std::string pretokeniser = "spaces";  // a name, or the pattern itself
   bool split_digits = false;
-  bool picky = false;  // whether merges and splits are to be followed in order
+  bool picky = false;  // PickyBPE: merges and splits are applied in order
 
   Alphabet alphabet() const { return {bytes, pretokeniser == "spaces"}; }
 };
 
-// Parses the first line without its LF. Throws InputError with what is wrong, but for the place.
+// Parses the first line without its LF. Throws InputError, to which the caller adds the file and the line.
 CodesHeader parse_header(std::string_view line);
 
 // The first line without its LF.

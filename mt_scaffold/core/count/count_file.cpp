@@ -109,7 +109,7 @@ void CountFileReader::check_end(std::string_view line) {
   if (types != totals_.types || occurrences != totals_.occurrences)
     throw error("the file has " + std::to_string(totals_.types) + " words with " + std::to_string(totals_.occurrences) +
                 " occurrences, not the " + std::to_string(types) + " with " + std::to_string(occurrences) +
-                " that it ends in; is it complete?");
+                " that its last line gives; is it complete?");
   std::string_view rest;
   if (next_line(rest)) throw error("text after the last line ('#end ...'); merge count files with count-words --merge");
   ended_ = true;

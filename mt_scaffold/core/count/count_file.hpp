@@ -1,11 +1,11 @@
-// Count files: the words of a text by their bytes, each with its count, so that shards can be merged in a stream.
+// Count files: the words of a text, sorted by bytes, each with its count, so that shards can be merged as streams.
 //
 //   #counts: 0.3 bytes gpt2 split-digits
 //   Ġthe 31337
 //   #end 1 31337
 //
-// The first line is that of codes learned from these words, but for its first word. Words are in GPT-2's notation where
-// symbols are bytes, otherwise as they are. The last line has the number of word types and the sum of the counts.
+// The first line is the header of codes learned from these words, except for its first word. Words are in GPT-2's
+// notation if symbols are bytes. The last line has the number of word types and the sum of the counts.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ class CountFileReader : public SortedWords {
   explicit CountFileReader(std::unique_ptr<Source> source);
   const CodesHeader& header() const { return header_; }
   const std::string& name() const { return source_->name; }
-  // The first occurrence of an entry is its place in the file.
+  // An entry's first occurrence is its index in the file.
   bool next() override;
 
  private:

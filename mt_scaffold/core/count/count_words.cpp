@@ -24,8 +24,8 @@ class Counter {
     block_ = &block;
     if (endings_) endings_->look(block);
     const char* const begin = block.text().data();
-    // Words are hashed in batches, so that the table's memory is prefetched before it is needed. The batch is local: as
-    // a member its size would be loaded and stored for every word.
+    // Words are hashed in batches, so that the table's memory is prefetched before it is needed. The batch is local:
+    // the size of a member would be loaded and stored for every word.
     HashedWord ahead[kAhead];
     size_t batched = 0;
     const auto on_word = [&](std::string_view word) {
@@ -54,7 +54,7 @@ class Counter {
 
   void finish() { shared_.take(own_, first_part_); }
 
-  // Lines or documents with a word.
+  // Lines or documents with at least one word.
   uint64_t lines() const { return lines_; }
 
  private:

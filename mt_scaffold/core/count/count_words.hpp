@@ -9,13 +9,13 @@
 
 namespace mt_scaffold {
 
-// What a text's words are.
+// How a text is split into words.
 struct Counting {
-  // Cuts each line without its LF, or each document; without one, words are between spaces and line ends.
+  // Splits each line (without its LF) or document; null: spaces and line ends separate words.
   const Pretokeniser* pretokeniser = nullptr;
   bool any_bytes = false;          // words need not be UTF-8; implied by a pre-tokeniser
   bool whole_inputs = false;       // each input is one document, LFs included; needs a pre-tokeniser
-  WordEndings* endings = nullptr;  // looks at words between spaces
+  WordEndings* endings = nullptr;  // ignored with a pre-tokeniser
 };
 
 // Counts the words of a text. Errors name the input, the line (or document) and the byte offset.

@@ -16,12 +16,12 @@ namespace {
 // A thread merges its own counts into the shared ones at this many word types, so that memory grows with the types of
 // the text and not with the threads.
 constexpr size_t kOwnWords = size_t{1} << 18;
-// Under a limit: the shares of tables, and of what threads count by themselves, in sixteenths of what the process does
-// not take anyway. Blocks of text and sorting take the rest.
+// Under a limit: the shares of the shared tables and of the threads' own counts, in sixteenths of the limit less
+// kProcessBytes. Blocks of text and sorting take the rest.
 constexpr size_t kTables = 9, kOwn = 2;
-// What a thread's own counts take per word, at most, with the copy that they are handed over in.
+// The most memory per word that a thread's own counts take, including the copy that hands them over.
 constexpr size_t kOwnWordBytes = 240;
-// A part's runs are merged into one before they get too many to be read at once.
+// A part's runs are merged into one before there are too many to read at once.
 constexpr size_t kMostRuns = 16;
 constexpr size_t kLeastBuffer = size_t{1} << 12, kMostBuffer = size_t{1} << 18;
 
@@ -112,7 +112,6 @@ void SharedCounts::spill(size_t part) {
 CountedWords SharedCounts::finish(uint64_t lines) {
   CountedWords counted(limit_);
   const bool any_on_disk = std::any_of(files_.begin(), files_.end(), [](const auto& file) { return file != nullptr; });
-  // What sorts words in memory takes memory too.
   const uint64_t sorting = counts_.bytes() + counts_.size() * SortedEntries::kBytes;
   if (any_on_disk || (limit_.bytes > 0 && sorting > limit_.bytes / 4 * 3)) {
     in_parallel(workers_, [&](unsigned worker) {

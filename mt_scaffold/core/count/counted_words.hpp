@@ -1,4 +1,4 @@
-// Counted words in bounded memory: in tables or, where those would exceed the limit, in sorted runs on disk.
+// Counted words in bounded memory: in tables or, if those would exceed the limit, in sorted runs on disk.
 #pragma once
 
 #include <array>
@@ -14,11 +14,11 @@
 
 namespace mt_scaffold {
 
-// What the process takes besides words: Python and its modules.
+// The memory of the process besides words: Python and its modules.
 inline constexpr uint64_t kProcessBytes = uint64_t{32} << 20;
 
 struct MemoryLimit {
-  uint64_t bytes = 0;  // for all of the process, about; 0: none
+  uint64_t bytes = 0;  // approximate, of the whole process; 0: no limit
   std::string folder;  // for runs
 };
 
@@ -32,7 +32,7 @@ class CountedWords {
   bool on_disk() const { return !files_.empty(); }
   uint64_t bytes_on_disk() const;
 
-  // Each word once, by its bytes, together with those of other streams. The stream uses this object.
+  // These words and those of `others`, each once, sorted by bytes. This object must outlive the stream.
   std::unique_ptr<SortedWords> sorted(std::vector<std::unique_ptr<SortedWords>> others = {}) const;
 
   void add(std::unique_ptr<RunFile> file) { files_.push_back(std::move(file)); }
@@ -43,7 +43,7 @@ class CountedWords {
   std::vector<std::unique_ptr<RunFile>> files_;
 };
 
-// What several threads have counted together.
+// The counts of several threads.
 class SharedCounts {
  public:
   SharedCounts(const MemoryLimit& limit, unsigned workers);
@@ -56,7 +56,7 @@ class SharedCounts {
   // Adds a thread's own counts and empties them. Threads that start at different parts rarely contend.
   void take(WordCounter& own, size_t first_part);
 
-  // All words; nothing may be added any more.
+  // All words, moved out; nothing may be added afterwards.
   CountedWords finish(uint64_t lines);
 
  private:

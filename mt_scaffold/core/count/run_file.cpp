@@ -29,7 +29,7 @@ int open_unnamed(const std::string& folder) {
   const int unnamed = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (unnamed >= 0) return unnamed;
 #endif
-  // Not every file system has files without names.
+  // Not every file system supports O_TMPFILE.
   std::string name = folder + "/mt-scaffold-counts-XXXXXX";
   const int descriptor = mkstemp(name.data());
   if (descriptor < 0) throw SystemError(errno, folder);
@@ -44,7 +44,8 @@ RunFile::RunFile(std::string folder) : folder_(std::move(folder)), descriptor_(o
 
 RunFile::~RunFile() { close(descriptor_); }
 
-// A word is written as the bytes that it shares with the one before it, the others, its count and first occurrence.
+// A word is written as the size of the prefix shared with the previous word, the size of the rest, the rest, the count
+// and the first occurrence.
 void RunFile::add_run(SortedWords& words, const Tick& tick) {
   const uint64_t begin = bytes_;
   std::string buffer, last;
@@ -120,7 +121,7 @@ class RunFile::Reader : public SortedWords {
     }
   }
 
-  // Keeps what is not used up and reads as much more as fits.
+  // Keeps the unused bytes and fills the rest of the buffer.
   void fill() {
     std::memmove(buffer_.get(), buffer_.get() + at_, filled_ - at_);
     filled_ -= at_;
@@ -136,7 +137,7 @@ class RunFile::Reader : public SortedWords {
   }
 
   const RunFile& file_;
-  uint64_t next_, end_;  // what of the file is still to be read
+  uint64_t next_, end_;  // the unread part of the file
   const size_t size_;
   std::unique_ptr<char[]> buffer_;
   size_t at_ = 0, filled_ = 0;

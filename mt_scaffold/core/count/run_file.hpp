@@ -1,4 +1,4 @@
-// Counted words on disk: sorted runs in a temporary file that has no name, so that it vanishes with the process.
+// Counted words on disk: sorted runs in an unnamed temporary file, which vanishes with the process.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace mt_scaffold {
 
-// Not thread-safe while it is written; read by any number of threads.
+// Not thread-safe while being written; afterwards any number of threads may read it.
 class RunFile {
  public:
-  // `folder`: where the file lies.
+  // Creates the file in `folder`.
   explicit RunFile(std::string folder);
   ~RunFile();
   RunFile(const RunFile&) = delete;

@@ -24,7 +24,7 @@ class SortedWords {
   WordCount entry_{};
 };
 
-// The first 8 bytes of a word as a number that sorts like them; words with equal ones are still to be compared.
+// The first 8 bytes of a word as a number with the same order; words with equal prefixes must still be compared.
 inline uint64_t sort_prefix(std::string_view word) {
   uint64_t prefix;
   std::memcpy(&prefix, word.data(), 8);
@@ -62,7 +62,7 @@ class SortedEntries : public SortedWords {
   explicit SortedEntries(std::vector<WordCount> entries);
   bool next() override;
 
-  // The memory that it takes per word.
+  // The memory per word.
   static constexpr size_t kBytes = sizeof(WordCount) + 16;
 
  private:
@@ -76,7 +76,7 @@ class SortedEntries : public SortedWords {
   size_t at_ = 0;
 };
 
-// Throws InputError where the sum of a word's counts does not fit.
+// Throws InputError if the sum of a word's counts does not fit.
 void add_count(WordCount& to, uint64_t count);
 
 }  // namespace mt_scaffold

@@ -34,8 +34,8 @@ struct WordCount {
 // Open addressing; words of up to 16 bytes are stored in their slot.
 class WordCounter {
  public:
-  // Adds `count` occurrences of `word`, the first at `position`; false if the word is new and not UTF-8, unless it may
-  // be any bytes.
+  // Adds `count` occurrences of `word`, the first at `position`; false if the word is new and not UTF-8, unless
+  // `any_bytes` is set.
   bool add(const HashedWord& word, uint64_t count, uint64_t position, bool any_bytes = false) {
     Slot* slot = find(word);
     if (slot->length == 0) {
@@ -63,23 +63,23 @@ class WordCounter {
     for (size_t i = 0; i < capacity_; ++i) {
       const Slot& slot = slots_[i];
       if (slot.length == 0) continue;
-      // A short word is a view of its slot, which the rest of the table or its padding follows.
+      // A short word is a view of its slot, readable past its end in the following slots or the padding.
       on_entry(WordCount{text_of(slot), slot.count, first_seen_[i]});
     }
   }
 
   size_t size() const { return used_; }
 
-  // The memory it takes.
+  // The memory taken, in bytes.
   size_t bytes() const { return bytes_of(capacity_) + arena_.bytes(); }
 
   // The memory of words of more than 16 bytes.
   size_t bytes_of_long_words() const { return arena_.bytes(); }
 
-  // Lets the table grow no further than to about this many bytes, but at a higher load.
+  // Limits the table to about this many bytes, at the price of a higher load.
   void limit_to(size_t bytes) { max_bytes_ = bytes; }
 
-  // Whether the words should go elsewhere before more are added.
+  // Whether the words should be spilled before more are added.
   bool full() const {
     return used_ * 4 >= capacity_ * 3 || (arena_.bytes() > StringArena::kChunk && bytes() > max_bytes_);
   }
@@ -148,7 +148,7 @@ class WordCounter {
     return rounded(capacity * sizeof(Slot) + kPadding) + rounded(capacity * sizeof(uint64_t));
   }
 
-  // Beyond a load that makes every look-up slow, it grows whatever the limit.
+  // Beyond a load that makes every look-up slow, the table grows whatever the limit.
   bool may_grow() const {
     return bytes_of(2 * capacity_) + arena_.bytes() <= max_bytes_ || (used_ + 1) * 8 > capacity_ * 7;
   }

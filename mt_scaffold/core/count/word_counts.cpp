@@ -76,14 +76,16 @@ WordCounts read_word_counts(BlockReader& reader, bool any_bytes, const Tick& tic
         std::string_view line;
         for (Lines lines(block.text()); lines.next(line);) {
           ++number;
-          const char* const begin = line.data();  // not the margin: a word may begin with a CR
+          const char* const begin = line.data();  // not past the margin: a word may begin with a CR
           const char* const end = begin + line.size() - line_margins(begin, begin + line.size()).trailing;
           const char* const space = word_end(begin, end);
           uint64_t count = 0;
           const auto parsed = space < end ? std::from_chars(space + 1, end, count) : std::from_chars_result{};
           if (space == begin || space >= end || parsed.ec != std::errc() || parsed.ptr != end)
             throw InputError(*block.name + ": line " + std::to_string(number) +
-                             ": expected a word, one space and its count");
+                             (parsed.ec == std::errc::result_out_of_range
+                                  ? ": the count is over 18446744073709551615 (2^64 - 1)"
+                                  : ": expected a word, one space and its count"));
           const std::string_view word(begin, static_cast<size_t>(space - begin));
           const auto position = static_cast<size_t>(begin - block.text().data());
           if (!counts.add(hash_word(word), count, block.global_offset + position, any_bytes))

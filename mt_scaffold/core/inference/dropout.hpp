@@ -35,8 +35,8 @@ class RandomStream {
   uint64_t state_;
 };
 
-// Draws how many merges survive before the next one is dropped, each with probability p; for uniform sampling, how many
-// words are segmented as usual before the next one is drawn.
+// Draws the number of merges that survive before the next drop, if each is dropped with probability p; for uniform
+// sampling, the number of words segmented as usual before the next drawn one.
 class DropoutLaw {
  public:
   explicit DropoutLaw(double p);
@@ -46,7 +46,7 @@ class DropoutLaw {
     size_t k = 0;
     while (k < survival_.size() && u < survival_[k]) ++k;
     if (k < survival_.size()) return k;
-    // The number of further survivors follows the same law, and its binary digits are independent.
+    // The number of further survivors has the same distribution, and its binary digits are independent.
     uint64_t survivors = k;
     for (size_t digit = 0; digit < digit_.size(); ++digit)
       if (random.next() < digit_[digit]) survivors += uint64_t{1} << digit;

@@ -12,7 +12,7 @@ uint32_t byte_at(std::string_view text, size_t i) { return static_cast<unsigned 
 
 bool continues(uint32_t byte) { return (byte & 0xC0) == 0x80; }
 
-// The bytes of the character that begins at `i`: 2, 3, or 1 for all else.
+// The size of the character that begins at `i`: 2 or 3 bytes, or 1 for anything else.
 size_t size_of_character(std::string_view text, size_t i) {
   const uint32_t first = byte_at(text, i);
   if (first < 0xC0 || i + 1 >= text.size() || !continues(byte_at(text, i + 1))) return 1;

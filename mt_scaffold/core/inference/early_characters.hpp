@@ -1,4 +1,4 @@
-// Characters of several bytes with which a word may as well begin.
+// Multi-byte characters that merging can start from as one symbol.
 #pragma once
 
 #include <cstdint>
@@ -9,35 +9,35 @@
 
 namespace mt_scaffold {
 
-// A merge across the edge of a character needs a pair that ends and begins with the bytes there. Where every such pair
-// has a higher rank than the merges inside the character, these come first, whatever surrounds it: at each step, the
-// pair of the lowest rank is merged. So the character is one symbol from the start.
+// A merge across the edge of a character needs a pair with the bytes on either side of the edge. If every such pair has
+// a higher rank than the merges inside the character, those come first whatever surrounds it, because each step merges
+// the pair of the lowest rank. So the character can be one symbol from the start.
 class EarlyCharacters {
  public:
   // Symbols must be bytes, without an end-of-word marker.
   explicit EarlyCharacters(const MergeTable& table);
 
-  // The symbols of a word: the token and the byte of each that is a byte, and kCharacter for others.
+  // A symbol of a word: its token and its byte, or kCharacter if it has several.
   struct Symbol {
     int32_t token;
     uint32_t byte;
   };
   static constexpr uint32_t kCharacter = 256;
 
-  // Puts what a word begins with into `symbols`, at most one for each byte, and returns how many they are.
+  // Writes the symbols that merging a word can start from to `symbols`, at most one per byte, and returns their number.
   size_t symbols_of(std::string_view word, Symbol* symbols) const;
 
  private:
-  // Of two or three bytes, by the bits that UTF-8 leaves for them.
+  // A character of two or three bytes, in tables indexed by its code point.
   struct Character {
-    int32_t token = MergeTable::kUnknown;  // unless the merges inside make one token
-    int32_t last_rank = 0;                 // the highest of these merges
+    int32_t token = MergeTable::kUnknown;  // kUnknown unless the merges inside it make one token
+    int32_t last_rank = 0;                 // the highest rank of these merges
   };
 
   void add(const MergeTable& table, std::string_view text);
 
   std::vector<Character> of_two_, of_three_;
-  std::vector<int32_t> lowest_across_;  // by the bytes left and right: the lowest rank of a merge across them
+  std::vector<int32_t> lowest_across_;  // by the bytes before and after an edge: the lowest rank of a merge across it
   std::vector<int32_t> token_of_byte_;
 };
 

@@ -1,4 +1,4 @@
-// The tokens that each merged token is printed as: demolished if scaffold, split if the vocabulary lacks it.
+// The tokens that each merged token is printed as: demolished if scaffold, split if not in the vocabulary.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A segmentation into the fewest normal tokens and base symbols (Schmidt et al. 2024); of several, the one with the
-// longest first token, then the longest next.
+// The segmentation into the fewest normal tokens and base symbols (Schmidt et al. 2024); of several, the one with the
+// longest first token, then the longest second one, and so on.
 #include <algorithm>
 
 #include "inference/inference.hpp"
@@ -11,7 +11,7 @@ namespace mt_scaffold {
 namespace {
 
 struct FewestScratch final : Inference::Scratch {
-  // By position in the word, in bytes: the subwords of the rest of the word, and where the first of them ends.
+  // By position in the word, in bytes: the number of subwords in the rest of the word, and the end of the first.
   struct Rest {
     uint32_t subwords, end;
   };
@@ -39,7 +39,7 @@ class Fewest final : public Inference {
     for (size_t i = symbols.end.size(); i-- > 0;) {
       const uint32_t begin = i == 0 ? 0 : symbols.end[i - 1], end = symbols.end[i];
       FewestScratch::Rest best = {rest[end].subwords + 1, end};
-      // Of equally good ones the first stays, which is the longest; the single symbol is the shortest.
+      // Of equally good tokens, the first and longest is kept; the single symbol is the shortest.
       tokens_.for_each_token(buffers.tokens, begin, [&](size_t found, uint32_t) {
         may_interrupt(++steps);
         const uint32_t next = std::min(static_cast<uint32_t>(found), size);

@@ -1,4 +1,4 @@
-// The longest token that the rest of a word begins with, again and again (Uzan et al. 2024, "longest prefix").
+// Repeatedly takes the longest token that the rest of a word begins with (Uzan et al. 2024, "longest prefix").
 #include <algorithm>
 
 #include "inference/inference.hpp"
@@ -29,7 +29,7 @@ class Greedy final : public Inference {
     ends.clear();
     size_t begin = 0;
     for (const uint32_t end : symbols.end) {
-      if (end <= begin) continue;  // within the token before
+      if (end <= begin) continue;  // inside the previous token
       size_t longest = end;
       tokens_.for_each_token(tokens, begin, [&](size_t found, uint32_t) {
         longest = found;

@@ -14,20 +14,20 @@
 
 namespace mt_scaffold {
 
-// Each symbol of a word: its token, or kUnknown, and the byte of the word at which it ends.
+// The symbols of a word: the token of each, or kUnknown, and its end in the word, in bytes.
 struct Symbols {
   std::vector<int32_t> token;
   std::vector<uint32_t> end;
 };
 
-// Tokens that may be written for every word, so that no branch depends on a small number of them.
+// Tokens that are always written for a word, so that no branch depends on their number if it is small.
 inline constexpr size_t kTokensAtOnce = 4;
 
 class Inference {
  public:
   virtual ~Inference() = default;
 
-  // The buffers of one thread; a kind that needs some has its own.
+  // The buffers of one thread; a kind that needs some derives from it.
   struct Scratch {
     virtual ~Scratch() = default;
   };
@@ -38,9 +38,9 @@ class Inference {
   // the earlier answers alone. If all survive, there are as many decisions as merges.
   virtual uint32_t apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions* decisions) const = 0;
 
-  // The same for a word whose symbols are its bytes, readable for kPadding bytes past its end, without decisions. Puts
-  // its tokens into `tokens`, which has room for as many as bytes and for kTokensAtOnce, and returns how many they are,
-  // or 0 if only apply() can say, as of each word of more than kMostTokens bytes.
+  // The same, without decisions, for a word whose symbols are its bytes and that is readable for kPadding bytes past
+  // its end. Writes its tokens to `tokens`, which has room for one per byte and for kTokensAtOnce, and returns their
+  // number; 0 if only apply() can tell, as for any word of more than kMostTokens bytes.
   static constexpr size_t kMostTokens = 128;
   virtual size_t tokens_of(std::string_view /* word */, int32_t* /* tokens */) const { return 0; }
 };
@@ -51,7 +51,7 @@ MakeInference make_merges, make_greedy, make_longest_merge, make_fewest, make_re
 
 struct InferenceKind {
   std::string_view name;
-  // Whether there are merges, which dropout can skip and a vocabulary undo.
+  // Whether it applies merges, which dropout can skip and a vocabulary can undo.
   bool merges;
   MakeInference* make;
 };
@@ -64,7 +64,7 @@ inline constexpr std::array kInferences = {
     InferenceKind{"remerge", false, make_remerge},
 };
 
-// Throws UsageError, with their names, for one that there is not.
+// Throws UsageError, which lists the names, for an unknown one.
 const InferenceKind& inference_named(std::string_view name);
 
 }  // namespace mt_scaffold

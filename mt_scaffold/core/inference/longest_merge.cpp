@@ -1,4 +1,4 @@
-// Merges one place at a time: the one whose token has the most base symbols, then the lowest rank, then the leftmost.
+// Merges one pair at a time: the one whose token has the most base symbols, then the lowest rank, then the leftmost.
 #include <algorithm>
 #include <tuple>
 
@@ -45,7 +45,7 @@ class LongestMerge final : public Inference {
 
   std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<LongestMergeScratch>(); }
 
-  // With a heap, in O(n log n). Symbols only grow, so that no pair comes to the same place twice.
+  // With a heap, in O(n log n). Symbols only grow, so no pair occurs at the same place twice.
   uint32_t apply(std::string_view, Symbols& symbols, Scratch& scratch, Decisions* decisions) const override {
     using Candidate = LongestMergeScratch::Candidate;
     auto& buffers = static_cast<LongestMergeScratch&>(scratch);
@@ -116,7 +116,7 @@ class LongestMerge final : public Inference {
   }
 
  private:
-  PairTable turns_;  // of each pair: 0 for the first to be merged
+  PairTable turns_;  // by pair: its place in the order of merging, from 0
   std::vector<int32_t> merged_;
 };
 

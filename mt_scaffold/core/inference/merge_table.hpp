@@ -1,4 +1,4 @@
-// The tokens of a codes file by number, and the merges between them: what every kind of inference starts from.
+// The numbered tokens of a codes file and the merges between them, which every kind of inference starts from.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +33,10 @@ struct MergeTable {
 
   Alphabet alphabet;
   Interner texts;
-  PairTable ranks;                                 // of the first line with each pair
+  PairTable ranks;                                 // by pair: the first line with it
   std::vector<Pair> pair_of_rank;                  // by line of the codes file
   std::vector<int32_t> merged_of_rank;             // by line of the codes file
-  std::vector<bool> scaffold;                      // by token: whether it is in no vocabulary
+  std::vector<bool> scaffold;                      // by token: whether it is not in the vocabulary
   std::vector<int32_t> internal_base, final_base;  // by symbol
 };
 

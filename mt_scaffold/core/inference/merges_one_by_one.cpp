@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kLongest = MergesOneByOne::kLongest;
 
-// A key is the rank of the symbol at a place with the next one, then the place: the least is the next to be merged.
-// Keys from kNone up have no rank. The place kBefore comes before each word, and is in no key that has one.
+// A key is the rank of the pair that begins at a place, then the place: the pair with the least key is merged next.
+// Keys from kNone up have no rank. The place kBefore precedes every word; no key with a rank has it.
 using Key = uint32_t;
 constexpr int kPlaceBits = 7;
 constexpr size_t kBefore = (size_t{1} << kPlaceBits) - 1;
@@ -21,10 +21,10 @@ constexpr Key kNone = ~Key{0} << kPlaceBits;
 constexpr size_t kBlock = 16;
 static_assert(kLongest < kBefore && kLongest <= Inference::kMostTokens);
 
-// `number`: of a pair, which is its rank plus one, or 0.
+// `number`: the rank of a pair plus one, or 0.
 inline Key key_of(uint32_t number, size_t place) { return (number - 1) << kPlaceBits | static_cast<Key>(place); }
 
-// The places where symbols begin, as bits; and one after the last symbol.
+// The places where symbols begin and the one after the last symbol, as bits.
 template <typename Bits>
 class Places {
  public:
@@ -36,7 +36,7 @@ class Places {
   void remove(size_t place) { bits_ &= ~(Bits{1} << place); }
 
   size_t count() const { return popcount(bits_) - 1; }
-  // Takes the first away.
+  // Removes the first and returns it.
   size_t take() {
     const size_t place = lowest(bits_);
     bits_ &= bits_ - 1;
@@ -44,7 +44,7 @@ class Places {
   }
 
  private:
-  // The size of all bits if there is none, and -1.
+  // If there is no bit: the number of bits, and -1.
   static size_t lowest(uint64_t bits) { return static_cast<size_t>(std::countr_zero(bits)); }
   static size_t highest(uint64_t bits) { return size_t{63} - static_cast<size_t>(std::countl_zero(bits)); }
   static size_t popcount(uint64_t bits) { return static_cast<size_t>(std::popcount(bits)); }
@@ -62,15 +62,15 @@ class Places {
 
   Bits bits_;
 };
-// The most symbols whose places are in 64 bits.
+// The most symbols whose places fit into 64 bits.
 constexpr size_t kInOneRegister = 62;
 
-// The keys of all places, in memory that holds whole blocks.
+// The keys of all places, in memory.
 class Portable {
  public:
   static constexpr size_t kRoom = kLongest;
 
-  // `keys` has whole blocks, the first `places` of which are set.
+  // `keys` has room for whole blocks; its first `places` keys are set.
   Portable(Key* keys, size_t places) : keys_(keys), size_((places + kBlock - 1) / kBlock * kBlock) {
     std::fill(keys + places, keys + size_, kNone);
   }
@@ -107,7 +107,7 @@ class InMemoryAvx2 : public Portable {
   }
 };
 
-// Reading what has just been written in smaller parts would take the processor as long as the rest of a step.
+// Loading vectors right after storing one of their elements would stall for as long as the rest of a step takes.
 template <size_t kBlocks>
 class InRegistersAvx2 {
  public:
@@ -188,7 +188,7 @@ MergesOneByOne::MergesOneByOne(const MergeTable& table)
       number_of_bytes_[left << 8 | right] = ranks_.number(base[left], base[right]);
 }
 
-// A word while it is merged. The token of a place is that of the symbol which begins there.
+// A word being merged. The token of a place is that of the symbol that begins there.
 template <typename Keys, typename Bits>
 class MergesOneByOne::Word {
  public:
@@ -207,7 +207,7 @@ class MergesOneByOne::Word {
       keys_[i] = key_at(i, merges_.number_of_bytes_[static_cast<size_t>(bytes[i]) << 8 | bytes[i + 1]]);
     };
     if constexpr (Keys::kRoom <= kAllPlaces) {
-      // No branch depends on the length, and what is beyond is not looked at.
+      // No branch depends on the length; keys beyond it are ignored.
       for (size_t i = 0; i < Keys::kRoom; ++i) set(i);
       token_[symbols_ - 1] = merges_.token_of_byte_[bytes[symbols_ - 1]];
     } else {
@@ -225,7 +225,7 @@ class MergesOneByOne::Word {
     }
   }
 
-  // Merges all that can be. Returns false if a merge makes a pair of a lower rank than its own.
+  // Merges until no pair is left. Returns false if a merge makes a pair of a lower rank than its own.
   __attribute__((always_inline)) bool merge() {
     token_[symbols_] = token_[kBefore] = MergeTable::kUnknown;
     Keys keys(keys_, symbols_ - 1);
@@ -247,7 +247,7 @@ class MergesOneByOne::Word {
     return true;
   }
 
-  // What is left of `symbols`.
+  // Reduces `symbols` to those that are left, or writes their tokens.
   __attribute__((always_inline)) void finish(Symbols& symbols) {
     const size_t size = places_.count();
     for (size_t i = 0; i < size; ++i) {
@@ -261,7 +261,7 @@ class MergesOneByOne::Word {
   }
   __attribute__((always_inline)) size_t finish(int32_t* tokens) {
     const size_t size = places_.count();
-    // No branch depends on the number of tokens if it is small. Bits that are used up are the place 64, or the first.
+    // No branch depends on a small number of tokens. With no bits left, take() returns 64, or 128, which becomes 0.
     if constexpr (sizeof(Bits) == 8) token_[64] = MergeTable::kUnknown;
     for (size_t i = 0; i < kTokensAtOnce; ++i) tokens[i] = token_[places_.take() & kBefore];
     for (size_t i = kTokensAtOnce; i < size; ++i) tokens[i] = token_[places_.take()];
@@ -272,7 +272,7 @@ class MergesOneByOne::Word {
   static constexpr size_t kAllPlaces = 16;
 
   __attribute__((always_inline)) Key key_at(size_t place, uint32_t number) {
-    // Fetched now, while the lowest rank is looked for.
+    // Loaded now, in parallel with the search for the lowest rank.
     merged_[place] = merges_.merged_of_number_[number];
     return key_of(number, place);
   }
@@ -281,7 +281,7 @@ class MergesOneByOne::Word {
   const size_t symbols_;
   Places<Bits> places_;
   alignas(64) Key keys_[kLongest + kBlock];
-  int32_t token_[kBefore + 1], merged_[kBefore + 1];  // merged_: what the pair at a place becomes
+  int32_t token_[kBefore + 1], merged_[kBefore + 1];  // merged_: the token that the pair at a place makes
 };
 
 template <typename Keys, typename Bits>
@@ -308,7 +308,7 @@ __attribute__((always_inline)) inline size_t MergesOneByOne::merge(
   return word.merge() ? word.finish(tokens) : 0;
 }
 
-// Calls `merge` of the kind that suits a number of symbols; what it returns is true or false, or a number.
+// Calls the merge() that suits `n` symbols and returns its result.
 template <typename... Arguments>
 auto MergesOneByOne::merge_portably(size_t n, Arguments&&... arguments) const {
   if (n <= kInOneRegister) return merge<Portable, uint64_t>(arguments...);
@@ -341,7 +341,7 @@ MT_SCAFFOLD_AVX512 __attribute__((flatten)) auto MergesOneByOne::merge_with_avx5
   return merge<InRegistersAvx512<8>, unsigned __int128>(arguments...);
 }
 
-// Not made in the function: a child that was forked meanwhile would wait for it to be made.
+// Not static in the function: a child forked during its initialisation would wait for it forever.
 static const bool kAvx512 = may_use_avx512(), kAvx2 = kAvx512 || may_use_avx2();
 #endif
 
@@ -354,7 +354,7 @@ auto MergesOneByOne::merge_with_fastest(size_t n, Arguments&&... arguments) cons
   return merge_portably(n, arguments...);
 }
 
-// `word` is readable for kPadding bytes past its end.
+// `word` must be readable for kPadding bytes past its end.
 static bool is_ascii(std::string_view word) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < word.size(); i += sizeof bytes) {

@@ -1,4 +1,4 @@
-// Merges of words of ordinary length without dropout, one pair after the other.
+// Merging words of ordinary length without dropout, one pair at a time.
 #pragma once
 
 #include <array>
@@ -19,15 +19,15 @@ class MergesOneByOne {
  public:
   static constexpr size_t kLongest = 126;  // symbols
 
-  // `table` must outlive this, and keep its ranks.
+  // `table` must outlive this; its ranks must not change.
   explicit MergesOneByOne(const MergeTable& table);
 
-  // Merges the leftmost pair of the lowest rank until there is none. Returns false and changes nothing where that may
-  // not be what merging all pairs of one rank at each step does: where a merge makes a pair of a lower rank than its
-  // own; and for longer words and more codes than fit.
+  // Merges the leftmost pair of the lowest rank until there is none. Returns false and changes nothing if the result
+  // might differ from merging all pairs of one rank at each step (a merge makes a pair of a lower rank than its own),
+  // or if the word or the codes are too long.
   bool apply(Symbols& symbols) const;
 
-  // As Inference::tokens_of(): 0 where that may not be exact, for a word of one byte, and where symbols are not bytes.
+  // As Inference::tokens_of(): 0 if apply() would return false, for a word of one byte, and if symbols are not bytes.
   size_t tokens_of(std::string_view word, int32_t* tokens) const;
 
  private:
@@ -39,7 +39,7 @@ class MergesOneByOne {
   size_t merge(std::string_view word, int32_t* tokens) const;
   template <typename Keys, typename Bits>
   size_t merge(const std::array<EarlyCharacters::Symbol, kLongest>& symbols, size_t count, int32_t* tokens) const;
-  // Where the lowest rank is found, which is most of the work, with what the processor has.
+  // Calls merge() with the processor's fastest instructions for finding the lowest rank, which is most of the work.
   template <typename... Arguments>
   auto merge_with_fastest(size_t n, Arguments&&... arguments) const;
   template <typename... Arguments>
@@ -53,7 +53,7 @@ class MergesOneByOne {
   const PairTable& ranks_;
   const bool fits_;  // whether a rank and a place fit into a key
   HugeVector<int32_t> merged_of_number_;
-  // By the bytes left and right, and by byte; empty where symbols are others.
+  // By the left and the right byte, and by byte; empty if symbols are not bytes.
   std::vector<uint32_t> number_of_bytes_;
   std::vector<int32_t> token_of_byte_;
   std::optional<EarlyCharacters> characters_;

@@ -9,7 +9,7 @@ namespace mt_scaffold {
 
 namespace {
 
-// Longer words are taken through a heap of events, in O(n log n).
+// Longer words use a heap of events, in O(n log n).
 constexpr size_t kShortWord = 48;
 
 }  // namespace
@@ -17,8 +17,8 @@ constexpr size_t kShortWord = 48;
 PickyMerges::PickyMerges(const Codes& codes, const Interner& texts)
     : first_merge_(codes.merges.size() + codes.splits.size()) {
   struct Line {
-    const Merge* merge;  // or
-    const Split* split;
+    const Merge* merge;
+    const Split* split;  // one of them is null
   };
   std::vector<Line> lines;
   lines.reserve(codes.merges.size() + codes.splits.size());
@@ -34,7 +34,7 @@ PickyMerges::PickyMerges(const Codes& codes, const Interner& texts)
     return next_split[static_cast<size_t>(token)];
   };
   std::string text;
-  // From the end, so that what happens next to a pair or token is known.
+  // Backwards, so that the next event of a pair or token is known.
   for (size_t i = lines.size(); i-- > 0;) {
     Event& event = events_[i];
     const auto time = static_cast<int32_t>(i);
@@ -89,7 +89,7 @@ size_t PickyMerges::apply_short(int32_t* token, uint32_t* end, size_t n, Decisio
   int32_t split[kShortWord];  // when it is split
   for (size_t i = 0; i < n; ++i) split[i] = kNever;
   for (size_t i = 0; i + 1 < n; ++i) due[i] = merge_time(token[i], token[i + 1], -1);
-  int32_t next_split = kNever;  // no symbol is split before; the one that would be may have been merged since
+  int32_t next_split = kNever;  // a lower bound: the symbol to be split may have been merged since
   while (true) {
     int32_t now = next_split;
     for (size_t i = 0; i + 1 < n; ++i) now = std::min(now, due[i]);
@@ -141,7 +141,7 @@ size_t PickyMerges::apply_short(int32_t* token, uint32_t* end, size_t n, Decisio
         split[i + k] = piece.split;
         end[i + k] = at += piece.bytes;
       }
-      end[i + more] = last;  // without the end-of-word marker, which is no part of the word
+      end[i + more] = last;  // without the end-of-word marker, which is not part of the word
       for (size_t k = i == 0 ? 0 : i - 1; k <= i + more && k + 1 < n; ++k)
         due[k] = merge_time(token[k], token[k + 1], now);
       i += more;

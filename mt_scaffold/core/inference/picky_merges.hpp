@@ -1,4 +1,4 @@
-// Segmenting with PickyBPE codes: a word goes through the merges and splits in the order in which they were learned.
+// Segmenting with PickyBPE codes: applies the merges and splits to a word in the order in which they were learned.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ class PickyMerges final : public Inference {
 
   std::unique_ptr<Scratch> make_scratch() const override;
 
-  // Decisions are on each merge at each place, the places of an event from the left.
+  // `decisions` decides on each merge at each place, the places of an event from the left.
   uint32_t apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions* decisions) const override;
 
  private:
-  // An event's time is its place in the order.
+  // A merge or a split; its time is its index in their order.
   static constexpr int32_t kNever = PairTable::kNone;
   struct Event {
-    int32_t token;           // that a merge makes; of a split, that it takes apart
+    int32_t token;           // the token made by a merge, or split
     int32_t next_of_pair;    // when a merge's pair is merged again
-    int32_t split;           // when the token that a merge makes is split
-    uint32_t pieces, count;  // of a split, in pieces_; a merge has none
+    int32_t split;           // when the token made by a merge is split
+    uint32_t pieces, count;  // the pieces of a split, in pieces_; 0 for a merge
   };
   struct Part {
     int32_t token;
@@ -37,7 +37,7 @@ class PickyMerges final : public Inference {
     int32_t split;  // when it is split in turn
   };
 
-  // When a pair that is adjacent from `now` on is merged.
+  // The time at which a pair that is adjacent from `now` on is merged.
   int32_t merge_time(int32_t left, int32_t right, int32_t now) const {
     int32_t time = first_merge_.find(left, right);
     while (time <= now) time = events_[static_cast<size_t>(time)].next_of_pair;

@@ -29,30 +29,30 @@ class Remerge final : public Inference {
     first_->apply(word, symbols, scratch, nullptr);
     const auto is_scaffold = [&](int32_t token) { return token != MergeTable::kUnknown && table_.is_scaffold(token); };
     if (std::none_of(symbols.token.begin(), symbols.token.end(), is_scaffold)) return 0;
-    Symbols apart;
+    Symbols pieces;
     for (size_t i = 0; i < symbols.token.size(); ++i) {
       const int32_t token = symbols.token[i];
       if (is_scaffold(token)) {
         uint32_t end = i == 0 ? 0 : symbols.end[i - 1];
         for (const int32_t part : demolished_[static_cast<size_t>(token)]) {
           end += static_cast<uint32_t>(table_.texts[part].size());
-          apart.token.push_back(part);
-          apart.end.push_back(end);
+          pieces.token.push_back(part);
+          pieces.end.push_back(end);
         }
-        apart.end.back() = symbols.end[i];  // a word ends without its marker
+        pieces.end.back() = symbols.end[i];  // the end-of-word marker is not part of the word
       } else {
-        apart.token.push_back(token);
-        apart.end.push_back(symbols.end[i]);
+        pieces.token.push_back(token);
+        pieces.end.push_back(symbols.end[i]);
       }
     }
-    symbols = std::move(apart);
+    symbols = std::move(pieces);
     second_->apply(word, symbols, scratch, nullptr);
     return 0;
   }
 
  private:
   const MergeTable& table_;
-  MergeTable normal_;  // the same numbers of tokens, without merges into scaffold tokens
+  MergeTable normal_;  // with the same token numbers, but without merges into scaffold tokens
   std::unique_ptr<const Inference> first_, second_;
   const std::vector<Expansion> demolished_;
 };

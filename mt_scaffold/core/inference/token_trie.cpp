@@ -40,9 +40,9 @@ void TokenTrie::link() {
     const uint32_t at = shortest_first[i];
     const auto parent = static_cast<uint32_t>(key_of_node[at] >> 8);
     Node& node = nodes_[at];
-    if (parent != 0) node.begins = step(nodes_[parent].begins, static_cast<char>(key_of_node[at]));
-    const Node& begins = nodes_[node.begins];
-    node.shorter = begins.place != 0 ? node.begins : begins.shorter;
+    if (parent != 0) node.prefix = step(nodes_[parent].prefix, static_cast<char>(key_of_node[at]));
+    const Node& prefix = nodes_[node.prefix];
+    node.shorter = prefix.place != 0 ? node.prefix : prefix.shorter;
   }
 }
 

@@ -1,4 +1,4 @@
-// The tokens that a word holds, by where they begin.
+// Finds the tokens that begin at each byte of a word.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,30 @@ namespace mt_scaffold {
 struct TokensInWord {
   std::string marked;             // the word and its end-of-word marker, if it has one
   size_t size = 0;                // of the word alone
-  std::vector<uint32_t> longest;  // by byte of `marked`: a node for the longest token that begins there; 0: none
+  std::vector<uint32_t> longest;  // by byte of `marked`: the node of the longest token that begins there; 0: none
 };
 
-// A trie of tokens from their ends, byte by byte, its edges in one hash table. With links from each node to what its
-// string begins with (Aho and Corasick 1975), one pass from the end of a word finds what begins where, however long
-// the tokens are.
+// A trie of the bytes of tokens from last to first, its edges in one hash table. With failure links (Aho and Corasick
+// 1975), one pass from the end of a word finds the tokens that begin at each byte, however long they are.
 class TokenTrie {
  public:
   // Where a token may be found: before the end of the word, at its end, or both.
   enum Place : uint8_t { kInside = 1, kAtEnd = 2, kAnywhere = 3 };
 
-  // Where a token of an alphabet stands. (In a text that spells out "</w>", letters inside a word look like its end.)
+  // Where a token may be found. (In a text that spells out "</w>", letters inside a word look like its end.)
   static Place place_of(std::string_view token, Alphabet alphabet) {
     return !alphabet.end_of_word ? kAnywhere : is_marked(token, alphabet) ? kAtEnd : kInside;
   }
 
   // Returns the token's node.
   uint32_t add(std::string_view token, Place place);
-  // To be called after the last add().
+  // Call it after the last add().
   void link();
 
   void find(std::string_view word, Alphabet alphabet, TokensInWord& found) const;
 
-  // Calls `on_token(end, node)` for each token that begins at `begin`, from the longest on, until it returns false. A
-  // token at the end of the word ends in its marker, if it has one.
+  // Calls `on_token(end, node)` for each token that begins at `begin`, the longest first, until it returns false. At
+  // the end of the word, `end` is after the marker, if there is one.
   template <typename OnToken>
   void for_each_token(const TokensInWord& found, size_t begin, OnToken&& on_token) const {
     for (uint32_t at = found.longest[begin]; at != 0; at = nodes_[at].shorter) {
@@ -57,9 +56,9 @@ class TokenTrie {
   };
   struct Node {
     uint32_t length = 0;   // of its string
-    uint32_t begins = 0;   // the node of the longest string that its own begins with
-    uint32_t shorter = 0;  // the same of the longest token
-    uint8_t place = 0;     // of the token that its string is; 0: it is none
+    uint32_t prefix = 0;   // the failure link: the node of the longest proper prefix of its string
+    uint32_t shorter = 0;  // the node of the longest token that is a proper prefix
+    uint8_t place = 0;     // if its string is a token, else 0
   };
   static uint64_t key_of(uint32_t parent, char byte) {
     return (uint64_t{parent} << 8 | static_cast<unsigned char>(byte)) + 1;
@@ -70,12 +69,12 @@ class TokenTrie {
     while (edges_[slot].key != 0 && edges_[slot].key != key) slot = (slot + 1) & mask;
     return slot;
   }
-  // The node of the longest string that a node's, with a byte before it, begins with.
+  // The node of the longest prefix of a byte followed by a node's string.
   uint32_t step(uint32_t node, char byte) const {
     while (true) {
       if (const uint32_t child = edges_[slot_of(key_of(node, byte))].node) return child;
       if (node == 0) return 0;
-      node = nodes_[node].begins;
+      node = nodes_[node].prefix;
     }
   }
 

@@ -36,7 +36,7 @@ void UniformSampler::draw(std::string_view word, RandomStream& random, Scratch& 
   std::vector<Scratch::Node>& nodes = scratch.nodes;
   if (nodes.size() <= size) nodes.resize(size + 1);
   nodes[size] = {1, 0, size};
-  // In the scale of the next position, whose paths are the most. Two scales less are less than a rounding error.
+  // In the scale of the next position, which has the most paths; those two scales below are less than a rounding error.
   const auto paths = [&](uint32_t target, uint32_t scale) {
     const Scratch::Node& node = nodes[target];
     return node.scale == scale ? node.paths : node.scale + 1 == scale ? node.paths * kUnscale : 0;
@@ -63,7 +63,7 @@ void UniformSampler::draw(std::string_view word, RandomStream& random, Scratch& 
     collect_targets(at, scratch);
     uint32_t chosen = node.next;
     if (scratch.targets.size() > 1) {
-      // The sum of the same numbers in the same order: the draw is less than it.
+      // `sum` adds up the same numbers in the same order, so it ends above `drawn`.
       const uint32_t scale = nodes[chosen].scale;
       const double all = node.scale == scale ? node.paths : node.paths * kScale;
       const double drawn = static_cast<double>(random.next() >> 11) * 0x1p-53 * all;

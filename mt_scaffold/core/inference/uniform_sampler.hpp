@@ -21,14 +21,14 @@ class UniformSampler {
 
   struct Scratch;
 
-  // To be called after the last add().
+  // Call it after the last add().
   void link() { tokens_.link(); }
 
-  // Where each subword of a segmentation drawn at random ends, in `scratch.ends`.
+  // Draws a segmentation, with the end of each subword in `scratch.ends`.
   void draw(std::string_view word, RandomStream& random, Scratch& scratch) const;
 
  private:
-  // Where each subword that begins at `begin` ends, the shortest first, in `scratch.targets`.
+  // Puts the end of each possible subword from `begin` on into `scratch.targets`, the shortest first.
   void collect_targets(uint32_t begin, Scratch& scratch) const;
 
   const Alphabet alphabet_;
@@ -42,7 +42,7 @@ struct UniformSampler::Scratch {
   struct Node {
     double paths;  // the segmentations of the rest of the word, divided by 2^(512 * scale)
     uint32_t scale;
-    uint32_t next;  // where the symbol ends that begins here
+    uint32_t next;  // the end of the symbol that begins here
   };
   TokensInWord tokens;
   std::vector<uint32_t> starts, targets;

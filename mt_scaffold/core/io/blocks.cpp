@@ -209,7 +209,7 @@ bool BlockReader::next_documents(Source& source, Block& block) {
 
 namespace {
 
-// What the workers share: whose turn it is to read and to write, and the first failure.
+// Shared by the workers: whose turn it is to read and to write, and the first failure.
 struct Shift {
   std::mutex reading;
   std::mutex state;
@@ -320,7 +320,7 @@ void in_parallel(unsigned workers, const std::function<void(unsigned)>& work) {
     Threads threads;
     try {
       while (threads.size() + 1 < workers) threads.start(attempt);
-    } catch (const std::system_error&) {  // the threads that have started do it all
+    } catch (const std::system_error&) {  // this thread does the rest
     }
     for (unsigned worker = threads.size(); worker < workers; ++worker) attempt(worker);
   }

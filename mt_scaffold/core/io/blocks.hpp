@@ -19,19 +19,19 @@ class Source {
   virtual ~Source() = default;
   // Reads up to `size` bytes and returns the count, 0 at the end. Called by any thread, one at a time.
   virtual size_t read(char* into, size_t size, const std::atomic<bool>& stop) = 0;
-  // Whether read() would not block: otherwise what has been read so far is processed first.
+  // Whether read() will not block; otherwise the data read so far is processed first.
   virtual bool ready() const { return true; }
   // Whether the input is documents: read_documents() is called instead of read().
   virtual bool has_documents() const { return false; }
-  // Appends some documents to `text`, and where each ends to `ends`; false at the end.
+  // Appends some documents to `text` and their ends to `ends`; false after the last one.
   virtual bool read_documents(std::string& text, std::vector<size_t>& ends);
-  // How errors name this input.
+  // The name of the input in error messages.
   std::string name;
 };
 
 class FileSource : public Source {
  public:
-  // `taken`: what has been read from the descriptor already, and comes first.
+  // `taken`: bytes already read from the descriptor, which come first.
   FileSource(int descriptor, std::string name, std::string taken = {});
   size_t read(char* into, size_t size, const std::atomic<bool>& stop) override;
   bool ready() const override;
@@ -69,7 +69,7 @@ class FileSink : public Sink {
   bool may_block_;
 };
 
-// Whole lines of one input, or what LastCut makes of it, readable for kPadding bytes past their end.
+// Whole lines of one input, or a part cut by LastCut, readable for kPadding bytes past the end.
 struct Block {
   std::unique_ptr<char[]> buffer;
   size_t capacity = 0;
@@ -79,19 +79,19 @@ struct Block {
   uint64_t first_offset = 0;   // bytes of this input before the block
   uint64_t global_offset = 0;  // bytes of all inputs before the block
   const std::string* name = nullptr;
-  // Where documents end that have been read as such, which then take the place of lines.
+  // The ends of documents, if the input has documents in place of lines.
   std::vector<size_t> document_ends;
 
   std::string_view text() const { return {buffer.get(), size}; }
   void reserve(size_t bytes);
-  // Where `position` of this block is: "NAME: line N", or "NAME: document N".
+  // Describes `position` of this block: "NAME: line N", or "NAME: document N".
   std::string place(size_t position) const;
   // The error for the byte at `position` of this block, which is not UTF-8.
   InputError not_utf8(size_t position) const;
 };
 
-// Returns how many of the first bytes of `text` may be a separate block, as many as possible; 0 if it cannot be
-// cut. `searched`: that many of its first bytes have been passed before, in vain.
+// Returns the size of the longest prefix of `text` that may be a separate block; 0 if there is none. `searched`: the
+// number of its first bytes that have been searched before, in vain.
 using LastCut = std::function<size_t(std::string_view text, size_t searched)>;
 
 class BlockReader {
@@ -101,7 +101,7 @@ class BlockReader {
   explicit BlockReader(std::vector<std::unique_ptr<Source>> sources) : sources_(std::move(sources)) {}
   // Fills `block` with the next whole lines; false after the last input. Not thread-safe.
   bool next(Block& block, const std::atomic<bool>& stop);
-  // Cuts inputs elsewhere than after their LFs.
+  // Cuts inputs with `last_cut` instead of after their LFs.
   void cut_with(LastCut last_cut) { last_cut_ = std::move(last_cut); }
   uint64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
 
@@ -109,7 +109,7 @@ class BlockReader {
   std::vector<std::unique_ptr<Source>> sources_;
   size_t current_ = 0;
   LastCut last_cut_;
-  // The same for an input of documents, as many as it gives at a time.
+  // As next(), for an input of documents, as many as it returns at a time.
   bool next_documents(Source& source, Block& block);
 
   std::string documents_;
@@ -118,8 +118,7 @@ class BlockReader {
   std::atomic<uint64_t> bytes_read_{0};
 };
 
-// Runs `work(worker)` for every worker, on threads as far as the system grants them, and rethrows an exception of
-// theirs.
+// Runs `work(worker)` for every worker, on as many threads as the system grants, and rethrows one of their exceptions.
 void in_parallel(unsigned workers, const std::function<void(unsigned)>& work);
 
 // Runs `work(worker, block)` over all blocks on `workers` threads, handing blocks out in order. After a failure no

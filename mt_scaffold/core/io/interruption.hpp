@@ -1,4 +1,4 @@
-// Ending work on one long word or line when the user interrupts it.
+// Interrupting the work on one long word or line.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace mt_scaffold {
 
-// Makes a check the calling thread's as long as this lives: it throws where the thread's work is to end.
+// Gives the calling thread a check for its lifetime; the check throws to end the thread's work.
 class Interruptible {
  public:
   using Check = std::function<void()>;
@@ -28,7 +28,7 @@ class Interruptible {
   const Check* const before_;
 };
 
-// To be called in loops over what may be long, with the number of the step: now and then it checks.
+// Call it with the number of the step in loops that may be long: it checks now and then.
 inline void may_interrupt(size_t step) {
   constexpr size_t kSteps = size_t{1} << 14;
   if (step % kSteps == kSteps - 1) [[unlikely]]

@@ -20,8 +20,8 @@ constexpr size_t kDeepest = 64;
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The first of up to 16 bytes that ends a run of plain characters in a string: a quote, a backslash or a control
-// character, which no string may hold. 16 if there is none.
+// The number of plain characters at `p`, up to 16: those before a quote, a backslash or a control character, which no
+// string may contain.
 inline size_t plain_bytes(const char* p) {
 #if defined(__SSE2__)
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)), control = _mm_set1_epi8(0x1F);
@@ -55,7 +55,7 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-// Reads one line. What returns a bool returns false where Python must decide.
+// Reads one line. Its methods other than tests return false if Python must decide.
 class Reader {
  public:
   explicit Reader(std::string_view line) : p_(line.data()), end_(line.data() + line.size()) {}
@@ -81,7 +81,7 @@ class Reader {
   bool take_scalar();
   bool take_digits();
   bool take_hex(uint32_t& value);
-  // What follows the backslash; `to`: where its UTF-8 ends.
+  // Reads an escape after its backslash; writes its UTF-8 to `to`, which it advances.
   bool take_escape(char*& to);
 
   const char* p_;
@@ -184,7 +184,7 @@ bool Reader::take_scalar() {
 }
 
 bool Reader::skip_value() {
-  uint64_t objects = 0;  // a bit for each level of nesting, the innermost the lowest: whether it is an object
+  uint64_t objects = 0;  // a bit per level of nesting, the innermost the lowest: whether it is an object
   size_t depth = 0;
   while (true) {
     // A value, or the end of an empty array or object.

@@ -1,4 +1,4 @@
-// The text in a line of JSONL, without Python where there is no doubt about it.
+// The text in a line of JSONL, without Python in the clear cases.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace mt_scaffold {
 
-// Finds one field of the JSON object in a line. It accepts no line that json.loads refuses, and gives the same string
-// where it accepts one; what is rare (escapes in keys, lone surrogates, NaN, numbers of hundreds of digits, deep
-// nesting) and what is wrong it leaves to Python.
+// Finds one field of the JSON object in a line. It accepts no line that json.loads refuses and returns the same string;
+// it leaves rare cases (escapes in keys, lone surrogates, NaN, numbers of hundreds of digits, deep nesting) and errors
+// to Python.
 class JsonField {
  public:
   enum class Found { kText, kBlank, kUnsure };
 
   explicit JsonField(std::string name) : name_(std::move(name)) {}
 
-  // `line`: without its LF; an LF or kPadding bytes of zeros follow it, and it is readable for kPadding bytes past its
-  // end. kText: `text` is the field's value in UTF-8, readable for as many. kBlank: there is nothing but whitespace.
+  // `line`: without its LF; an LF or kPadding zeros follow it, and it is readable for kPadding bytes past its end.
+  // kText: `text` is the field's value in UTF-8, with the same padding. kBlank: there is only whitespace.
   Found find(std::string_view line, OutputBuffer& text) const;
 
  private:

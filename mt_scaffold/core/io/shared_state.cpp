@@ -11,7 +11,7 @@ namespace {
 void lock() { shared_state.lock(); }
 void unlock() { shared_state.unlock(); }
 
-// When the library is loaded, and once: a second registration would lock twice.
+// Once, when the library is loaded: a second registration would lock twice.
 [[maybe_unused]] const int registered = pthread_atfork(lock, unlock, unlock);
 
 }  // namespace

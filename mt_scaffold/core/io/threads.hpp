@@ -1,4 +1,4 @@
-// Several threads of one piece of work.
+// A group of threads.
 #pragma once
 
 #include <thread>
@@ -6,7 +6,7 @@
 
 namespace mt_scaffold {
 
-// Threads that are joined at the end, as those of std::jthread, which Apple's library lacks.
+// Joins its threads on destruction, like std::jthread, which Apple's library does not have.
 class Threads {
  public:
   Threads() = default;
@@ -14,7 +14,7 @@ class Threads {
   Threads& operator=(const Threads&) = delete;
   ~Threads() { join(); }
 
-  // Calls `work` with the number of the thread. Throws std::system_error where no thread can be started.
+  // Calls `work` with the number of the thread. Throws std::system_error if no thread can be started.
   template <typename Work>
   void start(const Work& work) {
     threads_.emplace_back(work, size());

@@ -6,7 +6,7 @@
 
 namespace mt_scaffold {
 
-// Called on the calling thread several times a second with the bytes or merges done so far; may throw to stop the run.
+// Called on the caller's thread several times a second with the bytes or merges done so far; may throw to stop the run.
 using Tick = std::function<void(uint64_t done)>;
 
 }  // namespace mt_scaffold

@@ -11,10 +11,11 @@ bool ends_word(const Block& block, size_t at) {
   const std::string_view text = block.text();
   if (at == text.size() || text[at] == ' ' || text[at] == '\n') return true;
   const std::vector<size_t>& ends = block.document_ends;
-  if (!ends.empty() && std::binary_search(ends.begin(), ends.end(), at)) return true;
+  const auto end = std::lower_bound(ends.begin(), ends.end(), at);
+  if (end != ends.end() && *end == at) return true;
   if (text[at] != '\r') return false;
   const size_t after = text.find_first_not_of("\r ", at);
-  return after == std::string_view::npos || text[after] == '\n';
+  return after == std::string_view::npos || text[after] == '\n' || (end != ends.end() && *end <= after);
 }
 
 }  // namespace

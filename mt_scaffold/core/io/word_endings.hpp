@@ -1,4 +1,4 @@
-// How many words of a text end in a separator, which their subwords would be told apart by.
+// Counts the words of a text that end in a separator, so that their subwords could not be told apart.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ class WordEndings {
  public:
   explicit WordEndings(std::string separator) : separator_(std::move(separator)) {}
 
-  // Begins another text: what is found in it comes after what has been found.
+  // Begins another text: words found in it come after those found so far.
   void begin_text();
-  // Looks through a block of words between spaces. Most blocks cost one memchr.
+  // Searches a block of words between spaces. Most blocks cost one memchr.
   void look(const Block& block);
 
-  // Words that have been found, and the file with the line of the first; empty if there is none.
+  // The number of words found; the file and line of the first, empty if there is none.
   uint64_t count() const;
   std::string first() const;
 

@@ -1,5 +1,4 @@
-// Where the words to segment come from: each source gives one after the other, readable for kPadding bytes past its
-// end.
+// The sources of words to segment: each returns one word after the other, readable for kPadding bytes past its end.
 #pragma once
 
 #include <string>
@@ -40,7 +39,7 @@ class SpacedWords {
   const char* const end_;
 };
 
-// The words that end where a pre-tokeniser says.
+// The words of a pre-tokeniser, given their ends.
 class SplitWords {
  public:
   SplitWords(const char* begin, const std::vector<size_t>& ends) : text_(begin), ends_(ends) {}
@@ -58,7 +57,7 @@ class SplitWords {
   size_t begin_ = 0, i_ = 0;
 };
 
-// Words as they are, each copied so that it is padded.
+// Given words, each followed by kPadding bytes.
 class GivenWords {
  public:
   explicit GivenWords(const std::vector<std::string>& words) : words_(words) {}

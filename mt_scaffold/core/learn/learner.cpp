@@ -64,7 +64,7 @@ class Learner {
   };
   static constexpr uint64_t kIterationsPerTick = 256;
 
-  // Brings the text to where learning the given merges would have left it. The queue takes in pairs only later.
+  // Brings the text to the state in which learning the given merges would have left it. The queue is still empty.
   void replay() {
     auto split = given_splits_.begin();
     for (const Merge& merge : given_) {
@@ -79,7 +79,7 @@ class Learner {
       for (; split != given_splits_.end() && split->after == merges_.size(); ++split) replay(*split);
     }
     if (algorithm_ == Algorithm::kBpe) return;
-    // A given token stays: it is neither marked nor counted, unless PickyBPE has removed it.
+    // A given token is permanent: it is neither marked nor counted, unless PickyBPE has removed it.
     for (const Made& made : merges_)
       if (tokens_[made.token].state == TokenState::kNormal) tokens_[made.token].state = TokenState::kBase;
     normal_ = 0;
@@ -120,7 +120,7 @@ class Learner {
     if (algorithm_ == Algorithm::kScaffold) mark_scaffold(a, b, step);
     if (algorithm_ == Algorithm::kPicky) {
       remember_parts(token, top.pair, a, b);
-      // Both before either is removed, which can make the other more frequent.
+      // Both are tested before either is removed, which can make the other more frequent.
       const bool left = is_intermediate(a, a_before), right = a != b && is_intermediate(b, b_before);
       if (left) step.left_marked = remove(a);
       if (right) step.right_marked = remove(b);
@@ -142,7 +142,7 @@ class Learner {
     }
   }
 
-  // What Scaffold-BPE adds to BPE: a child that is now rarer than the next candidate becomes scaffold.
+  // Scaffold-BPE's addition to BPE: a child that is now rarer than the next candidate becomes scaffold.
   void mark_scaffold(Token left, Token right, Step& step) {
     const int64_t head = queue_.head_frequency();
     step.head = head;
@@ -162,7 +162,7 @@ class Learner {
     return is_marked(merged_text_, alphabet_) && !is_marked(tokens_[right].text, alphabet_);
   }
 
-  // What PickyBPE needs to split the token one day.
+  // Records how the token was made, in case PickyBPE splits it later.
   void remember_parts(Token token, uint32_t pair, Token left, Token right) {
     tokens_[token].left = left;
     tokens_[token].right = right;
@@ -178,7 +178,7 @@ class Learner {
            static_cast<double>(before - info.frequency) / static_cast<double>(before) >= threshold_;
   }
 
-  // Takes a token out of the vocabulary and splits what is left of it; returns how often it was left.
+  // Removes a token from the vocabulary and splits its remaining occurrences; returns their number.
   int64_t remove(Token token) {
     TokenInfo& info = tokens_[token];
     const int64_t frequency = info.frequency;
@@ -197,7 +197,7 @@ class Learner {
     return frequency;
   }
 
-  // Makes parts_ of the tokens of the vocabulary that a removed one consists of, by the merges that made it last.
+  // Fills parts_ with the vocabulary tokens that a removed one consists of, by the merges that last made it.
   void take_apart() {
     while (!to_take_apart_.empty()) {
       const Token part = to_take_apart_.back();
@@ -230,7 +230,7 @@ class Learner {
   std::vector<Split> splits_;
   std::vector<std::vector<uint32_t>> made_by_;  // by token: the pairs that were replaced by it
   std::vector<LearningText::Part> parts_;       // of the token that is being removed
-  std::vector<Token> to_take_apart_;            // what is left of it, from its end
+  std::vector<Token> to_take_apart_;            // the rest of it, last part first
   uint64_t normal_ = 0;                         // normal merged tokens
   uint64_t restored_ = 0;                       // by a merge of PickyBPE
   std::string merged_text_;

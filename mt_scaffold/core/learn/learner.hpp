@@ -19,7 +19,7 @@ enum class Algorithm { kBpe, kScaffold, kPicky };
 struct LearnOptions {
   Algorithm algorithm = Algorithm::kScaffold;
   Alphabet alphabet = {};
-  uint64_t symbols = 10000;  // merges (BPE), normal merged tokens (Scaffold-BPE) or merged tokens that stand (PickyBPE)
+  uint64_t symbols = 10000;   // merges (BPE), normal merged tokens (Scaffold-BPE) or unremoved ones (PickyBPE)
   int64_t min_frequency = 2;  // at least 1
   double threshold = 0.9;     // of PickyBPE, above 0
   // Merges to begin with, and the splits between them; with BPE they count among `symbols`, otherwise their tokens are
@@ -32,7 +32,7 @@ struct LearnResult {
   std::vector<Merge> merges;
   std::vector<Split> splits;  // of PickyBPE
   size_t scaffold = 0;        // tokens that are scaffold, or removed, at the end
-  uint64_t restored = 0;      // times that a scaffold token became normal, or a removed one was merged, again
+  uint64_t restored = 0;      // times that a scaffold token became normal again or a removed one was merged again
   bool exhausted = false;     // stopped early: no pair reached min_frequency
   bool limited = false;       // passed over a pair whose token would be too long
 };
@@ -42,9 +42,9 @@ struct CountedToken {
   int64_t frequency;
 };
 
-// What one iteration of Algorithm 1, or of PickyBPE, did. Its strings live as long as the learner.
+// One iteration of Algorithm 1 or of PickyBPE. Its strings live as long as the learner.
 struct Step {
-  std::string_view left, right;        // the merged pair; empty where a scaffold token returned instead
+  std::string_view left, right;        // the merged pair; empty if a scaffold token returned instead
   int64_t frequency = 0;               // of the pair, by which it was chosen
   std::optional<int64_t> head;         // frequency of the queue's head after the merge; only with Scaffold-BPE
   std::optional<int64_t> left_marked;  // frequency of `left` after the merge that made it scaffold, or removed it

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kLargeScratch = size_t{1} << 16;
 
-// Where malloc keeps what is freed.
+// glibc's malloc keeps freed memory.
 void give_back_freed_memory() {
 #if defined(__GLIBC__)
   malloc_trim(0);
@@ -37,7 +37,7 @@ class BaseTokens {
     if (!table_) throw std::bad_alloc();
   }
 
-  // A symbol with the end-of-word marker or without: its token + 1, or 0.
+  // The token of a symbol with or without the end-of-word marker, plus one; 0 if it has none yet.
   Token& operator()(uint32_t symbol, bool marked) { return table_[size_t{symbol} * 2 + marked]; }
 
  private:
@@ -90,7 +90,7 @@ void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
   const auto lay_out_word = [&](const WordCount& entry) {
     const auto count = static_cast<int64_t>(entry.count);
     word_count_.push_back(count);
-    // Called from two loops, for characters and for bytes, and still half as fast unless it is a part of both.
+    // Called from two loops, for characters and for bytes, which are half as fast unless it is inlined into both.
     const auto add_symbol = [&](uint32_t symbol, bool marked) __attribute__((always_inline)) {
       Token& token = base(symbol, marked);
       if (token == 0) token = make_token(symbol, marked) + 1;
@@ -100,8 +100,8 @@ void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
     for_each_symbol(entry.word, alphabet, add_symbol);
     add_boundary();
   };
-  // The cells take the place of the words as they come: both at once were the peak of learning from distinct words.
-  // To give back little is not worth the page faults of having it again.
+  // Words are freed while cells are added: holding both was the memory peak of learning from distinct words. Returning
+  // small amounts is not worth the page faults of getting them back.
   constexpr uint64_t kWorthGivingBack = uint64_t{32} << 20;
   uint64_t freed = 0;
   for (size_t part = 0; part < WordCounts::kParts; ++part) {
@@ -114,7 +114,7 @@ void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
   }
   // Before `base`: once a block that large is freed, glibc keeps more of what is freed after it.
   words = WordCounts();
-  give_back_freed_memory();  // that of counting: a fifth of the peak with one thread (docs/benchmarks.md)
+  give_back_freed_memory();  // that of counting is a fifth of the peak with one thread (docs/benchmarks.md)
 }
 
 void LearningText::count_initial_pairs() {
@@ -135,8 +135,8 @@ void LearningText::count_initial_pairs() {
     begin += slice.length;
     slice.length = 0;
   }
-  // A merge takes an occurrence away and adds two at most. What is not used stays untouched, and takes no memory; to
-  // grow would take the old and the new at once.
+  // A merge removes an occurrence and adds at most two. Untouched room takes no memory, whereas growing would take the
+  // old and the new at once.
   occurrences_.reserve(3 * begin);
   occurrences_.resize(begin);
   crowded_ = begin + begin / 4;
@@ -191,7 +191,7 @@ void LearningText::replace(uint32_t pair_index, Token token) {
   tokens[token].frequency += frequency;
   tokens[a].frequency -= frequency;
   tokens[b].frequency -= frequency;
-  // The first merges are the largest.
+  // The first merges need the most scratch.
   if (new_pairs_.capacity() < kLargeScratch || new_pairs_.capacity() / 8 < new_pairs_.size()) return;
   HugeVector<Position>().swap(found_);
   HugeVector<Replaced>().swap(replaced_);
@@ -209,7 +209,7 @@ void LearningText::collect_occurrences(uint32_t pair_index) {
     collect(further_[next - 1]);
 }
 
-// Lets new pairs have the memory of one that is replaced: its occurrences are not looked at again.
+// Frees the occurrences of a replaced pair, which are never read again, for new pairs.
 void LearningText::forget_occurrences(uint32_t pair_index) {
   Slice& first = pairs[pair_index].occurrences;
   forget(first);
@@ -218,7 +218,7 @@ void LearningText::forget_occurrences(uint32_t pair_index) {
 }
 
 void LearningText::forget(const Slice& slice) {
-  constexpr uint32_t kLeast = 16;  // what is worth using again
+  constexpr uint32_t kLeast = 16;  // shorter ones are not worth reusing
   if (slice.length >= kLeast) forgotten_[std::bit_width(slice.length) - 1].push_back({slice.begin, slice.length, 0});
 }
 
@@ -244,12 +244,12 @@ void LearningText::forget_stale_occurrences() {
   }
 }
 
-// Where in occurrences_ as many positions may go, perhaps at its end, which grows when all are known.
+// Returns where in occurrences_ `length` positions may go, possibly past its end: the caller then resizes it once.
 uint64_t LearningText::room_for(uint32_t length) {
   if (length > free_.length) {
     forget(free_);
     free_ = {0, 0, 0};
-    // Large ones first, so that what is added together lies together.
+    // Large ones first, so that positions added together lie together.
     for (size_t bits = forgotten_.size(); bits > 0 && size_t{1} << (bits - 1) >= length;) {
       std::vector<Slice>& slices = forgotten_[--bits];
       if (slices.empty()) continue;
@@ -395,7 +395,7 @@ void LearningText::split(Token token, const std::vector<uint32_t>& made_by, cons
   for (const Part& part : parts) tokens[part.token].frequency += frequency;
 }
 
-// Counts a symbol's pair with the one on its right, once, and notes the pair's number as a group.
+// Counts the pair of a symbol and its right neighbour, once, and adds it to new_pairs_ with its number as the group.
 void LearningText::add_pair_at(Position left, uint32_t word) {
   Cell& cell = cells_[left];
   const Token right = cells_[left + span_at(left)].token;

@@ -1,4 +1,4 @@
-// The text that is being learned from, as word types with counts, in its current segmentation.
+// The training text as word types with counts, in its current segmentation.
 #pragma once
 
 #include <array>
@@ -25,13 +25,13 @@ class LearningText {
   // Replaces all occurrences of the pair by `token` and updates the frequencies of tokens and pairs.
   void replace(uint32_t pair, Token token);
 
-  // A piece of a token that is taken apart, and the number of its base symbols.
+  // A piece of a split token, and the number of its base symbols.
   struct Part {
     Token token;
     uint32_t span;
   };
-  // Takes a token apart, wherever it stands, and updates the frequencies of tokens and pairs. `made_by`: all pairs that
-  // were ever replaced by it.
+  // Splits all occurrences of a token and updates the frequencies of tokens and pairs. `made_by`: all pairs that were
+  // ever replaced by it.
   void split(Token token, const std::vector<uint32_t>& made_by, const std::vector<Part>& parts);
 
   // Calls `on_pair(uint32_t pair)` for each pair whose count the last replacement, or split, raised.
@@ -69,7 +69,7 @@ class LearningText {
     uint32_t word;
   };
 
-  // Of the token that begins, or ends before, a position.
+  // The span of the token that begins at a position, or that ends before it.
   uint32_t span_at(Position position) const {
     return cells_[position + 1].token == kInside ? cells_[position + 1].pair : 1;
   }
@@ -99,10 +99,10 @@ class LearningText {
   std::vector<int64_t> word_count_;
   HugeVector<Position> occurrences_;
   std::vector<Slice> further_;
-  Slice free_{0, 0, 0};                           // of occurrences_: where the next ones go, while there is room
+  Slice free_{0, 0, 0};                           // of occurrences_: the next positions go here while there is room
   uint64_t crowded_ = 0;                          // the size of occurrences_ at which stale ones are forgotten
-  uint64_t end_ = 0;                              // of occurrences_, when those that are being added are in it
-  std::array<std::vector<Slice>, 32> forgotten_;  // other such slices, by the bits of their length
+  uint64_t end_ = 0;                              // the size of occurrences_ with those that are being added
+  std::array<std::vector<Slice>, 32> forgotten_;  // further free slices, by the bit width of their length
   std::vector<std::vector<Position>> placed_;     // by token: where splits put it, perhaps stale
 
   // Scratch of one replacement or split.

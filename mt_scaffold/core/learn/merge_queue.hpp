@@ -46,7 +46,7 @@ class MergeQueue {
   Token pop_waiting();
   // The frequency of the head, even if it is below the minimum; 0 if the queue is empty. Settles the heads.
   int64_t head_frequency();
-  // Whether the head has been a pair whose token would be too long, which was passed over.
+  // Whether a pair at the head was passed over because its token would be too long.
   bool reached_longest_token() const { return reached_longest_token_; }
 
  private:

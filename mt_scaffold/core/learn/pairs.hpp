@@ -1,4 +1,4 @@
-// The pairs of adjacent tokens in a text that is being learned from, with their counts and occurrences.
+// The pairs of adjacent tokens in the training text, with their counts and occurrences.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ class Pairs {
   }
 
   HugeVector<Pair> pairs_;
-  HugeVector<int64_t> counts_;  // apart from pairs_, because learning spends most of its time on cache misses here
+  HugeVector<int64_t> counts_;  // not in pairs_, because learning spends most of its time on cache misses here
   HugeVector<uint32_t> table_;  // an index + 1 into pairs_; 0 if empty
 };
 

@@ -12,7 +12,7 @@ namespace mt_scaffold {
 
 namespace {
 
-// A text that every merge is applied to, whichever it was chosen from.
+// A text that every merge is applied to, whichever text it was chosen from.
 struct MergedText {
   MergedText(WordCounts words, Alphabet alphabet) : text(std::move(words), alphabet) {
     for (const TokenInfo& info : text.tokens) length += info.frequency;
@@ -30,7 +30,7 @@ struct MergedText {
   int64_t length = 0;  // in tokens
 };
 
-// One that merges are chosen from, too.
+// A text that merges are also chosen from.
 struct TrainingText : MergedText {
   TrainingText(WordCounts words, Alphabet alphabet, int64_t min_frequency)
       : MergedText(std::move(words), alphabet), queue(text.tokens, text.pairs, min_frequency) {}
@@ -100,7 +100,7 @@ class ParityLearner {
       lengths_[i] = development_.empty() ? training_[i].length : development_[i].length;
   }
 
-  // The language whose text has most tokens, of those that the window allows; the first of several.
+  // The language whose text has the most tokens, of those that the window allows; the first of several.
   size_t choose() {
     size_t language = lengths_.size();
     for (size_t i = 0; i < lengths_.size(); ++i) {
@@ -123,7 +123,7 @@ class ParityLearner {
   std::deque<TrainingText> training_;
   std::deque<MergedText> development_;
   std::vector<uint64_t> chosen_;  // how often each language is in choices_
-  std::deque<size_t> choices_;    // the last `window` of them
+  std::deque<size_t> choices_;    // the last `window` choices
   std::vector<int64_t> lengths_;
 };
 

@@ -20,8 +20,8 @@ struct ParityOptions {
   uint64_t symbols = 10000;    // merges
   int64_t min_frequency = 2;   // at least 1
   uint64_t global_merges = 0;  // the first merges: of the most frequent pair of all languages together
-  // A language that the last `window` choices fell on more than `most_chosen` times is passed over. Without a window
-  // none is. At least window / languages, so that one is left.
+  // A language chosen more than `most_chosen` times in the last `window` choices is passed over; 0: no window.
+  // `most_chosen` must be at least window / languages, so that one is left.
   uint64_t window = 0;
   uint64_t most_chosen = 0;
 };
@@ -30,7 +30,7 @@ struct ParityResult {
   std::vector<Merge> merges;
   bool exhausted = false;          // stopped early: no pair of the chosen language reached min_frequency
   bool limited = false;            // passed over a pair whose token would be too long
-  std::optional<size_t> language;  // which that was; none where it was all together
+  std::optional<size_t> language;  // the exhausted one; none if all together were
 };
 
 // Its strings live until the callback returns.
@@ -44,8 +44,8 @@ struct ParityStep {
 
 using OnParityStep = std::function<void(const ParityStep&)>;
 
-// `training`: the words of each language. `development`: those of texts that say the same in each language, on which
-// parity is measured; empty where the training texts do. `on_step` may be empty.
+// `training`: the words of each language. `development`: those of parallel texts, on which parity is measured; empty to
+// measure it on the training texts. `on_step` may be empty.
 ParityResult learn_parity(std::vector<WordCounts> training, std::vector<WordCounts> development,
                           const ParityOptions& options, const OnParityStep& on_step, const Tick& tick);
 

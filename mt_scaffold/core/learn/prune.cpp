@@ -14,7 +14,8 @@ namespace mt_scaffold {
 namespace {
 
 constexpr uint64_t kWordsPerTick = 1 << 14;
-// What LearningText takes per symbol and per word, and, about, what merging adds per symbol: positions and pairs.
+// The bytes that LearningText takes per symbol and per word and, roughly, that merging adds per symbol: positions and
+// pairs.
 constexpr uint64_t kCell = 8, kWord = kCell + 8, kMerging = 40;
 
 class DroppedWords {
@@ -86,7 +87,7 @@ InputError too_many(const Thresholds& thresholds, uint64_t fit, const Loading& l
   return InputError(problem);
 }
 
-// The memory of learning from words, about. Their tables are freed once they are laid out as a text.
+// The approximate memory of learning from words. Their tables are freed once they are laid out as a text.
 struct Needed {
   uint64_t symbols = 0, words = 0;
 
@@ -99,7 +100,7 @@ struct Needed {
   }
 };
 
-// About how many of the words fit, where all take `bytes`.
+// About how many of the words fit, if all take `bytes`.
 uint64_t share_of(uint64_t words, uint64_t max_bytes, uint64_t bytes) {
   return static_cast<uint64_t>(static_cast<double>(words) * static_cast<double>(max_bytes) /
                                static_cast<double>(bytes));

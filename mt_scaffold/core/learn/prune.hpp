@@ -1,4 +1,4 @@
-// Counted words as learning takes them: all in memory, rare ones dropped on request.
+// Loads counted words for learning: all in memory, rare ones dropped on request.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace mt_scaffold {
 
-// What was dropped. No pair of symbols, at any time of learning, lacks more than `pair_error` of its count: each
-// occurrence of a pair in a dropped word has that of the two base symbols in its middle, and this is the highest count
-// of two neighbouring base symbols in dropped words.
+// The dropped words. At any time of learning, the count of a pair is at most `pair_error` too low: each occurrence of a
+// pair in a dropped word contains one of the two base symbols in its middle, and this is the highest count of two
+// neighbouring base symbols in dropped words.
 struct Dropped {
   uint64_t types = 0, occurrences = 0, pair_error = 0;
 };
 
 struct Loading {
   uint64_t min_count = 1;
-  uint64_t max_bytes = 0;  // what learning may take, about; 0: no limit
+  uint64_t max_bytes = 0;  // approximate limit for learning; 0: no limit
   Alphabet alphabet;
   bool keep_positions = true;  // otherwise, words are numbered as they come
 };
@@ -30,7 +30,7 @@ struct Loaded {
   Dropped dropped;
 };
 
-// Takes counted words into memory. Throws InputError, which says what would help, where they exceed the limit.
+// Loads counted words into memory. Throws InputError, with the remedy, if they exceed the limit.
 Loaded load(CountedWords counted, const Loading& loading, const Tick& tick);
 Loaded load(SortedWords& words, const Loading& loading, const Tick& tick);
 

@@ -1,4 +1,4 @@
-// The tokens of a text that is being learned from.
+// The tokens of the training text.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace mt_scaffold {
 using Token = int32_t;
 constexpr Token kNoToken = -1;
 
-// kWaiting: scaffold, and in the queue for its return.
+// kWaiting: scaffold, and waiting in the queue to return.
 enum class TokenState : uint8_t { kBase, kUnmade, kNormal, kWaiting };
 
 struct TokenInfo {

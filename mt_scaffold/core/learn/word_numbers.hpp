@@ -1,4 +1,4 @@
-// Which word a position in the cells of a text that is being learned from belongs to.
+// Finds the word that a cell of the training text belongs to.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace mt_scaffold {
 
-// A bit for each cell says whether it is a boundary: two bits of memory per cell, with the words before each block.
+// A bit per cell marks boundaries, and each block counts the words before it: two bits of memory per cell.
 class WordNumbers {
  public:
-  // `cells`: how many there will be.
+  // `cells`: the final number of cells.
   void reserve(size_t cells) { blocks_.assign(cells / kBlock + 1, {0, 0}); }
 
   // In ascending order; the first boundary comes before the first word.
@@ -25,7 +25,7 @@ class WordNumbers {
 
   void prefetch(Position cell) const { __builtin_prefetch(&blocks_[cell / kBlock]); }
 
-  // The number of the word of a cell that is no boundary.
+  // The number of the word of a cell that is not a boundary.
   uint32_t operator[](Position cell) const {
     const Block block = blocks_[cell / kBlock];
     return block.before + ones(block.boundaries & ((uint32_t{1} << cell % kBlock) - 1)) - 1;
@@ -37,7 +37,7 @@ class WordNumbers {
     uint32_t boundaries, before;
   };
 
-  // std::popcount() is a call where not every processor has the instruction.
+  // std::popcount() is a function call if the target may lack the instruction.
   static uint32_t ones(uint32_t bits) {
     bits -= bits >> 1 & 0x55555555;
     bits = (bits & 0x33333333) + (bits >> 2 & 0x33333333);

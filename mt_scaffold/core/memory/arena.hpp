@@ -34,7 +34,7 @@ class StringArena {
     return {place, text.size()};
   }
 
-  // The memory it takes.
+  // The memory taken, in bytes.
   size_t bytes() const { return bytes_; }
 
  private:

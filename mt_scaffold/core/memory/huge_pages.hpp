@@ -1,4 +1,4 @@
-// Huge pages for large tables, whose random accesses would otherwise miss the TLB. docs/benchmarks.md has the gain.
+// Huge pages for large tables, whose random accesses would otherwise miss the TLB. docs/benchmarks.md gives the gain.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace mt_scaffold {
 
 constexpr size_t kHugePage = size_t{1} << 21;
 
-// Large blocks are mapped one by one and return to the system as a whole, where malloc would keep them as holes.
+// Large blocks are mapped separately and returned to the system as a whole; malloc would keep them as holes.
 inline void* allocate_in_huge_pages(size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   if (bytes >= kHugePage) {

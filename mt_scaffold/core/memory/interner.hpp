@@ -1,4 +1,4 @@
-// Strings numbered in the order in which they are first seen.
+// Strings numbered in order of first appearance.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@ namespace mt_scaffold {
 
 class Interner {
  public:
-  // Has room for this many.
+  // Reserves room for this many strings.
   explicit Interner(size_t strings = size_t{1} << 10) : slots_(std::bit_ceil(strings * 2 + 2)) {
     texts_.reserve(strings);
   }
@@ -42,7 +42,7 @@ class Interner {
  private:
   struct Slot {
     uint32_t number;  // plus one; 0 if empty
-    uint32_t hash;    // part of it, so that few strings are compared with another
+    uint32_t hash;    // part of it, which avoids most string comparisons
   };
   static uint32_t hash_in_slot(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
 

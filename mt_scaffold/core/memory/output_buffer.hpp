@@ -23,7 +23,7 @@ struct ReleaseBuffer {
 class OutputBuffer {
  public:
   OutputBuffer() = default;
-  // Writes to memory that is another's as long as it has room.
+  // Writes to memory owned by the caller while it has room.
   OutputBuffer(char* memory, size_t capacity) : data_(memory, ReleaseBuffer{false}), capacity_(capacity) {}
 
   char* reserve(size_t bytes) {

@@ -1,4 +1,4 @@
-// Pairs of tokens, each with a number.
+// Numbered pairs of tokens.
 #pragma once
 
 #include <bit>
@@ -11,21 +11,21 @@
 
 namespace mt_scaffold {
 
-// A hash table that is small enough for a processor's own cache: a slot of four bytes holds a number and some bits of
-// the pair's hash, and the pair itself lies where its number says, which is near where other frequent ones lie. A pair
-// is looked for in the line of its hash, and in the lines after it if that is full.
+// A hash table small enough for a core's private cache: a slot of four bytes holds a number and some bits of the pair's
+// hash; the pairs themselves are stored by number, the frequent ones next to each other. A look-up searches the cache
+// line of the pair's hash, and the following lines if that one is full.
 class PairTable {
  public:
   static constexpr int32_t kNone = INT32_MAX;
 
-  // Has room for this many pairs, whose numbers are below `pairs`.
+  // Reserves room for `pairs` pairs, whose numbers must be below `pairs`.
   explicit PairTable(size_t pairs)
       : lines_(pairs / kUsed + 1),
         number_bits_(std::bit_width(pairs)),
         slots_((lines_ + 1) * kLine),
         pairs_(pairs + 1, ~Pair{0}) {}
 
-  // Gives a pair of tokens a number that no other pair has; the one that it had is forgotten.
+  // Sets the number of a pair of tokens, which no other pair may have; replaces an earlier one.
   void set(int32_t left, int32_t right, int32_t number) {
     const Pair pair = pair_of(left, right);
     const Wanted wanted = look_for(pair);
@@ -34,13 +34,13 @@ class PairTable {
     pairs_[static_cast<size_t>(number) + 1] = pair;
   }
 
-  // The number of a pair of tokens, negative ones of which are in none; kNone if it has none.
+  // The number of a pair of tokens; kNone if it has none. Tokens may be negative, which are in no pair.
   int32_t find(int32_t left, int32_t right) const {
     const uint32_t found = number(left, right);
     return found == 0 ? kNone : static_cast<int32_t>(found) - 1;
   }
 
-  // What find() returns plus one, or 0 for none; no branch depends on which it is.
+  // find() plus one, or 0 for none, without a branch on the result.
   uint32_t number(int32_t left, int32_t right) const {
     const Pair pair = pair_of(left, right);
     const Wanted wanted = look_for(pair);
@@ -72,9 +72,9 @@ class PairTable {
 
  private:
   static constexpr size_t kLine = 16;  // slots
-  static constexpr size_t kUsed = 10;  // of them, on average: few lines are full
+  static constexpr size_t kUsed = 10;  // slots in use per line, on average: few lines are full
 
-  // In one number, so that two are compared without a branch.
+  // Both tokens in one number, compared without a branch.
   using Pair = uint64_t;
   static Pair pair_of(int32_t left, int32_t right) {
     return static_cast<Pair>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
@@ -83,7 +83,7 @@ class PairTable {
   static int32_t right_of(Pair pair) { return static_cast<int32_t>(pair); }
   struct Wanted {
     const uint32_t* line;
-    uint32_t mark;  // above the number, and never 0, which empty slots hold
+    uint32_t mark;  // the bits above the number; never 0, unlike an empty slot
   };
 
   uint32_t number_mask() const { return (uint32_t{1} << number_bits_) - 1; }
@@ -94,7 +94,7 @@ class PairTable {
     return {&slots_[((hash >> 32) * lines_ >> 32) * kLine], (static_cast<uint32_t>(hash) | 1) << number_bits_};
   }
 
-  // The slot of a pair, or the empty one where it would be.
+  // The slot of a pair, or the empty one where it belongs.
   const uint32_t* slot_of(const Wanted& wanted, Pair pair) const {
     for (const uint32_t* slot = wanted.line;; ++slot) {
       if (slot == slots_.data() + lines_ * kLine) slot = slots_.data();
@@ -103,8 +103,8 @@ class PairTable {
     }
   }
 
-  // The number of a pair, of which `number` is the first in its line that may be: another where the line is full or
-  // another pair has the same mark.
+  // The number of a pair, given the first one in its line with the same mark (0: none). Searches on if that one belongs
+  // to another pair, or if there is none and the line is full.
   uint32_t checked(uint32_t number, const Wanted& wanted, Pair pair) const {
     const bool none = number == 0, differs = pairs_[number] != pair, full = wanted.line[kLine - 1] != 0;
     if ((none & full) | (!none & differs)) [[unlikely]]
@@ -114,7 +114,7 @@ class PairTable {
 
   size_t lines_;
   int number_bits_;
-  HugeVector<uint32_t> slots_;  // a mark and a number plus one; a line more, which stays empty
+  HugeVector<uint32_t> slots_;  // a mark and a number plus one; one extra line, which stays empty
   HugeVector<Pair> pairs_;      // by number plus one
 };
 

@@ -1,4 +1,4 @@
-// Room for as much as could be needed, of which only what is written takes memory.
+// Address space for the largest possible output, of which only the written part takes memory.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class ReservedMemory {
 
   char* data() const { return data_; }
 
-  // Gives back what follows the first `bytes`.
+  // Returns everything after the first `bytes` to the system.
   void shrink(size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
     if (size_ >= kMapped) {
@@ -67,7 +67,7 @@ class ReservedMemory {
   }
 
  private:
-  // Smaller blocks are malloc's, whose pages are at hand.
+  // Smaller blocks come from malloc, whose pages are already mapped.
   static constexpr size_t kMapped = size_t{16} << 20;
 
   char *memory_ = nullptr, *data_ = nullptr;

@@ -24,6 +24,11 @@ void check_draw(const Segmenter& segmenter, const Draw& draw) {
                      " inference merges nothing, so dropout has nothing to skip; omit one of them");
 }
 
+InputError word_not_utf8(std::string_view word) {
+  return InputError("the word '" + notation_of(word) +
+                    "' is not UTF-8, which codes of characters need; convert the text to UTF-8, or use codes of bytes");
+}
+
 InputError not_utf8(size_t line, std::string_view text, size_t position) {
   return InputError("line " + std::to_string(line + 1) + ", byte offset " + std::to_string(position) + ": " +
                     hex_byte(text[position]) + " is not UTF-8; encode the text as UTF-8 first");
@@ -85,7 +90,7 @@ void Applier::refresh_table(Worker& worker) {
   worker.arena = {};  // a new store may have the address of the one that this arena belongs to
 }
 
-// Segments a word that the table lacks; null if it is not UTF-8. The entry is valid until the next call.
+// Segments a word that is not in the table; null if it is not UTF-8. The entry is valid until the next call.
 const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& word) {
   if (!any_bytes_ && first_invalid_byte(word.text) != word.text.size()) return nullptr;
   const WordTable::Key key = WordTable::word_key(word);
@@ -270,7 +275,10 @@ void Applier::segment_line(std::string_view line, bool keep_margins, const Draw&
 
 std::string Applier::segment_words(const std::vector<std::string>& words, const Draw& draw) {
   std::vector<std::string> padded_words(words);
-  for (std::string& word : padded_words) word.append(kPadding, '\0');
+  for (std::string& word : padded_words) {
+    if (!any_bytes_ && first_invalid_byte(word) != word.size()) throw word_not_utf8(word);
+    word.append(kPadding, '\0');
+  }
   const Lease worker(*this, draw);
   OutputBuffer output;
   refresh_table(*worker);
@@ -308,7 +316,8 @@ WordCounts Applier::count_subwords(const WordCounts& counts) {
     output.clear();
     refresh_table(*worker);
     const std::string_view word = padded(entry.word, copy);
-    append_words(*worker, SplitWords(word.data(), {word.size()}), word.data(), output);
+    if (append_words(*worker, SplitWords(word.data(), {word.size()}), word.data(), output) != kValid)
+      throw word_not_utf8(word);
     const std::string_view pieces = output.view();
     for_each_word(pieces.data(), pieces.data() + pieces.size(),
                   [&](std::string_view piece) { result.add(hash_word(piece), entry.count, position++, any_bytes_); });
@@ -322,7 +331,7 @@ std::vector<std::string> Applier::reachable(const WordCounts& counts, const Draw
       segmenter_->reachable(draw.kind == Draw::Kind::kUniform, draw.kind == Draw::Kind::kDropout && draw.amount >= 1);
   counts.for_each([&](const WordCount& entry) {
     const std::string_view word = entry.word;
-    if (!any_bytes_ && first_invalid_byte(word) != word.size()) return;
+    if (!any_bytes_ && first_invalid_byte(word) != word.size()) throw word_not_utf8(word);
     if (!isolate_) return found.add(word, true);
     uint32_t begin = 0;
     for (const WordPart& part : isolate_(word)) {

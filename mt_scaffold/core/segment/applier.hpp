@@ -27,15 +27,15 @@ using Dictionary = std::unordered_map<std::string, int32_t, StringHash, std::equ
 // All methods may be called by several threads at once.
 class Applier {
  public:
-  // Gives subwords as text or, with a dictionary, as int32 ids (`unknown` for those it lacks). The dictionary's keys
-  // are subwords with the separator. Codes with a pre-tokeniser need it; their keys are the bytes of a token.
+  // Outputs subwords as text or, with a dictionary, as int32 ids (`unknown` for other subwords). The dictionary's keys
+  // are subwords with the separator; for codes with a pre-tokeniser, which then must be given, the bytes of tokens.
   Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate, std::shared_ptr<const Pretokeniser> pretokeniser,
           TableLimits limits, std::shared_ptr<const Dictionary> dictionary, int32_t unknown);
   Applier(const Applier&) = delete;
   ~Applier();
 
   // Segments a text. A line's random numbers, under dropout and uniform sampling, depend on (seed, epoch, index of the
-  // line) alone. `endings` looks at words between spaces.
+  // line) alone. `endings` counts among words between spaces.
   void apply(BlockReader& reader, Sink& sink, unsigned workers, const Draw& draw, const Tick& tick,
              WordEndings* endings = nullptr);
 
@@ -43,31 +43,32 @@ class Applier {
   // copied, unless words come from a pre-tokeniser: nothing is a margin then.
   void segment_line(std::string_view line, bool keep_margins, const Draw& draw, uint64_t index, OutputBuffer& output);
 
-  // Segments words as they are: nothing splits them further.
+  // Segments given words, which are not split any further.
   std::string segment_words(const std::vector<std::string>& words, const Draw& draw);
 
   struct Ids {
     OutputBuffer ids;              // int32
     std::vector<int64_t> offsets;  // where each line begins, and the end
   };
-  // Encodes lines, with or without their LF, which is part of the text where words come from a pre-tokeniser. `indices`
-  // replace the lines' positions under dropout, unless empty.
+  // Encodes lines, with or without their LF, which is part of the text if words come from a pre-tokeniser. `indices`,
+  // unless empty, replace the lines' positions under dropout.
   Ids encode(const std::vector<std::string>& lines, const std::vector<uint64_t>& indices, const Draw& draw);
 
-  // Every subword that segmenting counted words with this draw can give, in no order.
+  // Every subword that segmenting counted words with this draw can make, in no particular order.
   std::vector<std::string> reachable(const WordCounts& counts, const Draw& draw) const;
 
-  // For `unknown`: a subword that the dictionary lacks becomes its bytes, whose ids are their values, plus 256 at the
-  // end of a word that has an end-of-word marker.
+  // A value of `unknown`: a subword without an id becomes its bytes, whose ids are their values, plus 256 at the end of
+  // a word that has an end-of-word marker.
   static constexpr int32_t kSpellOut = -1;
 
-  // The bytes of room that Documents::append() asks for beyond an id of four bytes per byte of text.
+  // The room, in bytes, that Documents::append() reserves beyond an id of four bytes per byte of text.
   static constexpr size_t kMargin = size_t{1} << 13;
 
-  // The ids of documents, one after the other, in one thread: bytes in, bytes with </w> or from a pre-tokeniser.
+  // Encodes documents one after the other, in one thread.
   class Documents;
 
-  // The counts of the subwords of counted words, in the order in which they first occur in the segmented text.
+  // The counts of the subwords of counted words, in the order in which they first occur in the segmented text. This,
+  // reachable() and segment_words() throw InputError for a word that must be UTF-8 and is not.
   WordCounts count_subwords(const WordCounts& counts);
 
  private:
@@ -86,15 +87,15 @@ class Applier {
     std::unique_ptr<Worker> worker_;
   };
 
-  // Begins the random numbers of a line or document.
+  // Starts the random numbers of a line or document.
   static void start(Worker& worker, uint64_t index);
 
   static constexpr size_t kValid = ~size_t{0};
   // Appends the subwords of a line, which must be readable for kPadding bytes past its end. Returns kValid, or the
   // position of the first byte that is not UTF-8.
   size_t append_line(Worker& worker, std::string_view line, Margins margins, OutputBuffer& output);
-  // Appends the subwords of all that `words.next(word)` gives, each readable for kPadding bytes past its end. Returns
-  // kValid, or the position in the text that begins at `begin`.
+  // Appends the subwords of each word of `words.next(word)`, readable for kPadding bytes past its end. Returns kValid,
+  // or the position of the first byte that is not UTF-8 in the text that begins at `begin`.
   template <typename Words>
   size_t append_words(Worker& worker, Words words, const char* begin, OutputBuffer& output);
   template <Draw::Kind kDraw, typename Words>
@@ -103,22 +104,23 @@ class Applier {
   // Appends the ids of a document's words; nothing is drawn.
   void append_ids(Worker& worker, std::string_view text, OutputBuffer& output);
   const WordEntry* entry_of_new_word(Worker& worker, const HashedWord& word);
-  // Puts the ids of a word into `ids`, and returns their number; 0 where only segment_word() can. `merges`: before
-  // tokens expand.
+  // Writes the ids of a word to `ids` and returns their number; 0 if only segment_word() can. `merges`: the number of
+  // merges.
   size_t ids_of_word(std::string_view word, int32_t* ids, uint32_t& merges) const;
   // Segments a word in which dropout drops a merge.
   void segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output);
   // Draws one of all segmentations of a word, or of each part between glossaries.
   void sample_word(Worker& worker, std::string_view word, OutputBuffer& output);
   uint32_t segment_word(Worker& worker, std::string_view word, Decisions* decisions);
-  // Makes worker.pieces of what `segment(part)` puts into worker.part_pieces.
+  // Collects in worker.pieces the glossary entries of a word and the pieces of each other part, which `segment(part)`
+  // puts into worker.part_pieces.
   template <typename Segment>
   void segment_parts(Worker& worker, std::string_view word, Segment&& segment);
   // Writes worker.pieces of a word to worker.text.
   void write_pieces(Worker& worker, std::string_view word) const;
   void refresh_table(Worker& worker);
   void collect_whole_words();
-  // Appends what stands for a subword that the dictionary lacks; `final`: it ends a word that has such a marker.
+  // Appends the ids of a subword that is not in the dictionary; `final`: it ends a word with an end-of-word marker.
   void append_unknown(std::string& text, std::string_view piece, bool final) const;
 
   const std::shared_ptr<const Segmenter> segmenter_;
@@ -128,20 +130,20 @@ class Applier {
   const bool notation_;   // subwords are written in GPT-2's notation
   const TableLimits limits_;
   const std::shared_ptr<const Dictionary> dictionary_;
-  std::vector<int32_t> id_of_token_;  // kNoId for those that the dictionary lacks; empty if the place in a word matters
-  // The same of each token plus one, without those that expand, for words that are segmented into tokens.
+  std::vector<int32_t> id_of_token_;  // kNoId for those not in the dictionary; empty if the place in a word matters
+  // The same by token plus one, with kNoId for kUnknown and for tokens that expand.
   std::vector<int32_t> id_of_whole_token_;
   WholeWords whole_words_{{}};
   const int32_t unknown_;
 
-  // Guarded by shared_state. Workers that a fork leaves with other threads are missing in the child.
+  // Guarded by shared_state. Workers in use by other threads at a fork are missing in the child.
   std::shared_ptr<WordTable> table_;
   std::vector<std::unique_ptr<Worker>> idle_;
 };
 
 class Applier::Documents {
  public:
-  // The applier has a dictionary, and its codes' symbols are bytes.
+  // The applier must have a dictionary, and codes whose symbols are bytes.
   Documents(Applier& applier, const Draw& draw) : applier_(applier), worker_(applier, draw) {}
 
   // Begins a document: under dropout its ids depend on (seed, epoch, index) alone.
@@ -151,7 +153,7 @@ class Applier::Documents {
   void append(std::string_view text, OutputBuffer& output);
 
  private:
-  // With </w>, a single space between two words is implied; every other byte around words has an id of its own.
+  // With </w>, a single space between two words is implied; every other byte around words has an id.
   void append_spaced(std::string_view text, OutputBuffer& output);
 
   Applier& applier_;

@@ -10,13 +10,13 @@ namespace mt_scaffold {
 namespace {
 
 constexpr size_t kAhead = 64;                    // words whose memory is fetched before it is needed
-constexpr size_t kSlotsAhead = 8;                // the same of missing words, from the slot to the entry
+constexpr size_t kSlotsAhead = 8;                // the same for missing words, from the slot to the entry
 constexpr size_t kCopied = WordCache::kMostIds;  // ids at once
 
 // No word has more ids than bytes.
 size_t gap_of(size_t length) { return std::max(length, kCopied); }
 
-// Moves ids to a place before them. What follows them may change, as far as ids are copied at once.
+// Moves ids to lower addresses, kCopied at a time, so that up to kCopied - 1 ids after the last may change.
 void move_down(const int32_t* from, const int32_t* end, int32_t* to) {
   for (; from < end; from += kCopied, to += kCopied) {
     int32_t ids[kCopied];
@@ -25,7 +25,7 @@ void move_down(const int32_t* from, const int32_t* end, int32_t* to) {
   }
 }
 
-// What knows words that are not in the cache.
+// The tables for words that are not in the cache.
 struct Known {
   const WordTable& table;
   const WholeWords& whole;
@@ -37,7 +37,7 @@ struct Known {
   }
 };
 
-// A batch of words, and where their ids go.
+// A batch of words, and the state of looking them up.
 struct Batch {
   const char* from;
   const char* const* ends;
@@ -109,7 +109,7 @@ struct Kind {
   WordCache::Hash hash;
 };
 
-// The fastest that this processor has.
+// The fastest kind on this processor.
 Kind fastest_kind() {
 #if defined(__SSE2__)
   if (may_use_avx512() || may_use_avx2()) return {write_batch_avx2, WordCache::Avx2::hash};
@@ -117,7 +117,7 @@ Kind fastest_kind() {
   return {write_batch, WordCache::Portable::hash};
 }
 
-// Not made in the function: a child that was forked meanwhile would wait for it to be made.
+// Not static in a function: a child forked during its initialisation would wait for it forever.
 const Kind kKind = fastest_kind();
 
 }  // namespace
@@ -181,7 +181,7 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
   int32_t* to = begin;
   MissingWord* const missing = worker.missing.data();
 
-  // Writes the ids of missing words into their gaps, closes these and remembers the words.
+  // Writes the ids of missing words into their gaps, closes the gaps and remembers the words.
   const auto fill_gaps = [&](size_t missed, int32_t* const end) {
     int32_t* at = missing[0].gap;
     for (size_t k = 0; k < missed; ++k) {
@@ -205,7 +205,7 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
       std::memcpy(at, entry->output(), kCopied * sizeof *at);
       if (count > kCopied) [[unlikely]]
         std::memcpy(at, entry->output(), count * sizeof *at);
-      // Not when it is met for the first time: most words of some texts never come again.
+      // Not at its first occurrence: most words of some texts never recur.
       if (again && word.text.size() <= WordCache::kLongest && count <= WordCache::kMostIds)
         cache.add(WordCache::key(word.text.data(), word.text.size()), at, count);
       at += count;
@@ -217,7 +217,7 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
 
   size_t missed = 0;
   const auto on_batch = [&](const char* from, const char* const* ends, size_t size) {
-    // Only now, as the words have been fetched while this batch was found.
+    // Only now: the words have been prefetched while this batch was being found.
     if (missed > 0) to = fill_gaps(missed, to);
     Batch batch{from, ends, size, cache.view(), &known, missing, 0};
     to = kKind.write(batch, to);

@@ -11,7 +11,7 @@
 
 namespace mt_scaffold {
 
-// A word that is not in the thread's cache, and where a gap is left for its ids.
+// A word that is not in the thread's cache, and the gap left for its ids.
 struct MissingWord {
   HashedWord word;
   int32_t* gap;
@@ -27,12 +27,12 @@ class alignas(128) Applier::Worker {
   DropoutLaw law;
   RandomStream random;
   uint64_t survivors = 0;       // merges of this line that survive before the next drop, or words before the next drawn
-  std::vector<uint64_t> drops;  // of the word at hand: the survivors before each
+  std::vector<uint64_t> drops;  // of the current word: the survivors before each
 
   std::shared_ptr<WordTable> table;
   WordTable::Arena arena;
   std::unique_ptr<WordCache> cache;
-  std::vector<MissingWord> missing;  // of the batch at hand
+  std::vector<MissingWord> missing;  // of the current batch
 
   std::shared_ptr<Segmenter::Scratch> scratch;
   UniformSampler::Scratch sampling;

@@ -26,7 +26,7 @@ class Texts {
   void begin(uint64_t index) { session_.begin(index); }
 
   // Appends int32 ids of a text, which must be readable for kPadding bytes past its end. `first`: nothing precedes it.
-  // `where` gives the name of the text and the bytes before this part, if it holds a special token that is refused.
+  // `where` returns the name of the text and the bytes before this part, to report a refused special token.
   template <typename Where>
   void append(std::string_view text, bool first, Where&& where, OutputBuffer& output) {
     finders_.refused.find(text, [&](size_t found, size_t number) {
@@ -59,7 +59,7 @@ class Texts {
     if (unknown >= 0) join_unknown(begin, unknown, output);
   }
 
-  // Leaves one of several unknown ids in a row; `begin`: where to look.
+  // Reduces each run of unknown ids from `begin` on to one.
   static void join_unknown(size_t begin, int32_t unknown, OutputBuffer& output) {
     const size_t end = output.size() / sizeof(int32_t);
     int32_t* const ids = reinterpret_cast<int32_t*>(output.reserve(0) - output.size());
@@ -77,7 +77,7 @@ class Texts {
 
 void narrow(const int32_t* from, size_t count, size_t width, char* to) {
   if (width == sizeof(int32_t)) {
-    // They may be there already.
+    // The ids may be there already.
     if (count > 0 && to != reinterpret_cast<const char*>(from)) std::memcpy(to, from, count * width);
     return;
   }
@@ -91,7 +91,7 @@ const int32_t* as_ids(const OutputBuffer& buffer) { return reinterpret_cast<cons
 
 }  // namespace
 
-// Documents first to last, or a part of the document `first`.
+// The documents from `first` up to `last`, exclusive; or a part of the document `first`.
 struct IdEncoder::Unit {
   size_t first, last;
   size_t begin, end;  // of the last document
@@ -104,7 +104,7 @@ IdEncoder::IdEncoder(std::shared_ptr<Applier> applier, std::shared_ptr<const Tok
       pretokeniser_(std::move(pretokeniser)),
       refusing_(*ids_, std::vector(ids_->special().size(), Special::kRefused)) {}
 
-// The last position of `text`, which `beyond` follows, where it may be cut in two without a change of its ids, or 0.
+// The last position where `text`, which `beyond` follows, may be cut in two without changing its ids; 0 if none.
 size_t IdEncoder::last_cut(std::string_view text, std::string_view beyond) const {
   const std::string_view all(text.data(), text.size() + beyond.size());
   // Without a pre-tokeniser, everything around a line end stands for itself.
@@ -121,7 +121,7 @@ size_t IdEncoder::last_cut(std::string_view text, std::string_view beyond) const
   return cut;
 }
 
-// The same for the part of a text that begins at `begin`; positions are units of the text.
+// The same for the `size` units of a text from `begin` on; the result is in units, too.
 size_t IdEncoder::last_cut(const GivenText& text, size_t begin, size_t size) const {
   size_t beyond = 0;
   for (const std::string& token : ids_->special()) beyond = std::max(beyond, token.size());
@@ -186,10 +186,10 @@ std::vector<IdEncoder::Unit> IdEncoder::plan(const std::vector<GivenText>& texts
 
 namespace {
 
-// Takes the ids of units, which may be finished in any order, and puts them in order where they belong.
+// Collects the ids of units, which may finish in any order, and writes them in order.
 class InOrder {
  public:
-  // `room`: the bytes at `to`, if the next unit is only begun after the one before it is added; else 0.
+  // `room`: the bytes at `to`, if each unit is added before the next one begins; else 0.
   InOrder(size_t units, char* to, size_t width, size_t room)
       : parts_(units), done_(units), to_(to), width_(width), room_(room) {}
 
@@ -277,11 +277,10 @@ EncodedDocuments IdEncoder::encode(const std::vector<GivenText>& texts, const st
                                    unsigned workers, const std::function<std::string(size_t)>& name_of) const {
   const std::vector<Unit> units = plan(texts, !draw.any());
   workers = std::max(1u, static_cast<unsigned>(std::min<size_t>(workers, units.size())));
-  // A byte has one id at most, or two with a space before it, and a text has one more with each of `append` and a
-  // space.
+  // A byte has at most one id, or two with a space before it; `append` and a space add one each per text.
   size_t most = 2 * texts.size();
   for (const GivenText& text : texts) most += text.size * text.widest() * (ids_->numbering().metaspace ? 2 : 1);
-  // One worker writes its ids where they stay.
+  // A single worker writes its ids in place.
   const size_t margin = workers == 1 && width == sizeof(int32_t) ? Applier::kMargin : 0;
   const size_t room = most * width + margin;
   EncodedDocuments result{std::vector<int64_t>(texts.size() + 1, 0), ReservedMemory(room)};
@@ -349,7 +348,7 @@ EncodedDocuments IdEncoder::encode(const std::vector<GivenText>& texts, const st
 
 namespace {
 
-// Takes the sizes of a block's lines apart from their ids.
+// Separates the sizes of a block's lines from their ids.
 class SplitSink : public Sink {
  public:
   SplitSink(Sink& ids, Sink& sizes) : ids_(ids), sizes_(sizes) {}
@@ -365,7 +364,7 @@ class SplitSink : public Sink {
   Sink &ids_, &sizes_;
 };
 
-// Makes a line of JSONL its text; false if it is blank.
+// Replaces a line of JSONL by its text; false if it is blank.
 bool text_of(const LinesOfJson& json, std::string_view& line, const Block& block, uint64_t index, OutputBuffer& text) {
   const JsonField::Found found = json.field.find(line, text);
   if (found == JsonField::Found::kBlank) return false;

@@ -25,15 +25,15 @@ struct EncodedDocuments {
   ReservedMemory ids;            // of all documents, in order, as unsigned integers
 };
 
-// Where the text is in lines of JSONL.
+// The field of JSONL lines that has the text.
 struct LinesOfJson {
   JsonField field;
-  // For lines that the core does not judge: returns the text, or nothing for a blank line. `number`: of the line, from
-  // 1; `offset`: of its first byte in its input.
+  // For lines that the core leaves to Python: returns the text, or nothing for a blank line. `number`: of the line,
+  // from 1; `offset`: of its first byte in its input.
   std::function<std::optional<std::string>(std::string_view line, uint64_t number, uint64_t offset)> otherwise;
 };
 
-// Finds the special tokens of a call, by what they are; `ids` outlives it.
+// Finds the special tokens that a call allows or refuses; `ids` must outlive this.
 struct SpecialFinders {
   SpecialFinders(const TokenIds& ids, const std::vector<Special>& special)
       : allowed(ids.special(), [&](size_t number) { return special[number] == Special::kAllowed; }),
@@ -44,26 +44,26 @@ struct SpecialFinders {
 
 class IdEncoder {
  public:
-  // `applier` gives ids. `pretokeniser`: the one it splits with; null for words between spaces.
+  // `applier` must return ids. `pretokeniser`: the applier's; null if spaces separate words.
   IdEncoder(std::shared_ptr<Applier> applier, std::shared_ptr<const TokenIds> ids,
             std::shared_ptr<const Pretokeniser> pretokeniser);
 
-  // Appends the ids (int32) of one text, in this thread. `special`: null refuses all special tokens. `continued`: the
-  // text goes on others. Otherwise as encode().
+  // Appends the ids (int32) of one text, in this thread. `special`: null refuses all special tokens. `continued`: more
+  // of the text comes before. Otherwise as encode().
   void encode_one(const GivenText& text, const std::vector<Special>* special, uint64_t index, const Draw& draw,
                   bool continued, OutputBuffer& output) const;
 
   // Under dropout the random numbers of a document depend on (seed, epoch, its index) alone; its index is its position
   // unless `indices` are given. `width`: the bytes of an id, 2 or 4. `append`: an id after each document, unless
-  // negative. Throws SpecialTokenFound for one that is refused, and InputError for a lone surrogate; `name_of` says
-  // where.
+  // negative. Throws SpecialTokenFound for one that is refused, and InputError for a lone surrogate, with the text's
+  // name by `name_of`.
   EncodedDocuments encode(const std::vector<GivenText>& texts, const std::vector<Special>& special,
                           const std::vector<uint64_t>& indices, size_t width, int32_t append, const Draw& draw,
                           unsigned workers, const std::function<std::string(size_t)>& name_of) const;
 
   // Encodes each line of a text, without its LF, and writes ids of `width` bytes and the number of ids of each line
-  // (int32). `first`: the index of the first line. `append`: an id after each line, unless negative. `json`: lines
-  // have their text in a field, and blank ones are skipped, without dropout; null for lines that are text. Returns the
+  // (int32). `first`: the index of the first line. `append`: an id after each line, unless negative. `json`: lines have
+  // their text in a field, and blank ones are skipped, so not for dropout; null for lines that are text. Returns the
   // bytes of the texts.
   uint64_t encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
                         uint64_t first, size_t width, int32_t append, const Draw& draw, unsigned workers,
@@ -78,7 +78,7 @@ class IdEncoder {
   const std::shared_ptr<Applier> applier_;
   const std::shared_ptr<const TokenIds> ids_;
   const std::shared_ptr<const Pretokeniser> pretokeniser_;
-  const SpecialFinders refusing_;  // all special tokens, as most calls do
+  const SpecialFinders refusing_;  // refuses all special tokens, as most calls do
 };
 
 }  // namespace mt_scaffold

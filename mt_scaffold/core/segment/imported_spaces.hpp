@@ -1,4 +1,4 @@
-// The spaces of a text as the program of imported codes sees them.
+// Prepares the spaces of a text as the program that codes were imported from does.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace mt_scaffold {
 
 class ImportedSpaces {
  public:
-  // `numbering` outlives this.
+  // `numbering` must outlive this.
   explicit ImportedSpaces(const Numbering& numbering) : numbering_(numbering) {}
 
   // The text to encode for a text without special tokens, readable for kPadding bytes past its end until the next call;

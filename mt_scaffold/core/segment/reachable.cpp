@@ -20,7 +20,7 @@ std::vector<bool> mergeable_tokens(const MergeTable& table, const std::vector<Sp
       found[static_cast<size_t>(table.merged_of_rank[line])] = true;
   };
   if (!in_order) {
-    // What is merged is shorter than what it makes.
+    // Tokens are shorter than what they are merged into.
     std::vector<size_t> shortest_first(lines);
     std::iota(shortest_first.begin(), shortest_first.end(), size_t{0});
     const auto size_of = [&](size_t line) { return table.texts[table.merged_of_rank[line]].size(); };
@@ -44,7 +44,7 @@ Reachable::Reachable(const MergeTable& table, std::string separator, const std::
   for (size_t token = 0; token < tokens.size(); ++token) {
     const std::string_view text = table.texts[static_cast<int32_t>(token)];
     if (!tokens[token] || is_base_symbol(text, table.alphabet)) continue;
-    // A text that spells out "</w>" has it inside words, too.
+    // A text that spells out "</w>" also has it inside words.
     const uint32_t node = tokens_.add(
         text, is_marked(text, table.alphabet) ? TokenTrie::kAnywhere : TokenTrie::place_of(text, table.alphabet));
     if (token_of_node_.size() <= node) token_of_node_.resize(node + 1);

@@ -1,4 +1,4 @@
-// The subwords that resampling can make of words: BPE-dropout, and uniform sampling.
+// The subwords that resampling (BPE-dropout or uniform sampling) can make of words.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@
 
 namespace mt_scaffold {
 
-// Which tokens dropout can leave in a word that holds their characters, by token.
+// By token: whether dropout can leave it in a word that contains its characters.
 //
-// At every step any merge may be the one that survives, and at any step none may be. So a token can be left wherever
-// its characters are, its neighbours unmerged, if it can be merged of them alone: if it is a base symbol, or some line
-// merges two such tokens into it. Lines are followed in any order, but those of PickyBPE's codes in their own, where a
-// split takes a token apart for good.
+// At every step any one merge may survive, or none. So a token can be left wherever its characters are, with its
+// neighbours unmerged, if it can be merged from them alone: if it is a base symbol, or some line merges two such tokens
+// into it. Lines apply in any order, except those of PickyBPE codes: they apply in order, and a split takes a token
+// apart for good.
 std::vector<bool> mergeable_tokens(const MergeTable& table, const std::vector<Split>& splits, bool in_order);
 
 class Reachable {
  public:
-  // `tokens`: which may be symbols of a segmented word, beside single characters or bytes, which always may. They are
-  // printed as `expansions` say; null: as they are.
+  // `tokens`: by token, whether it may be a symbol of a segmented word; single characters or bytes always may. Tokens
+  // are printed as their `expansions`; null: as they are.
   Reachable(const MergeTable& table, std::string separator, const std::vector<bool>& tokens,
             const Expansions* expansions);
 
-  // Adds what can be made of a word, or a part of one; `ends_word`: it is the last part.
+  // Adds the subwords of a word, or of a part of one; `ends_word`: it is the last part.
   void add(std::string_view word, bool ends_word);
-  // Adds a part of a word that stays as it is.
+  // Adds a part of a word that is not segmented.
   void add_whole(std::string_view part, bool ends_word);
 
   // Every subword that was found, as segmented text shows it, in order of discovery.
@@ -39,7 +39,7 @@ class Reachable {
 
  private:
   void add_form(std::string_view text, bool ends_word);
-  // Whether a symbol or token is met for the first time in such a place.
+  // Whether a symbol or token is seen for the first time in such a place.
   bool is_new(std::vector<uint8_t>& seen, uint32_t number, bool at_end, bool ends_word);
 
   const MergeTable& table_;

@@ -49,17 +49,17 @@ class Segmenter {
   // Draws from all segmentations into subwords that the codes and the vocabulary allow. Made when first needed.
   const UniformSampler& sampler() const;
 
-  // Collects what resampling can make of words, for as long as this lives. `uniform`: it draws from all segmentations;
-  // else merges are skipped, all of them with `every`.
+  // Returns a collector of the subwords that resampling can make of words; this must outlive it. `uniform`: by uniform
+  // sampling; otherwise by dropout, of every merge with `every`.
   Reachable reachable(bool uniform, bool every) const;
 
   const CodesHeader& header() const { return header_; }
   Alphabet alphabet() const { return table_.alphabet; }
   const std::string& separator() const { return separator_; }
   const InferenceKind& inference() const { return kind_; }
-  // All subwords that the codes can give: base symbols and normal merged tokens, word-internal and word-final. Without
+  // All subwords that the codes can make: base symbols and normal merged tokens, word-internal and word-final. Without
   // an end-of-word marker, all bytes and the normal merged tokens, as bytes. `isolates`: a word may be segmented in
-  // parts, so that what ends a part stands inside the word.
+  // parts, so that a token that ends a part can be inside the word.
   std::vector<std::string> surface_forms(bool isolates = false) const;
   // The strings of the normal merged tokens, in order of the first merge that makes each.
   std::vector<std::string> merged_tokens() const { return table_.normal_tokens(); }

@@ -31,7 +31,7 @@ TokenIds::TokenIds(bool end_of_word, const std::vector<std::string>& merged, std
   for (const std::string_view token : merged) {
     const bool final = end_of_word && token.ends_with(kEndOfWord) && token != kEndOfWord;
     const std::string_view stem = final ? token.substr(0, token.size() - kEndOfWord.size()) : token;
-    // A word that spells out "</w>" can make a token of a byte and that.
+    // A word that spells out "</w>" can make a token of one byte and "</w>".
     if (final && stem.size() == 1) continue;
     add(stem, final ? kEndsWord : 0);
   }
@@ -67,7 +67,7 @@ void TokenIds::renumber() {
     if (id < least || id >= kMostIds) throw InputError("the id " + std::to_string(id) + " is out of range");
     last = std::max(last, id);
   };
-  // -1 stands for none, of ordinary tokens and of what is unknown.
+  // Ordinary tokens and `unknown` may be -1, for no id.
   take(numbering_.unknown, -1);
   for (size_t i = 0; i < numbering_.ids.size(); ++i) take(numbering_.ids[i], i < ordinary_.size() ? -1 : 0);
   for (const auto& [id, bytes] : numbering_.others) take(id, 0);
@@ -107,7 +107,7 @@ Dictionary TokenIds::dictionary(std::string_view separator) const {
 }
 
 InputError TokenIds::out_of_range(size_t position, int64_t id) const {
-  const bool shown = id != INT64_MIN && id != INT64_MAX;  // what does not fit into 64 bits comes as one of these
+  const bool shown = id != INT64_MIN && id != INT64_MAX;  // integers that do not fit into 64 bits become one of these
   return InputError((shown ? "id " + std::to_string(id) : "an id of more than 63 bits") + " at position " +
                     std::to_string(position) + " is out of range: these codes have ids 0 to " +
                     std::to_string(entries_.size() - 1) +

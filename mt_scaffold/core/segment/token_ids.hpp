@@ -21,7 +21,7 @@ class SpecialTokenFound : public InputError {
   using InputError::InputError;
 };
 
-// Which special tokens a call looks for, by their position in the list of special tokens.
+// How a call treats a special token in a text: as text, as the token, or as an error.
 enum class Special : uint8_t { kText, kAllowed, kRefused };
 
 // Ids that codes have in another program, and how it prepares text.
@@ -30,12 +30,12 @@ struct Numbering {
 
   std::vector<int32_t> ids;  // of each token in the order of TokenIds, special tokens last; -1: none
   std::vector<std::pair<int32_t, std::string>> others;  // ids that only decoding knows, and their bytes
-  int32_t unknown = -1;           // the id of what has none, once for several in a row; -1 if all have one
+  int32_t unknown = -1;           // the id of subwords without one, once for several in a row; -1 if all have one
   bool metaspace = false;         // U+2581 means a space
   bool words = false;             // every word, between whitespace of ASCII and U+2581, begins with one space
-  Prefix prefix = Prefix::kNone;  // whether a space comes before the text, which decoding takes off
-  bool prefix_each = false;       // and before what follows a special token
-  // The ids of special tokens that the space comes before where a text begins with one.
+  Prefix prefix = Prefix::kNone;  // whether a space comes before the text, which decoding removes
+  bool prefix_each = false;       // and before the text after a special token
+  // The ids of special tokens that the space comes before if a text begins with one.
   std::vector<int32_t> after_prefix;
 };
 
@@ -48,22 +48,22 @@ class TokenIds {
 
   uint32_t n_vocab() const { return static_cast<uint32_t>(entries_.size()); }
   bool end_of_word() const { return end_of_word_; }
-  // The bytes of an id; none for padding.
+  // The bytes of an id; empty for padding.
   std::string bytes_of(size_t id) const { return bytes_of(entries_[id]); }
   // Subword, with `separator` inside a word that has an end-of-word marker → id.
   Dictionary dictionary(std::string_view separator) const;
 
   const std::vector<int32_t>& special_ids() const { return special_ids_; }
   const Numbering& numbering() const { return numbering_; }
-  // Whether the space comes before this special token where a text begins with it.
+  // Whether the space comes before this special token if a text begins with it.
   bool after_prefix(int32_t id) const {
     return std::find(numbering_.after_prefix.begin(), numbering_.after_prefix.end(), id) !=
            numbering_.after_prefix.end();
   }
   const std::vector<std::string>& special() const { return special_; }
 
-  // Appends the text of `count` ids. `id_at(i)` is the i-th, as a 64-bit number. `on_token(position)`, for each id, is
-  // told where in the output its own bytes begin. Throws InputError for an id out of range.
+  // Appends the text of `count` ids. `id_at(i)` is the i-th, as a 64-bit number. Calls `on_token(position)` for each id
+  // with the position of its bytes in the output. Throws InputError for an id out of range.
   template <typename IdAt, typename OnToken>
   void decode(size_t count, IdAt&& id_at, OnToken&& on_token, OutputBuffer& output) const {
     bool open = false;  // the token before ended a word
@@ -111,7 +111,7 @@ class TokenIds {
 
   bool end_of_word_;
   std::vector<Entry> entries_;
-  std::string long_;  // what is longer than kInline
+  std::string long_;  // the bytes of tokens after the first kInline
   std::vector<std::string> special_;
   std::vector<int32_t> special_ids_;
   Numbering numbering_;

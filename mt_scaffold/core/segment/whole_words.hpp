@@ -1,4 +1,4 @@
-// The words that are one token each, with their ids: nothing is merged for them.
+// Words that are a single token, with their ids: they need no merging.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace mt_scaffold {
 
-// Words of up to WordCache::kLongest bytes, in lines of three. A Bloom filter, which stays in the processor's cache,
-// keeps most other words from the lines.
+// Words of up to WordCache::kLongest bytes, in cache lines of three. A Bloom filter, which stays in the processor's
+// cache, spares most other words the access to a line.
 class WholeWords {
  public:
   struct Word {
@@ -40,7 +40,7 @@ class WholeWords {
   // False for most words that are not here.
   bool may_hold(uint64_t hash) const { return (~filter_[place(hash, filter_.size())] & bits(hash)) == 0; }
 
-  // What to fetch ahead of find(), where may_hold().
+  // The memory to prefetch for find(), if may_hold().
   const void* memory_of(uint64_t hash) const { return &lines_[place(hash, lines_.size())]; }
 
   // The id of a word, or `none` if it is not here.
@@ -55,9 +55,9 @@ class WholeWords {
 
  private:
   static constexpr size_t kWords = 3;
-  static constexpr size_t kUsed = 2;  // of them, on average: few lines are full
+  static constexpr size_t kUsed = 2;  // words per line, on average: few lines are full
   struct alignas(64) Line {
-    WordCache::Key keys[kWords];  // zeros where there is no word
+    WordCache::Key keys[kWords];  // zeros if empty
     int32_t ids[kWords];
   };
 

@@ -1,4 +1,4 @@
-// The words that a thread met last, with their ids: few enough for its processor's own cache.
+// The most recent words of a thread, with their ids: few enough for its core's private cache.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace mt_scaffold {
 
 // Words of up to kLongest bytes and kMostIds ids, in sets of two that are a cache line each. It grows with the number
-// of words up to its limit, 8 MiB; then a new word takes another's place.
+// of words up to its limit, 8 MiB; then a new word replaces another.
 class WordCache {
  public:
   static constexpr size_t kLongest = 15;
@@ -37,7 +37,7 @@ class WordCache {
   };
   static_assert(sizeof(Set) == 1 << kLineBits);
 
-  // The bytes of a word of each length; none of a longer word.
+  // By length: a mask of a word's bytes; zeros for a longer word.
   static constexpr auto kMasks = [] {
     std::array<Key, kLongest + 2> masks{};
     for (size_t length = 1; length <= kLongest; ++length)
@@ -47,15 +47,15 @@ class WordCache {
   }();
 
  public:
-  // Not seeded: a word that meets others in its set costs a look-up in the table of words, however many they are.
-  // Of the bits from kLineBits on, those that the number of sets asks for say in which set a word is.
+  // Not seeded: however many words share a set, each costs at most a look-up in the table of words. The bits from
+  // kLineBits on select the set, as many as the number of sets needs.
   using Hash = uint64_t (*)(const Key& key);
 
-  // `hash`: that of the instructions which look words up.
+  // `hash`: that of the Instructions that look words up.
   explicit WordCache(Hash hash) : hash_(hash), sets_(size_t{1} << kFirstBits) {}
 
-  // Of a word of at least one byte, readable for kPadding bytes past its end. All longer words than kLongest have the
-  // same key, which is in no cache.
+  // The key of a word of at least one byte, readable for kPadding bytes past its end. All words longer than kLongest
+  // have the same key, which is never cached.
   static Key key(const char* text, size_t length) {
     const size_t row = std::min(length, kLongest + 1);
     Key key;
@@ -63,7 +63,7 @@ class WordCache {
     return {key.low & kMasks[row].low, (key.high & kMasks[row].high) | static_cast<uint64_t>(row) << 56};
   }
 
-  // which() says which of a set's words has a key: 0, 1, or -1 for neither.
+  // which() returns which of a set's words has a key: 0, 1, or -1 for neither.
   struct Portable {
     static uint64_t hash(const Key& key) {
       return (key.low ^ key.high * 0xE7037ED1A0B428DBULL) * 0xA0761D6478BD642FULL >> (64 - kMostBits - kLineBits);
@@ -90,7 +90,7 @@ class WordCache {
   };
 #endif
 
-  // Where a word is if it is there.
+  // Where a word is, if it is cached.
   struct alignas(32) Place {
     Key key;
     const Set* set;
@@ -107,10 +107,10 @@ class WordCache {
     return {place.set->ids[i], (place.set->keys[i].high >> kCountShift) + 1};
   }
 
-  // The cache until the next add().
+  // A view of the cache, valid until the next add().
   class View {
    public:
-    // Fetches the memory of a word ahead of find().
+    // Prefetches the memory of a word for find().
     template <typename Instructions>
     __attribute__((always_inline)) Place place(const Key& key) const {
       const Place place{key, reinterpret_cast<const Set*>(sets_ + (Instructions::hash(key) & mask_))};
@@ -133,7 +133,7 @@ class WordCache {
   }
 
  private:
-  // In place of another word if there is no room.
+  // Replaces another word if there is no room.
   void put(Key key, const int32_t* ids, size_t count) {
     Set& set = sets_[(hash_(key) & mask()) >> kLineBits];
     size_t i = set.empty(0) ? 0 : 1;

@@ -37,8 +37,8 @@ struct TableLimits {
   size_t max_bytes = size_t{96} << 20;
 };
 
-// A crowded table is replaced by its owner: by a larger one with the same entries or, at the limits, by an empty one,
-// which bounds memory and keeps to the words of recent text. Until then, further words are not remembered.
+// Its owner replaces a crowded table by a larger one with the same entries or, at the limits, by an empty one, which
+// bounds memory and keeps the words of recent text. Until then, further words are not remembered.
 class WordTable {
  public:
   explicit WordTable(const TableLimits& limits) : WordTable(limits, kFirstSlots, std::make_shared<Store>()) {}
@@ -83,7 +83,7 @@ class WordTable {
 
   // To be called in this order ahead of find(): the slot, then the entry it most likely refers to.
   void prefetch_slot(uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
-  // Returns false where there is none.
+  // Returns false if there is none.
   bool prefetch_entry(uint64_t hash) const {
     const uint64_t slot = slots_[hash & mask_].load(std::memory_order_relaxed);
     __builtin_prefetch(entry_of(slot));
@@ -137,7 +137,7 @@ class WordTable {
 
  private:
   static constexpr size_t kFirstSlots = size_t{1} << 16;
-  static constexpr int kPointerBits = 48;  // the bits above are those of the hash
+  static constexpr int kPointerBits = 48;  // the bits above hold bits of the hash
   static constexpr uint64_t kPointerMask = (uint64_t{1} << kPointerBits) - 1;
   static constexpr size_t kLine = 64;  // entries are aligned to cache lines
   static constexpr size_t kSmallChunk = size_t{1} << 18, kLargeChunk = size_t{1} << 21;
@@ -171,7 +171,7 @@ class WordTable {
   bool reserve(Arena& arena, size_t bytes) {
     if (arena.store == store_.get() && bytes <= arena.left) return true;
     std::lock_guard lock(shared_state);
-    // Each thread has a chunk of its own, so chunks are large only once the table is.
+    // Each thread has a separate chunk, so chunks are large only once the table is.
     const size_t size = std::max(store_->bytes < 4 * kLargeChunk ? kSmallChunk : kLargeChunk, bytes);
     if (store_->bytes + size > limits_.max_bytes) {
       store_->full.store(true, std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// What the base symbols of words are.
+// The base symbols of words.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace mt_scaffold {
 
-// Code points with an end-of-word marker are subword-nmt's symbols, bytes with one those of its --byte. Words from a
-// pre-tokeniser need no marker: they hold the spaces between them, and concatenate to the text.
+// Code points with an end-of-word marker are subword-nmt's symbols, bytes with one are those of its --byte. Words from
+// a pre-tokeniser need no marker: they contain the spaces, and concatenate to the text.
 struct Alphabet {
   bool bytes = false;
   bool end_of_word = true;  // whether a word's last symbol carries "</w>"; without it, symbols are bytes
@@ -18,7 +18,7 @@ struct Alphabet {
   uint32_t size() const { return bytes ? 256 : kCodePoints; }
 };
 
-// The symbols of a word.
+// The number of symbols in a word.
 inline uint64_t symbols_in(std::string_view word, Alphabet alphabet) {
   if (alphabet.bytes) return word.size();
   uint64_t length = 0;
@@ -43,7 +43,7 @@ inline void append_symbol(std::string& text, uint32_t symbol, Alphabet alphabet)
   }
 }
 
-// The symbol that a token begins with, and the number of its bytes.
+// Sets `symbol` to the first symbol of a token and returns its size in bytes.
 inline size_t first_symbol(std::string_view token, Alphabet alphabet, uint32_t& symbol) {
   const auto* p = reinterpret_cast<const unsigned char*>(token.data());
   if (!alphabet.bytes) return decode_code_point(p, token.size(), symbol);
@@ -56,7 +56,7 @@ inline bool is_marked(std::string_view token, Alphabet alphabet) {
 }
 
 // Whether a token is a single symbol, possibly word-final: it has no children to demolish into.
-// A merge can make one too, in a word that spells out "</w>".
+// A merge can also make one, in a word that spells out "</w>".
 inline bool is_base_symbol(std::string_view token, Alphabet alphabet) {
   uint32_t ignored;
   const size_t length = first_symbol(token, alphabet, ignored);

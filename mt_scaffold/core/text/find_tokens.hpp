@@ -1,4 +1,4 @@
-// Where tokens are in a text: from the left, without overlap, and of several at one place the longest.
+// Finds tokens in a text: from the left, without overlap, and of several at one place the longest.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,11 @@
 
 namespace mt_scaffold {
 
-// Quick to make where there are no tokens.
+// Cheap to construct without tokens.
 class TokenFinder {
  public:
-  // Looks for the tokens whose number `wanted(number)` holds for. None of these is empty; `tokens` outlives this.
+  // Looks for the tokens for whose number `wanted(number)` is true. None of these may be empty; `tokens` must outlive
+  // this.
   template <typename Wanted>
   TokenFinder(const std::vector<std::string>& tokens, Wanted&& wanted) {
     for (size_t number = 0; number < tokens.size(); ++number) {
@@ -62,7 +63,7 @@ class TokenFinder {
     std::vector<std::pair<const std::string*, size_t>> tokens;
   };
 
-  // Where each of a few bytes comes next; npos: not looked for yet.
+  // The next position of each of a few bytes; npos: not searched yet.
   using Next = std::array<size_t, kFew>;
 
   // The first place from `from` on where a token may begin, or the end.
@@ -81,7 +82,7 @@ class TokenFinder {
   }
 
   std::vector<First> firsts_;
-  std::vector<uint16_t> first_of_;  // by byte: 1 and the place among `firsts_`, or 0; empty without tokens
+  std::vector<uint16_t> first_of_;  // by byte: an index + 1 into `firsts_`, or 0; empty without tokens
 };
 
 }  // namespace mt_scaffold

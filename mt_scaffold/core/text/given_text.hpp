@@ -20,7 +20,7 @@ struct GivenText {
   GivenText(const void* data, size_t size, Kind kind) : data(static_cast<const char*>(data)), size(size), kind(kind) {}
 
   size_t unit() const { return kind == Kind::kUcs4 ? 4 : kind == Kind::kUcs2 ? 2 : 1; }
-  // The most bytes of UTF-8 that one unit becomes.
+  // The most bytes of UTF-8 that a unit can become.
   size_t widest() const { return kind == Kind::kUtf8 ? 1 : kind == Kind::kLatin1 ? 2 : kind == Kind::kUcs2 ? 3 : 4; }
   GivenText part(size_t begin, size_t end) const { return {data + begin * unit(), end - begin, kind}; }
 
@@ -31,7 +31,7 @@ struct GivenText {
 
 namespace transcoding {
 
-// The first of 16 units at `from` that is not ASCII, or 16; the units become bytes at `to`, as far as they are ASCII.
+// Copies the units at `from`, up to 16, to bytes at `to` as far as they are ASCII, and returns their number.
 template <typename Unit>
 inline size_t copy_ascii(const Unit* from, char* to) {
 #if defined(__SSE2__)
@@ -68,7 +68,7 @@ inline size_t copy_ascii(const Unit* from, char* to) {
 #endif
 }
 
-// Both move `from` and `to` over the first of the next kUnits units that they can convert.
+// convert() advances `from` and `to` past as many of the next kUnits units as it can convert; true if all.
 struct Ascii {
   static constexpr ptrdiff_t kUnits = 16, kFewest = 16;
   template <typename Unit>
@@ -114,7 +114,7 @@ struct Avx512 {
 };
 #endif
 
-// Writes UTF-8 and returns its end, or null at a lone surrogate that stands for no byte.
+// Writes UTF-8 and returns its end, or null at a lone surrogate that does not stand for a byte.
 template <typename Block, typename Unit>
 __attribute__((always_inline)) inline char* to_utf8(const Unit* from, size_t size, char* to) {
   const Unit* const end = from + size;
@@ -128,7 +128,7 @@ __attribute__((always_inline)) inline char* to_utf8(const Unit* from, size_t siz
         continue;
       }
       if (c >= 0xD800 && c < 0xE000) {
-        // As everywhere, bytes that are not UTF-8 may come as surrogates.
+        // Bytes that are not UTF-8 may come as surrogates ("surrogateescape").
         if (c < 0xDC80 || c > 0xDCFF) return nullptr;
         *to++ = static_cast<char>(c);
         continue;
@@ -150,8 +150,8 @@ MT_SCAFFOLD_AVX512 inline char* to_utf8_avx512(const Unit* from, size_t size, ch
 
 }  // namespace transcoding
 
-// Writes a text's UTF-8, for which `to` has widest() bytes per unit and kPadding more. Returns its end, or null if the
-// text holds a lone surrogate that is no byte.
+// Writes a text as UTF-8 to `to`, which has widest() bytes per unit and kPadding more. Returns its end, or null if the
+// text contains a lone surrogate that does not stand for a byte.
 inline char* to_utf8(const GivenText& text, char* to) {
   const auto as = [&](auto unit) {
     const auto* const from = reinterpret_cast<const decltype(unit)*>(text.data);

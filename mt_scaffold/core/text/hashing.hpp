@@ -13,8 +13,8 @@
 
 namespace mt_scaffold {
 
-// Drawn when the process starts, so that no text can be made whose words, tokens or pairs share their hash, which would
-// take quadratic time. Nothing that is returned or written depends on them.
+// Drawn when the process starts, so that no text can be crafted whose words, tokens or pairs share a hash, which would
+// take quadratic time. No result depends on them.
 struct HashSeeds {
   uint64_t first, second;  // the second is odd
 };
@@ -25,7 +25,7 @@ inline uint64_t fold(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-// The factors are added because one that is zero would hide the other.
+// The factors are XORed in because a zero would hide the other one.
 inline uint64_t mix(uint64_t a, uint64_t b) { return fold(a, b) ^ a ^ b; }
 
 // A word with its hash and its first 16 bytes, zero-padded, for comparison as integers.
@@ -37,7 +37,7 @@ struct HashedWord {
 
 // `text` must be readable for kPadding bytes past its end.
 inline HashedWord hash_word(std::string_view text) {
-  // The bytes of a mask that keeps the first `i` of 16, without a branch on the length of the word.
+  // Masks that keep the first `i` of 16 bytes, without a branch on the length of the word.
   static constexpr auto kMasks = [] {
     std::array<uint8_t, 32> bytes{};
     std::fill_n(bytes.begin(), 16, uint8_t{0xFF});
@@ -63,7 +63,7 @@ inline HashedWord hash_word(std::string_view text) {
   return word;
 }
 
-// The same for text without padding; the hashes are others.
+// The same for text without padding; the hashes differ.
 inline uint64_t hash_string(std::string_view text) {
   uint64_t hash = kHashSeeds.first ^ text.size();
   for (size_t i = 0; i < text.size(); i += 8) {

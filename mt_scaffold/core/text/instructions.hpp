@@ -6,7 +6,7 @@
 
 #if defined(__SSE2__)
 #include <cpuid.h>
-// gcc 12 warns of what its own header leaves undefined on purpose.
+// gcc 12 warns about values that its own header leaves undefined on purpose.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
@@ -17,7 +17,7 @@
 
 namespace mt_scaffold {
 
-// For which older compilers have no __builtin_cpu_supports().
+// __builtin_cpu_supports() of older compilers does not know lzcnt.
 inline bool has_lzcnt() {
   unsigned a, b, c, d;
   return __get_cpuid(0x80000001, &a, &b, &c, &d) != 0 && (c & bit_ABM) != 0;

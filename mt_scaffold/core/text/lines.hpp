@@ -11,7 +11,7 @@ class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(text) {}
 
-  // The next line without its LF; false when the text is used up.
+  // The next line without its LF; false at the end of the text.
   bool next(std::string_view& line) {
     if (rest_.empty()) return false;
     const void* found = std::memchr(rest_.data(), '\n', rest_.size());
@@ -23,7 +23,7 @@ class Lines {
     return true;
   }
 
-  // Whether the line last returned had an LF: the last line of a text may lack it.
+  // Whether the last returned line had an LF, which the last line of a text may not have.
   bool ended_by_lf() const { return ended_by_lf_; }
 
  private:

@@ -101,8 +101,8 @@ struct O200k {
 
  private:
   static const char* letters(const char* p, const char* end) {
-    // The first half is taken greedily; if no lower-case letter follows, it is given back up to its last character that
-    // can stand in the second half as well. Only where there is none does the second alternative match.
+    // The first half is matched greedily; if no lower-case letter follows, it is given back up to its last character
+    // that can also be in the second half. Only if there is none does the second alternative match.
     const char* after_caseless = nullptr;
     Character c = character(p, end);
     for (; c.is(kBig); c = character(p, end)) {
@@ -149,10 +149,10 @@ __attribute__((always_inline)) inline size_t cut_chunks(const char* p, const cha
       break;
     }
     if (found.starts != 0) {
-      p += std::bit_width(found.starts) - 1;  // not ends[count - 1], which takes longer to be known
+      p += std::bit_width(found.starts) - 1;  // not ends[count - 1], which is known later
       continue;
     }
-    // What the chunk cannot tell is common in some texts, so it is not tried again at once.
+    // In some texts, chunks that tell nothing are frequent, so the next kChunk bytes are cut word by word.
     const char* const resume = p + kChunk;
     while (p < end && p < resume && count + 1 < kBatch) count += cut_word<Pattern, split_digits>(p, end, ends + count);
   }
@@ -183,7 +183,7 @@ size_t cut(const char* p, const char* end, const char** ends) {
 
 using Cut = size_t (*)(const char* begin, const char* end, const char** ends);
 
-// The fastest that this processor has.
+// The fastest on this processor.
 template <typename Pattern, bool split_digits, size_t kBatch>
 Cut fastest_cut() {
 #if defined(__SSE2__)
@@ -241,7 +241,7 @@ Pretokeniser::Pretokeniser(std::string_view name, bool split_digits) : split_dig
         return found;
       };
   } else {
-    throw std::invalid_argument("no pre-tokeniser of the core has the name '" + std::string(name) + "'");
+    throw std::invalid_argument("the core has no pre-tokeniser '" + std::string(name) + "'");
   }
 }
 
@@ -253,7 +253,7 @@ size_t Pretokeniser::last_certain_cut(std::string_view text, size_t searched) co
   const char* const begin = text.data();
   const char* const end = begin + text.size();
   if (at_spaces_) {
-    // Not after U+2581, which becomes a space where text is numbered as SentencePiece does.
+    // Not after U+2581, which becomes a space in text encoded like SentencePiece's.
     for (const char* p = end - 1; p > begin && p >= begin + searched; --p)
       if (*p == ' ' && p[-1] != ' ' && p[-1] != '\x81') return static_cast<size_t>(p - begin);
     return 0;

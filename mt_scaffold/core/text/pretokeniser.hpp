@@ -57,8 +57,8 @@ class Pretokeniser {
     if (count > 0) on_batch(from, ends, count);
   }
 
-  // Returns a position where any document that begins with `text` may be cut in two without a change of its words, the
-  // last one that can be found fast, or 0 if there is none; the first `searched` bytes had none before.
+  // Returns a position where any document that begins with `text` may be cut in two without changing its words: the
+  // last one that is found quickly, or 0 if there is none. `searched`: the size of a prefix searched before, in vain.
   size_t last_certain_cut(std::string_view text, size_t searched) const;
 
  private:

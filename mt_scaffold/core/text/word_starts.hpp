@@ -1,4 +1,4 @@
-// Where words start in the next bytes of a text, found for all of them at once: bit i of a mask stands for byte i.
+// Finds where words start in the next bytes of a text, all at once: bit i of a mask stands for byte i.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline constexpr size_t kChunk = 64;
 
 struct WordStarts {
   uint64_t starts;  // without bit 0, where a word is known to start
-  bool complete;    // whether these are all up to the end of the document
+  bool complete;    // whether these are all starts up to the end of the document
 };
 
 namespace chunk {
@@ -35,14 +35,14 @@ inline size_t run_start(uint64_t mask, size_t i) {
   return 64 - static_cast<size_t>(std::countl_zero(~mask & below(i)));
 }
 
-// Writes where the words that these start end, and more than there are: up to kChunk. Returns their number.
+// Writes `starts`, which are the ends of the words before them, as pointers: up to kChunk, and returns how many count.
 __attribute__((always_inline)) inline size_t write_each(const char* p, uint64_t starts, const char** ends) {
-  constexpr size_t kAtOnce = 8;  // so that their number decides on few branches
+  constexpr size_t kAtOnce = 8;  // so that few branches depend on their number
   const auto count = static_cast<size_t>(std::popcount(starts));
   for (size_t written = 0; starts != 0; written += kAtOnce) {
     for (size_t i = 0; i < kAtOnce; ++i, starts &= starts - 1) {
       ends[written + i] = p + std::countr_zero(starts);
-      asm("" : "+r"(starts));  // or else compilers collect them in vectors, which takes longer
+      asm("" : "+r"(starts));  // keeps compilers from vectorising this, which is slower
     }
   }
   return count;
@@ -53,12 +53,12 @@ struct WideClasses {
   uint64_t of[8], inner;
 };
 
-// `wide`: the bytes above ASCII. `caseless`: it may give all letters the same class.
+// `wide`: the bytes above ASCII. `caseless`: all letters may get the same class.
 template <bool caseless, typename Bytes>
 __attribute__((always_inline)) inline void classify_wide(const char* p, const char* end, uint64_t wide,
                                                          WideClasses& classes) {
   if constexpr (caseless) {
-    // U+00C0 to U+027F and U+0400 to U+047F: all are letters but the signs of multiplication and division.
+    // U+00C0 to U+027F and U+0400 to U+047F: all are letters except the signs of multiplication and division.
     const Bytes bytes(p);
     const uint64_t leads = bytes.in_range('\xC3', '\xC9') | bytes.in_range('\xD0', '\xD1');
     const uint64_t signs = after(bytes.equal('\xC3')) & (bytes.equal('\x97') | bytes.equal('\xB7'));
@@ -77,7 +77,7 @@ __attribute__((always_inline)) inline void classify_wide(const char* p, const ch
   }
 }
 
-// The next 64 bytes. in_range() gives those within a range, equal() those that are one byte, wide() those above ASCII.
+// The next 64 bytes. in_range(), equal() and wide() are masks of those in a range, equal to a byte, and above ASCII.
 struct Sse2 {
   explicit Sse2(const char* p) {
     for (int i = 0; i < 4; ++i) bytes[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16 * i));
@@ -272,7 +272,7 @@ __attribute__((always_inline)) inline WordStarts word_starts(const char* p, cons
   }
   if constexpr (split_digits) starts |= numbers & ~inner;
 
-  // Contractions: words of their own, or in o200k the ends of words.
+  // Contractions: separate words, or in o200k the ends of words.
   uint64_t candidates = apostrophes & (kIsO200k ? after(letters) : starts);
   for (size_t previous = 0; candidates != 0; candidates &= candidates - 1) {
     const size_t at = first(candidates);
