@@ -33,7 +33,7 @@ def __getattr__(name: str) -> object:
             return importlib.import_module(f"{__name__}._core")
         except ModuleNotFoundError:
             raise ImportError(
-                f"{__path__[0]}: this is the source, whose core is not built; start Python in another folder, or run "
+                f"{__path__[0]}: this is the source, and its core is not built; start Python in another folder, or run "
                 "pip install --editable . here"
             ) from None
     if name == "__all__":

@@ -1,4 +1,4 @@
-"""Properties that are computed when first asked for, and then kept."""
+"""Properties that are computed on first access and then kept."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Generic, TypeVar, overload
 Value = TypeVar("Value")
 
 
-class cached_property(Generic[Value]):  # as functools has it
+class cached_property(Generic[Value]):  # the name in functools
     """functools.cached_property without the lock that it has before Python 3.12.
 
-    A process that is forked while another thread computes the property would wait for that lock for ever.
+    A process forked while another thread computes the property would wait for that lock forever.
     """
 
     def __init__(self, compute: Callable[[Any], Value]) -> None:

@@ -19,12 +19,12 @@ from typing import Any, NoReturn
 from mt_scaffold.errors import MTScaffoldError
 
 _TERMINATING = (signal.SIGTERM, signal.SIGHUP)
-# Seconds after which one more ends the command again, where the first was lost.
+# Seconds after which a further signal ends the command again, in case the first was lost.
 _PATIENCE = 5.0
 
 # Each command is a module in one of these, imported only when it runs, so that apply-bpe starts at once.
-_WINGS = ("mt_scaffold.commands", "mt_scaffold.experiment.commands")
-# The commands in the groups of --help: those that people use first, what workflows and programs call last.
+_PACKAGES = ("mt_scaffold.commands", "mt_scaffold.experiment.commands")
+# The commands in the groups of --help, from what people use to what workflows and programs call.
 GROUPS = {
     "codes and text": {
         "learn-bpe": "learn merges from text: BPE, Scaffold-BPE, PickyBPE or parity-aware BPE",
@@ -44,16 +44,16 @@ GROUPS = {
         "detokenise": "join the words of tokenised text into ordinary text",
         "clean": "drop pairs that are too long, empty or of unequal length",
     },
-    "what codes do": {
+    "analysis of codes": {
         "explain": "show how words are segmented, merge by merge",
         "stats": "measure how codes segment one text (many methods and sizes: study)",
         "compare-vocab": "show which tokens Scaffold-BPE removes from a BPE vocabulary, and adds (scores: compare)",
-        "study": "measure methods on texts in many sizes, without training (codes at hand: stats)",
+        "study": "measure methods on texts in many sizes, without training (existing codes: stats)",
     },
     "experiments": {
         "init": "write a commented configuration for your own files",
         "run": "check and run an experiment, from raw text to the comparison",
-        "check": "check an experiment without running it: files, options, models, disk and time",
+        "check": "check an experiment without running it: files, options, models, disk space",
         "get-data": "fetch or generate the parallel text of an experiment",
         "report": "make one HTML page of a finished experiment",
         "compare": "compare the scores of several systems, with significance (vocabularies: compare-vocab)",
@@ -77,16 +77,16 @@ GROUPS = {
         "binarise-documents": "make a fairseq data folder for language models from documents and byte codes",
         "train": "train a model with fairseq",
         "average": "average checkpoints",
-        "strip-optimizer": "take the optimiser's state out of checkpoints that are averaged",
+        "strip-optimizer": "remove the optimiser's state from checkpoints that have been averaged",
         "translate": "translate a test set with fairseq or CTranslate2 (raw text: translate-text)",
         "experiment": "run one step of an experiment, as the workflow does",
         "snakefile": "print the path of the workflow, for snakemake -s",
         "user-dir": "print the folder that fairseq's --user-dir takes",
-        "completion": "print what makes a shell complete these commands and their options",
+        "completion": "print a script that makes a shell complete these commands and their options",
     },
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
-# The extra that a package comes with, where it is not "workflow".
+# The extra that installs a package, if it is not "workflow".
 _EXTRAS = {
     "ctranslate2": "ctranslate2",
     "lm_eval": "harness",
@@ -97,7 +97,7 @@ _EXTRAS = {
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the hint that errors add to an unknown name: the most similar one that is known, if any is similar."""
+    """Return the hint that errors add to an unknown name: the most similar known name, or "" if none is similar."""
     import difflib  # only needed for errors
 
     matches = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
@@ -139,7 +139,7 @@ class _Parser(argparse.ArgumentParser):
         self._given: list[str] = []
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse as usual; the words are kept for errors, which say more than argparse about a misspelt option."""
+        """Parse as usual, but keep the arguments: errors say more than argparse's about a misspelt option."""
         self._given = list(sys.argv[1:] if args is None else args)
         return super().parse_known_args(args, namespace)
 
@@ -151,9 +151,9 @@ class _Parser(argparse.ArgumentParser):
         known = [name for name in self._option_string_actions if name.startswith("--")]
         for word in self._given:
             name = word.partition("=")[0]
-            # An abbreviation is none.
             if name == "--":
                 break
+            # An abbreviation is not misspelt.
             if name.startswith("--") and not any(each.startswith(name) for each in known):
                 return f"unknown option {name}{nearest(name, known)}"
         return None
@@ -162,18 +162,17 @@ class _Parser(argparse.ArgumentParser):
 def command_module(name: str) -> ModuleType:
     """Import the module of a command: ``run``, and the ``EXAMPLES`` that ``--help`` shows.
 
-    The arguments of ``run`` are those of the command, and its docstring says what they mean
-    (``options_from_signature``), unless the module has ``add_arguments``, which declares what ``run`` takes from a
-    namespace.
+    The signature of ``run`` gives the command its arguments, and its docstring their help (``options_from_signature``),
+    unless the module has ``add_arguments``: then ``run`` takes the parsed namespace.
     """
-    modules = (f"{wing}.{name.replace('-', '_')}" for wing in _WINGS)
+    modules = (f"{package}.{name.replace('-', '_')}" for package in _PACKAGES)
     return importlib.import_module(next(filter(importlib.util.find_spec, modules)))
 
 
 def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.ArgumentParser:
-    """Return the parser of ``mt-scaffold``: all commands by name, with the arguments of ``commands``; of one, only it.
+    """Return the parser of ``mt-scaffold``: all commands by name, with the arguments of ``commands``.
 
-    Raises ModuleNotFoundError where a package is missing that one of them needs.
+    The parser for a single command has no others. Raises ModuleNotFoundError if a package that one needs is missing.
     """
     from mt_scaffold import __version__
 
@@ -185,7 +184,7 @@ def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.Argumen
     parser.add_argument("--version", action="version", version=f"mt-scaffold {__version__}")
     subparsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        # A call of one command is to begin at once, and 48 other parsers take their time.
+        # Building the other parsers would delay the start of a single command.
         if len(commands) == 1 and name not in commands:
             continue
         subparser = subparsers.add_parser(
@@ -197,11 +196,11 @@ def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.Argumen
                 module.add_arguments(subparser)
                 subparser.set_defaults(run=module.run)
             else:
-                from mt_scaffold import options_from_signature  # not for segmenting, which starts at once
+                from mt_scaffold import options_from_signature  # slow to import, and segmenting does without it
 
                 options_from_signature.add_arguments(subparser, module.run)
                 subparser.set_defaults(run=functools.partial(options_from_signature.call, module.run))
-            # tests/test_help.py insists on them.
+            # tests/test_help.py requires them.
             if examples := "".join(f"\n  {line}" for line in getattr(module, "EXAMPLES", "").splitlines()):
                 subparser.epilog = f"{subparser.epilog}\n\n" if subparser.epilog else ""
                 subparser.epilog += f"examples:{examples}"
@@ -209,7 +208,7 @@ def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.Argumen
 
 
 def parse(argv: Sequence[str], command: str | None) -> argparse.Namespace:
-    """Return the options of a call of ``command``; a wrong call ends with one line that points to the right --help."""
+    """Return the options of a call of ``command``; exit with one line that points to --help if the call is wrong."""
     if command is not None and command not in COMMANDS:
         make_parser([]).error(f"no command {command}{nearest(command, COMMANDS)}")
     parser = make_parser([] if command is None else [command])
@@ -230,21 +229,21 @@ def _parser_of(parser: argparse.ArgumentParser, command: str | None) -> argparse
 
 
 class _Termination:
-    """Takes the signals of schedulers, timeouts and closed terminals like Ctrl-C, so that nothing half-made is left."""
+    """Treats signals of schedulers, timeouts and closed terminals as Ctrl-C, so that no unfinished output is left."""
 
     def __init__(self) -> None:
         self.number: int | None = None
         self._since = 0.0
 
     def _end(self, number: int, frame: FrameType | None) -> None:
-        # Several come at once from a scheduler; cleaning up is not to be interrupted by the second.
+        # A scheduler may send several at once; the second must not interrupt the clean-up.
         if self.number is None or time.monotonic() - self._since > _PATIENCE:
             self.number, self._since = number, time.monotonic()
             raise KeyboardInterrupt
 
     @contextlib.contextmanager
     def taken(self) -> Iterator[None]:
-        """Take those that would end this process at once; in the main thread only, because signals come to no other."""
+        """Handle the signals that would end this process at once; only the main thread can."""
         self.number = None
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -259,7 +258,7 @@ class _Termination:
                 signal.signal(number, signal.SIG_DFL)
 
     def leave_to_parent(self) -> None:
-        """Have a forked process end at once: what it works for cleans up."""
+        """Let a forked process end at once: its parent cleans up."""
         for number in _TERMINATING:
             if signal.getsignal(number) == self._end:
                 signal.signal(number, signal.SIG_DFL)
@@ -278,13 +277,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     argv = list(sys.argv[1:] if arguments is None else arguments)
-    if sys.stderr is None:  # closed: print() would take standard output instead
+    if sys.stderr is None:  # closed: print() would write to standard output instead
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     command = next((argument for argument in argv if not argument.startswith("-")), None)
     try:
         options = parse(argv, command)
         status = options.run(options)
-        if sys.stdout is not None:  # None where it is closed
+        if sys.stdout is not None:  # None if it is closed
             sys.stdout.flush()
         return int(status or 0)
     except MTScaffoldError as error:

@@ -23,8 +23,8 @@ MANIFEST_KIND, MANIFEST_REMEDY = "codes", "import the codes again, or remove the
 class Merge(NamedTuple):
     """One line of a codes file: two symbols that are merged, and whether the merged token is scaffold.
 
-    Where symbols are bytes, they are in GPT-2's notation (``corpus.text.bytes_to_notation``), with ``</w>`` in codes
-    for words between spaces.
+    Symbols of bytes are in GPT-2's notation (``corpus.text.bytes_to_notation``), with ``</w>`` in codes for words
+    between spaces.
     """
 
     left: str
@@ -33,7 +33,7 @@ class Merge(NamedTuple):
 
     @property
     def token(self) -> str:
-        """The merged symbol, with ``</w>`` where it ends a word."""
+        """The merged symbol, with ``</w>`` if it ends a word."""
         return self.left + self.right
 
     @property
@@ -43,7 +43,7 @@ class Merge(NamedTuple):
 
 
 class PickyMerge(NamedTuple):
-    """One merge of PickyBPE codes, and whether the merged token is removed and not merged again; as ``Merge``."""
+    """One merge of PickyBPE codes, as in ``Merge``, and whether the merged token is removed and not merged again."""
 
     left: str
     right: str
@@ -51,7 +51,7 @@ class PickyMerge(NamedTuple):
 
     @property
     def token(self) -> str:
-        """The merged symbol, with ``</w>`` where it ends a word."""
+        """The merged symbol, with ``</w>`` if it ends a word."""
         return self.left + self.right
 
     @property
@@ -64,9 +64,9 @@ AnyMerge = Merge | PickyMerge
 
 
 class Split(NamedTuple):
-    """A ``split`` line of PickyBPE codes: from here on a token is no part of the vocabulary.
+    """A ``split`` line of PickyBPE codes: from here on a token is not part of the vocabulary.
 
-    after: how many merges come before it. token: as in ``Merge``. pieces: what the token becomes where it stands.
+    after: the number of merges before it. token: as in ``Merge``. pieces: the symbols that replace the token.
     """
 
     after: int
@@ -75,17 +75,17 @@ class Split(NamedTuple):
 
 
 class Codes:
-    """A codes file in memory, read once. A malformed one is reported where its merges are first needed.
+    """A codes file in memory, read once. A malformed one is reported when its merges are first needed.
 
-    text: the file, as bytes. name: what messages call it. manifest: the content of ``CODES.manifest.json``, which
-    imported codes have next to them; None where there is none.
+    text: the file, as bytes. name: its name in messages. manifest: the content of ``CODES.manifest.json``, which
+    imported codes have next to them, or None.
 
     >>> codes = Codes(b"#version: 0.2\\na n scaffold\\nb an\\n")
     >>> [merge.token for merge in codes.merges]
     ['an', 'ban']
     """
 
-    # No dataclass: importing those takes longer than segmenting a short text.
+    # Not a dataclass: importing those takes longer than segmenting a short text.
     def __init__(self, text: bytes, name: str = "codes", manifest: bytes | None = None) -> None:
         self.text = text
         self.name = name
@@ -96,36 +96,36 @@ class Codes:
 
     @classmethod
     def read(cls, file: PathLike | Readable[bytes] | Readable[str]) -> Codes:
-        """Read a codes file from a path (``.gz`` too) or an open file, under whose name errors report it.
+        """Read a codes file from a path (``.gz`` too) or an open file, whose name errors show.
 
-        A byte order mark is removed, with a warning. Their manifest is read, too, where there is one next to the file.
-        Raises MTScaffoldError where a file cannot be read.
+        A byte order mark is removed, with a warning. A manifest next to the file is read too. Raises MTScaffoldError
+        if a file cannot be read.
         """
         if isinstance(file, str | os.PathLike):
             text = without_mark(read_file(file), shown(file))
-            return cls(text, shown(file), _manifest_beside(file, text))
+            return cls(text, shown(file), _manifest_next_to(file, text))
         if not hasattr(file, "read"):
             raise UsageError(f"codes are a path, an open file, bytes or Codes, not a {type(file).__name__}")
         name = stream_name(file, "codes")
         path, text = path_of(file), without_mark(read_file(file), name)
-        return cls(text, name, None if path is None else _manifest_beside(path, text))
+        return cls(text, name, None if path is None else _manifest_next_to(path, text))
 
     @classmethod
     def of(cls, source: CodesSource) -> Codes:
-        """Codes from whatever a caller has: Codes, the bytes of a codes file, a path or an open file."""
+        """Return Codes, given Codes, the bytes of a codes file, a path or an open file."""
         if isinstance(source, Codes):
             return source
         return cls(source) if isinstance(source, bytes) else cls.read(source)
 
     @cached_property
     def header(self) -> CodesHeader:
-        """What the first line says; raises MTScaffoldError where it is none, or of another version."""
+        """The header line. Raises MTScaffoldError if the first line is not a header, or of another version."""
         symbols_are_bytes, pretokeniser, split_digits, picky = _core.parse_header(self.text, self.name)
         return CodesHeader("bytes" if symbols_are_bytes else "characters", pretokeniser, split_digits, picky)
 
     @property
     def symbols(self) -> str:
-        """What base symbols are: "characters" or "bytes"."""
+        """The kind of base symbols: "characters" or "bytes"."""
         return self.header.symbols
 
     @property
@@ -142,17 +142,17 @@ class Codes:
     def merges(self) -> list[AnyMerge]:
         """All merges in order of rank.
 
-        Raises MTScaffoldError with name and line number where the file is malformed.
+        Raises MTScaffoldError with name and line number if the file is malformed.
         """
         return self.first(-1)
 
     @cached_property
     def splits(self) -> list[Split]:
-        """All splits in order, none but for PickyBPE; raises as ``merges`` does."""
+        """All splits in order, empty for codes other than PickyBPE's. Raises as ``merges`` does."""
         return self.first_splits(-1)
 
     def first_splits(self, merges: int) -> list[Split]:
-        """The splits after each of the first ``merges`` merges, -1 for all."""
+        """Return the splits that follow each of the first ``merges`` merges, -1 for all."""
         if not self.header.picky:
             return []
         found = _core.parse_splits(self.text, self.name, check_merges(merges))
@@ -189,24 +189,24 @@ class Codes:
         return Codes(b"\n".join([first, *kept]) + b"\n", self.name)
 
     def first(self, merges: int) -> list[AnyMerge]:
-        """The first ``merges`` merges, -1 for all; what follows them is not read, and may be malformed."""
+        """Return the first ``merges`` merges, -1 for all; lines after them are not read and may be malformed."""
         kind = PickyMerge if self.header.picky else Merge
         return [kind(*fields) for fields in _core.parse_codes(self.text, self.name, check_merges(merges))]
 
     @cached_property
     def ids(self) -> Manifest | None:
-        """What the manifest of imported codes says; None for others, whose tokens are numbered by rank.
+        """The manifest of imported codes; None for others, whose tokens are numbered by rank.
 
-        Raises MTScaffoldError where it is damaged or of something else.
+        Raises MTScaffoldError if it is damaged or not a manifest of codes.
         """
         if self.manifest is None or self.header.end_of_word:
             return None
         return parse_manifest(self.manifest, manifest_path(self.name), MANIFEST_KIND, MANIFEST_REMEDY)
 
     def used(self, merges: int = -1) -> CodesUsed:
-        """What a manifest says of these codes, of which the first ``merges`` are used, -1 for all.
+        """Return the entry of manifests for these codes with the first ``merges`` in use, -1 for all.
 
-        Raises as ``merges`` and ``ids``.
+        Raises as ``merges`` and ``ids`` do.
         """
         import hashlib
 
@@ -219,13 +219,13 @@ class Codes:
         import hashlib
         import json
 
-        # Not of what says nothing of ids.
+        # Only of the entries that determine ids.
         content = {key: value for key, value in self.ids.content.items() if key not in ("codes", "source", "shown")}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _manifest_beside(path: PathLike, text: bytes) -> bytes | None:
-    """Return the content of the manifest next to a codes file of this text; None where there is none."""
+def _manifest_next_to(path: PathLike, text: bytes) -> bytes | None:
+    """Return the content of the manifest next to a codes file of this text, or None."""
     if is_remote(path):
         return _remote_manifest(os.fspath(path), text)
     name = manifest_path(path)
@@ -237,12 +237,12 @@ def _remote_manifest(url: str, text: bytes) -> bytes | None:
         if Codes(text).header.end_of_word:
             return None  # without a request: they never have one
     except MTScaffoldError:
-        return None  # whoever needs the codes says what is wrong with them
+        return None  # reported when the codes are used
     plain = name_of(url)
     try:
         return read_file(manifest_path(plain) + url[len(plain) :])
     except MTScaffoldError as error:
-        # Where a folder may not be listed, stores say so of what is not there, too.
+        # Without permission to list a folder, stores refuse access to a missing file too.
         if isinstance(error.__cause__, FileNotFoundError | PermissionError):
             return None
         raise
@@ -257,6 +257,6 @@ def read_codes(codes: CodesSource, merges: int = -1) -> list[AnyMerge]:
 
     codes: a path (``.gz`` too), an open file, its bytes, or Codes. merges: use only the first ``merges``; -1 for all.
 
-    Raises MTScaffoldError with file name and line number where the file is malformed.
+    Raises MTScaffoldError with file name and line number if the file is malformed.
     """
     return Codes.of(codes).first(merges)

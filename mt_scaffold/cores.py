@@ -13,9 +13,9 @@ def allowed_cores() -> int:
 
 
 def usable_cores() -> int:
-    """Return the number of cores that the process can keep busy: no more than its quota pays for, rounded up.
+    """Return the number of cores that the process can keep busy: at most its quota, rounded up.
 
-    The quota is read once, as that takes longer than a short text.
+    The quota is read only once, as that takes longer than segmenting a short text.
     """
     return min(allowed_cores(), max(1, math.ceil(min(_own_quota(), 1e6))))
 
@@ -26,16 +26,16 @@ def _own_quota() -> float:
 
 
 def quota(root: str = "/") -> float:
-    """Return how many cores' time the control groups of this process allow, infinity where they set no limit.
+    """Return how many cores' time the control groups of this process allow, infinity if they set no limit.
 
-    Reads ``cpu.max`` (cgroup v2) and ``cpu.cfs_quota_us`` (v1) of each group and of those around it, below ``root``.
+    Reads ``cpu.max`` (cgroup v2) and ``cpu.cfs_quota_us`` (v1) of each group and its parents, below ``root``.
     """
     limit = math.inf
     for line in _read(f"{root}/proc/self/cgroup").splitlines():
         controllers, _, group = line.partition(":")[2].partition(":")
         if controllers and "cpu" not in controllers.split(","):
             continue
-        # In a container the groups around this one are often not mounted, and the group itself is at the top.
+        # In a container the parent groups are often not mounted, and the group itself is mounted at the top.
         while True:
             limit = min(limit, _limit(f"{root}/sys/fs/cgroup/{controllers}{group}", version=1 if controllers else 2))
             if group in ("/", ""):

@@ -1,6 +1,6 @@
 """The errors that a user can fix, each shown as one line on stderr."""
 
-# What would move the cursor or set a terminal's title, were it printed: names in messages can come from anywhere.
+# Printed, these could move the cursor or set a terminal's title: names in messages can come from anywhere.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 
 

@@ -1,8 +1,8 @@
-"""Manifests: a JSON file next to what a command wrote, with the digest of each file and what it takes to read them.
+"""Manifests: JSON files next to a command's outputs, with the digest of each and the settings needed to read them.
 
 Every manifest has ``format``, ``kind`` (what was written), ``mt-scaffold`` (the version that wrote it) and ``files``,
 the SHA-256 digest of each file by its name. The other entries depend on the kind; ``CodesUsed`` is the entry ``codes``
-of all that was made with codes.
+of everything made with codes.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from mt_scaffold.corpus.files import PathLike, explain_os_error, open_input, ope
 from mt_scaffold.errors import MTScaffoldError
 
 FORMAT = 1
-# Of a folder; that of a file or pair of files has their name before it.
+# The manifest of a folder; for that of a file or pair of files see ``manifest_path``.
 MANIFEST = "manifest.json"
 _VERSION = "mt-scaffold"
 _HEADER = ("format", "kind", _VERSION, "files")
-# What Git has in place of a large file that it has not fetched.
+# The beginning of the file that Git has in place of a large one that it has not fetched.
 _POINTER = b"version https://git-lfs"
 
 
 class Manifest(NamedTuple):
-    """What a manifest says.
+    """The content of a manifest.
 
     kind: what was written, such as ``ids``. files: the SHA-256 digest of each file, as stored, by its name in the
     folder of the manifest. content: the other entries, as JSON has them.
@@ -36,7 +36,7 @@ class Manifest(NamedTuple):
     content: dict[str, Any]
 
 
-# In place of the digest of ids, where a manifest says nothing of them.
+# In place of the digest of ids, if a manifest does not record it.
 UNRECORDED = "unrecorded"
 
 
@@ -44,7 +44,7 @@ class CodesUsed(NamedTuple):
     """The codes that something was made with.
 
     name: of their file, without its folder. sha256: of their text, decompressed. merges: how many of them were used.
-    ids: the digest of the ids of imported codes; None where tokens are numbered by rank; ``UNRECORDED`` in the first
+    ids: the digest of the ids of imported codes; None if tokens are numbered by rank; ``UNRECORDED`` in the first
     manifests. ``Codes.used`` makes it.
     """
 
@@ -54,7 +54,7 @@ class CodesUsed(NamedTuple):
     ids: str | None = UNRECORDED
 
     def same_as(self, other: CodesUsed) -> bool:
-        """Whether they segment alike and give the same ids, whatever the names of the files."""
+        """Return whether both segment alike and give the same ids, whatever the names of the files."""
         return self[1:3] == other[1:3] and (self.ids == other.ids or UNRECORDED in (self.ids, other.ids))
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ def manifest_path(path: PathLike) -> str:
 
 
 def raw_digest(path: PathLike, kind: str = "sha256") -> str:
-    """Return the digest of a file as stored, in hexadecimal. Raises MTScaffoldError where it cannot be read."""
+    """Return the digest of a file as stored, in hexadecimal. Raises MTScaffoldError if it cannot be read."""
     try:
         with open_stored(path) as stream:
             return hashlib.file_digest(stream, kind).hexdigest()
@@ -82,7 +82,7 @@ def raw_digest(path: PathLike, kind: str = "sha256") -> str:
 
 
 def manifest_text(manifest: Manifest) -> str:
-    """Return a manifest as it is written."""
+    """Return the text of a manifest file."""
     import json  # takes longer than loading codes
 
     from mt_scaffold import __version__
@@ -93,21 +93,21 @@ def manifest_text(manifest: Manifest) -> str:
 
 
 def write_manifest(path: PathLike, manifest: Manifest) -> None:
-    """Write a manifest, completely or not at all. Raises MTScaffoldError where the file cannot be written."""
+    """Write a manifest, completely or not at all. Raises MTScaffoldError if the file cannot be written."""
     write_text(path, manifest_text(manifest))
 
 
 def read_manifest(path: PathLike, kind: str, remedy: str) -> Manifest:
-    """Read the manifest of something that is of this ``kind``; remedy: what to do about a damaged one, for errors.
+    """Read a manifest of this ``kind``; remedy: what errors advise about a damaged one.
 
-    Raises MTScaffoldError where the file cannot be read, is not a manifest, of another kind, or of a newer version.
+    Raises MTScaffoldError if the file cannot be read, is not a manifest, or is of another kind or a newer format.
     """
     with open_input(path) as stream:
         return parse_manifest(stream.read(), shown(path), kind, remedy)
 
 
 def parse_manifest(content: bytes, name: str, kind: str, remedy: str) -> Manifest:
-    """Return what a manifest says whose file has been read; name: of the file. Raises as ``read_manifest`` does."""
+    """Parse the content of a manifest file; name: of the file, for errors. Raises as ``read_manifest`` does."""
     import json
 
     try:
@@ -130,7 +130,7 @@ def _are_digests(files: object) -> bool:
 
 
 def codes_used(path: PathLike, manifest: Manifest, remedy: str) -> CodesUsed:
-    """Return the entry ``codes`` of the manifest at ``path``; raise MTScaffoldError where it is malformed."""
+    """Return the entry ``codes`` of the manifest at ``path``; raise MTScaffoldError if it is malformed."""
     try:
         found = CodesUsed(**manifest.content["codes"])
     except (KeyError, TypeError):
@@ -144,8 +144,8 @@ def codes_used(path: PathLike, manifest: Manifest, remedy: str) -> CodesUsed:
 def check_files(folder: PathLike, files: Mapping[str, str], manifest: PathLike, remedy: str) -> None:
     """Check that each file of a manifest is in ``folder`` and unchanged.
 
-    Raises MTScaffoldError for a file that is missing, changed, or a pointer of Git LFS, and for a name that leads
-    elsewhere.
+    Raises MTScaffoldError for a file that is missing, changed, or a pointer of Git LFS, and for a name outside the
+    folder.
     """
     for name, digest in files.items():
         path = os.path.join(folder, name)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from mt_scaffold.cores import allowed_cores, usable_cores
 from mt_scaffold.errors import UsageError
 
-# How statistics can be printed.
+# Output formats of statistics.
 FORMATS = ("text", "json", "markdown")
 _MOST_WORKERS = 4096
 # More threads than this seldom help, and a shared machine has other users.
@@ -27,7 +27,7 @@ def refuse_text(**collections: object) -> None:
 def worker_count(num_workers: int | None = None) -> int:
     """Return the number of threads or processes: as given; for -1, every core that this process may run on.
 
-    None, the default of every call: the environment variable MT_SCAFFOLD_NUM_WORKERS, read as such a number, or else
+    None, the default of every call: the environment variable MT_SCAFFOLD_NUM_WORKERS, read in the same way, or else
     the cores that this process can use (its affinity and its container's CPU quota), at most 16.
 
     Raises UsageError for other numbers below 1, and above 4096.
@@ -73,9 +73,9 @@ def check_merges(merges: int) -> int:
 
 
 def memory_size(size: int | str) -> int:
-    """Return an amount of memory in bytes: a number of them, or one with K, M, G or T, powers of 1024.
+    """Return an amount of memory in bytes, given as a number, or as one with K, M, G or T (powers of 1024).
 
-    Raises UsageError for anything else, and for none at all.
+    Raises UsageError for anything else, and below 1 byte.
 
     >>> memory_size("1.5G"), memory_size("500m"), memory_size(4096)
     (1610612736, 524288000, 4096)
@@ -100,7 +100,7 @@ def check_prune(prune: int) -> int:
 
 
 def check_top(top: int | None) -> None:
-    """Raise UsageError where the number of tokens to show, None for all, is negative."""
+    """Raise UsageError if the number of tokens to show, None for all, is negative."""
     if top is not None and top < 0:
         raise UsageError(f"the number of tokens to show must not be negative, not {top}")
 

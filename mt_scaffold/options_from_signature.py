@@ -12,18 +12,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Union
 
-# A line of a docstring that says what one argument means, or several.
+# The line of a docstring that explains one argument, or several.
 _MEANING = re.compile(r"(\w+(?:, \w+)*): +(.*)")
 
 
 @dataclass(frozen=True)
 class Option:
-    """How the command line shows an argument, in ``Annotated[type, Option(...)]``, where it is not as the type implies.
+    """How the command line shows an argument, as ``Annotated[type, Option(...)]``, if not as its type implies.
 
-    metavar: the placeholder of its value. short: the short form, such as ``-o``. help: the meaning, of types that
-    several functions share; a line in the docstring comes before it. name: the option's name where it is not the
-    argument's. choices: the accepted values, where the type is no ``Literal`` of them. repeated: give the option once
-    for each value of a sequence, not once for all.
+    metavar: the placeholder of its value. short: the short form, such as ``-o``. help: the help, for a type that
+    several functions share; a line in the docstring takes precedence. name: the option's name, if not the argument's.
+    choices: the accepted values, if the type is not a ``Literal`` of them. repeated: give the option once for each
+    value of a sequence, not once for all.
     """
 
     metavar: str | None = None
@@ -35,7 +35,7 @@ class Option:
 
 
 class _Argument(NamedTuple):
-    """An argument of a function; shape: how many values of the type, of each level, outermost first."""
+    """An argument of a function; shape: how many values of the type at each level of nesting, outermost first."""
 
     name: str
     kind: Any
@@ -55,13 +55,13 @@ class _Argument(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., object], leading: int = 0) -> None:
-    """Declare the arguments of a function, but for its first ``leading``, as those of a command.
+    """Declare the arguments of a function, except its first ``leading``, as those of a command.
 
     Positional-only arguments, and those after ``*``, are positional on the command line too; all others are options: a
     flag for ``bool``, one or more values for a sequence, N for a tuple of N, one of its values for a ``Literal``; of a
     sequence of sequences, the option may be repeated. The fields of a dataclass are options as well. The docstring's
     paragraphs after the first become the description, and its lines ``name: meaning`` the help, with the default added
-    where they do not mention it.
+    if they do not mention it.
     """
     if prose := _docstring(function)[0]:
         parser.description = prose
@@ -97,7 +97,7 @@ def call(function: Callable[..., Any], options: argparse.Namespace) -> Any:
 
 
 def summary(function: Callable[..., object]) -> str:
-    """Return the line that a docstring opens with."""
+    """Return the first line of a docstring."""
     return (inspect.getdoc(function) or "").partition("\n")[0]
 
 
@@ -115,7 +115,7 @@ def _understood(hint: Any) -> tuple[Any, list[str | int], Option]:
         return kind, shape, next((note for note in inner[1:] if isinstance(note, Option)), option)
     if origin in (Union, types.UnionType):
         rest = [each for each in inner if each is not type(None)]
-        # Any of several, such as those of a path, can be given as text.
+        # A value of one of several types, such as a path, is given as text.
         return _understood(rest[0]) if len(rest) == 1 else (int if int in rest else str, [], Option())
     if origin in (Sequence, tuple):
         kind, shape, option = _understood(inner[0])
@@ -124,7 +124,7 @@ def _understood(hint: Any) -> tuple[Any, list[str | int], Option]:
 
 
 def _docstring(function: Callable[..., object]) -> tuple[str, Mapping[str, str]]:
-    """Return a docstring's paragraphs after the first, and what it says of each argument."""
+    """Return a docstring's paragraphs after the first, and its line on each argument by name."""
     names = inspect.signature(function).parameters.keys()
     meanings: dict[str, str] = {}
     prose, current = [""], list[str]()
@@ -147,7 +147,7 @@ def _add(parser: argparse.ArgumentParser, argument: _Argument, meaning: str) -> 
     kind, option, default = argument.type, argument.option, argument.default
     shape = list(argument.shape)
     settings: dict[str, Any] = {"metavar": option.metavar, "choices": option.choices}
-    # Zero is worth saying, but not what stands for nothing given.
+    # A default of zero is worth showing, but not one that means "not given".
     if not argument.required and default is not False and default not in (None, "", ()) and "default" not in meaning:
         meaning = f"{meaning} (default: {default})"
     settings["help"] = meaning.replace("%", "%%")

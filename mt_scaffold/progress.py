@@ -11,7 +11,7 @@ _SECONDS_BETWEEN_UPDATES = 0.5
 
 
 def duration(seconds: float) -> str:
-    """Return a time as one reads it.
+    """Format seconds for people.
 
     >>> duration(75), duration(120), duration(9000)
     ('1 min 15 s', '2 min', '2 h 30 min')
@@ -26,7 +26,7 @@ def duration(seconds: float) -> str:
 
 @contextlib.contextmanager
 def progress_line(what: str, unit: str = "bytes") -> Iterator[Callable[[int], None] | None]:
-    """Give a function that shows an amount done, in ``unit``, on one line of stderr; None where it is no terminal."""
+    """Yield a function that shows an amount done, in ``unit``, on one line of stderr; None without a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
@@ -52,15 +52,15 @@ def progress_line(what: str, unit: str = "bytes") -> Iterator[Callable[[int], No
 
 
 def say_on_terminal(line: Callable[[], str]) -> None:
-    """Print a line to stderr if it is a terminal: in a log it would be noise, and is not even made."""
+    """Print a line to stderr if it is a terminal; in a log it would be noise, so ``line`` is not called."""
     if sys.stderr is not None and sys.stderr.isatty():
         print(line(), file=sys.stderr)
 
 
 class ShardsProgress:
-    """How far shards are, on a terminal: those that are finished, the speed, and the time left.
+    """Progress through shards, on a terminal: those that are finished, the speed, and the time left.
 
-    sizes: of each shard, as it is stored. show: shows a line; None where there is no terminal.
+    sizes: the stored bytes of each shard. show: shows a line; None without a terminal.
     """
 
     def __init__(self, what: str, sizes: Sequence[int], show: Callable[[str], None] | None) -> None:
@@ -68,12 +68,12 @@ class ShardsProgress:
         self._start = time.monotonic()
         self._left = dict(enumerate(sizes))
         self._before: int | None = None
-        # Bytes of text: of the shards that were encoded, and of the one that is.
+        # Bytes of text: of the shards already encoded, and of the current one.
         self._encoded = self._now = 0
         self._stored = self._size = 0  # the same, as stored
 
     def encoding(self, number: int) -> Callable[[int], None] | None:
-        """Return a function that takes the bytes of text of this shard that have been encoded."""
+        """Begin a shard; return a function that takes the bytes of its text encoded so far, None without a terminal."""
         self._encoded, self._now = self._encoded + self._now, 0
         self._stored, self._size = self._stored + self._size, self._sizes[number]
         return None if self._show is None else self._advance
@@ -83,13 +83,13 @@ class ShardsProgress:
         self._update()
 
     def finished(self, number: int) -> None:
-        """Take note of a shard that is finished, now or by an earlier call."""
+        """Record that a shard is finished, now or by an earlier call."""
         self._left.pop(number, None)
 
     def _update(self) -> None:
         if self._show is None:
             return
-        if self._before is None:  # what an earlier run has finished took this one no time
+        if self._before is None:  # without the shards that an earlier run finished
             self._before = sum(self._left.values())
         elapsed = time.monotonic() - self._start
         done = self._encoded + self._now
@@ -97,7 +97,7 @@ class ShardsProgress:
             f"{self._what}: {len(self._sizes) - len(self._left)} of {len(self._sizes)} shards, {done / 1e6:,.0f} MB, "
             f"{done / 1e6 / max(elapsed, 1e-3):,.0f} MB/s"
         )
-        # As much of the shard as its text would take if it were compressed as those before.
+        # The stored size of what is done of this shard, assuming the compression of those before.
         begun = min(self._size, self._now * self._stored / self._encoded) if self._encoded else 0
         left = sum(self._left.values()) - begun
         if finished := self._before - left:
@@ -107,7 +107,7 @@ class ShardsProgress:
 
 @contextlib.contextmanager
 def shards_line(what: str, sizes: Sequence[int]) -> Iterator[ShardsProgress]:
-    """Give the progress of shards of these sizes, in stored bytes, shown on one line of stderr if it is a terminal."""
+    """Yield the progress through shards of these stored sizes, shown on one line of stderr if it is a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield ShardsProgress(what, sizes, None)
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# How much wider than its heading a column of text is at least, as in the package tabulate.
+# A column of text is at least this much wider than its heading, as in the package tabulate.
 _HEADING_ROOM = 2
 
 
@@ -14,7 +14,7 @@ def format_table(rows: Sequence[Sequence[str]], markdown: bool = False, figures:
 
     figures: columns after the first hold figures and are aligned to the right. Otherwise every column is text, and
     the table is the one that the package tabulate makes without parsing numbers, "simple" or (``markdown``) "github".
-    A cell is as wide as it has characters. In Markdown a bar is escaped, and ``<`` outside of code.
+    Widths count characters. In Markdown a bar is escaped, and ``<`` outside of code.
 
     >>> print(format_table([["", "tokens"], ["new", "1,234"]]), end="")
          tokens
@@ -41,12 +41,12 @@ def format_table(rows: Sequence[Sequence[str]], markdown: bool = False, figures:
 def decimal(value: float, digits: int = 2, *, signed: bool = False, grouped: bool = False) -> str:
     """Format a number with ``digits`` decimal places; one that rounds to zero has no minus sign.
 
-    signed: with a plus sign, too. grouped: with commas between thousands.
+    signed: show a plus sign too. grouped: with commas between thousands.
 
     >>> decimal(-0.001), decimal(-0.001, signed=True), decimal(1.5, 3, signed=True)
     ('0.00', '+0.00', '+1.500')
     """
-    # A sum with 0 takes the minus from a negative zero.
+    # Adding 0.0 makes a negative zero positive.
     rounded = round(value, digits) + 0.0
     return f"{rounded:{'+' if signed else ''}{',' if grouped else ''}.{digits}f}"
 
@@ -54,7 +54,7 @@ def decimal(value: float, digits: int = 2, *, signed: bool = False, grouped: boo
 def latex_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
     """Lay out rows of text, the first of which is the heading, as a LaTeX table with the rules of booktabs.
 
-    left: so many columns are aligned to the left, the others to the right.
+    left: the number of columns aligned to the left; the others are aligned to the right.
 
     >>> print(latex_table([["system", "BLEU"], ["R&D", "30.1"]]), end="")
     \\begin{tabular}{lr}
@@ -87,7 +87,7 @@ _LATEX = {
 
 
 def latex(text: str) -> str:
-    """Return text as LaTeX shows it: its own characters are escaped, and those that its fonts lack are commands.
+    """Escape text for LaTeX: its special characters, and those that its fonts lack.
 
     >>> latex("-0.5 to +0.1 of bpe-4000_x")
     '$-$0.5 to +0.1 of bpe-4000\\\\_x'

@@ -25,8 +25,8 @@ def get_vocab(
     outfile: a path, or a file open for bytes or text. num_workers: threads, as in ``count_words``.
     byte_level: the text need not be UTF-8, like text segmented with the codes of ``--byte``.
 
-    Raises MTScaffoldError where the input cannot be read or is not UTF-8; UsageError for none or several inputs, and
-    for an output that is an input.
+    Raises MTScaffoldError if the input cannot be read or is not UTF-8; UsageError for none or several inputs, and for
+    an output that is an input.
     """
     sources = text_sources(infile, paths, lines)
     refuse_overwriting([outfile], sources)

@@ -57,7 +57,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 def test_segment_and_process_line_and_tokens() -> None:
-    """A sentence without its margins, a line with them, and a list of words give the same subwords."""
+    """A sentence without surrounding white space, a line with it, and a list of words give the same subwords."""
     bpe, reference = BPE(CODES), reference_of(CODES)
     for line in lines_at_lf(TEXT)[:200]:
         assert bpe.process_line(line) == reference.process_line(line)
@@ -71,7 +71,7 @@ def test_segment_and_process_line_and_tokens() -> None:
 
 @pytest.mark.parametrize("dropout", [0, 0.5])
 def test_a_lone_surrogate(dropout: float) -> None:
-    """Half a surrogate pair is not a character, and one line says so; a wrong type stays a TypeError."""
+    """Half a surrogate pair is not a character, which one line reports; a wrong type remains a TypeError."""
     bpe = BPE(CODES)
     for segment in (bpe.segment, bpe.process_line, lambda text, dropout: bpe.segment_tokens([text], dropout)):
         with pytest.raises(MTScaffoldError, match=r"^the sentence holds '\\ud800', a lone surrogate .*$"):
@@ -88,7 +88,7 @@ def test_tokens_are_taken_as_they_are() -> None:
 
 
 def test_codes_of_every_kind(files: dict[str, Path]) -> None:
-    """Codes may be a path (string or Path, gzip too), a file open for bytes or text, bytes, or Codes."""
+    """Codes may be a path (string or Path, also of gzip), a file open for bytes or text, bytes, or Codes."""
     expected = BPE(CODES).segment(TEXT[:500].replace("\n", " "))
     with open(files["codes"], "rb") as binary, open(files["codes"], encoding="utf-8", newline="\n") as text:
         paths = (files["codes"], str(files["codes"]), files["codes.gz"])
@@ -131,7 +131,7 @@ def test_a_partly_read_file_is_read_from_there(mode: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("mode", ["r", "rb"])
 def test_a_partly_read_pipe_is_read_from_there(mode: str) -> None:
-    """What Python has buffered from the pipe is not lost, nor is what comes later."""
+    """Text that Python has buffered from the pipe is not lost, nor is text that arrives later."""
     command = ["sh", "-c", "printf 'header\nab\ncab\n'; sleep .2; echo later"]
     for lines_read in (0, 1):
         output = io.BytesIO()
@@ -146,7 +146,7 @@ def test_a_partly_read_pipe_is_read_from_there(mode: str) -> None:
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig", "utf-8"])
 def test_text_files_of_other_encodings(encoding: str, tmp_path: Path) -> None:
-    """The text of an open file counts, not the bytes that encode it."""
+    """The text of an open file is read, not the bytes that encode it."""
     (tmp_path / "text").write_text("éa ab\n", encoding=encoding)
     output = io.BytesIO()
     with (tmp_path / "text").open(encoding=encoding) as stream:
@@ -157,7 +157,7 @@ def test_text_files_of_other_encodings(encoding: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16", "utf-8-sig"])
 @pytest.mark.parametrize("lines_read", [0, 1])
 def test_files_that_codecs_opens(encoding: str, lines_read: int, tmp_path: Path) -> None:
-    """codecs.open and codecs.getreader, in most scripts of this field: fresh or partly read, of any encoding."""
+    """codecs.open and codecs.getreader, common in scripts of this field: new or partly read, with any encoding."""
     text = "".join(f"éa ab {number}\n" for number in range(3000))
     (tmp_path / "text").write_bytes(text.encode(encoding))
     codes = b"#version: 0.2\na b</w>\n"
@@ -175,7 +175,7 @@ def test_files_that_codecs_opens(encoding: str, lines_read: int, tmp_path: Path)
 
 
 def test_a_pipe_that_codecs_reads() -> None:
-    """Characters that arrive in pieces are no end of the text; one that stays incomplete is an error."""
+    """Characters may arrive in pieces; one that remains incomplete is an error."""
     program = "import os,time; [(os.write(1, b), time.sleep(.05)) for b in (b'\\xc3', b'\\xa9a\\xc3', b'\\xa9\\n')]"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, bufsize=0) as process:
         reader: Any = codecs.getreader("utf-8")(process.stdout)  # type: ignore[arg-type]
@@ -191,13 +191,13 @@ def test_a_pipe_that_codecs_reads() -> None:
 
 
 def test_errors_that_codecs_ignores() -> None:
-    """The text counts that a file gives, where its owner has decided to skip what is not UTF-8."""
+    """A file opened to skip invalid UTF-8 is read as the text that it then returns."""
     ignoring = codecs.lookup("utf-8").streamreader(io.BytesIO(b"a\xffb c\n"), "ignore")
     assert count_words(ignoring).items() == [("ab", 1), ("c", 1)]
 
 
 def test_outputs_that_take_text(tmp_path: Path, files: dict[str, Path]) -> None:
-    """A file open for text gets the same output as one open for bytes; a character may be split between two writes."""
+    """A file open for text gets the same output as one open for bytes, even if a write ends within a character."""
     text = "€" * 700_000 + "\n" + TEXT
     expected = io.BytesIO()
     BPE(CODES).process_file(outfile=expected, lines=[text])
@@ -225,7 +225,7 @@ def test_outputs_that_take_text(tmp_path: Path, files: dict[str, Path]) -> None:
 
 
 def test_vocabularies_of_every_kind(tmp_path: Path) -> None:
-    """A vocabulary is a path or an open file; a line of another form is reported with the file's name."""
+    """A vocabulary is a path or an open file; a malformed line is reported with the file's name."""
     path = tmp_path / "vocabulary"
     path.write_text("é@@ 3\na\u2028b 2\nc 1\n", encoding="utf-8")
     with path.open("rb") as binary, path.open(encoding="utf-8") as text, codecs.open(str(path), encoding="utf-8") as by:
@@ -242,7 +242,7 @@ def test_vocabularies_of_every_kind(tmp_path: Path) -> None:
 
 
 def test_a_write_that_returns_no_number_is_an_error_that_says_so() -> None:
-    """The core's own exception would be std::bad_cast."""
+    """Without this check, it would be std::bad_cast from the core."""
 
     class Odd:
         def write(self, data: bytes) -> object:
@@ -267,8 +267,19 @@ def test_an_output_that_accepts_partial_writes() -> None:
     assert raw.taken.decode() == "".join(BPE(CODES).process_line("a cab") + "\n" for _ in range(3))
 
 
+def test_an_output_that_accepts_nothing() -> None:
+    """A full non-blocking stream without a file descriptor must not lose text silently."""
+
+    class Full(io.RawIOBase):
+        def write(self, data: Any) -> Any:
+            return None
+
+    with pytest.raises(MTScaffoldError, match="use a blocking stream"):
+        BPE(CODES).process_file(outfile=Full(), lines=["a cab"])
+
+
 def test_a_merge_that_ends_in_cr_is_read_back() -> None:
-    """A CR inside a line is a symbol: codes and vocabularies with one are read back, and so are files with CR LF."""
+    """CR within a line is a symbol: codes and vocabularies with it are read back, and so are files with CR LF."""
     learned = learn_bpe(io.BytesIO(b"a\rb a\rc \rd \rd\n"), num_symbols=2, algorithm="bpe")
     assert [merge.token for merge in learned.codes.merges] == ["a\r", "\rd</w>"]
     assert BPE(learned.text).segment("xa\rb \rd") == "x@@ a\r@@ b \rd"
@@ -350,13 +361,13 @@ def test_dropout_without_a_seed_is_random() -> None:
 
 
 def test_ids_of_a_sentence_that_is_not_utf8() -> None:
-    """A lone surrogate, which no UTF-8 file can hold, is an error and not a subword."""
+    """A lone surrogate, which UTF-8 cannot encode, is an error and not a subword."""
     with pytest.raises((MTScaffoldError, UnicodeEncodeError, TypeError)):
         BPE(CODES).encoder({}, 0).encode(["ab", "a\ud800"])
 
 
 def test_surface_forms_cover_what_dropout_gives() -> None:
-    """A dictionary made of the surface forms knows every subword of the text, at any dropout."""
+    """A dictionary of the surface forms has every subword of the text, at any dropout."""
     bpe = BPE(CODES)
     forms = bpe.surface_forms()
     assert len(set(forms)) == len(forms)
@@ -364,14 +375,14 @@ def test_surface_forms_cover_what_dropout_gives() -> None:
     words = [word for word in TEXT.split() if set(word) <= merged and "@@" not in word]
     for dropout in (0.0, 0.1, 0.5, 1.0):
         assert set(bpe.segment(" ".join(words), dropout, 3).split(" ")) <= set(forms)
-    # No scaffold token is among them: normal merged tokens, and base symbols in both positions.
+    # They are the normal merged tokens, and base symbols in both positions; not scaffold tokens.
     merges = read_codes(CODES)
     symbols = {symbol for merge in merges for symbol in (merge.left, merge.right)}
     letters = {symbol.removesuffix("</w>") for symbol in symbols if is_base_symbol(symbol)}
     normal = [merge.token for merge in merges if merge.normal]
     assert len(normal) < len(merges)
     expected = {surface_form(token) for token in normal}
-    # Some end in a </w> that the text spells out: they occur inside words, too.
+    # Some end in a </w> that the text spells out: they occur inside words as well.
     spelt_out: set[str] = {"</w>", "/w>", "w>", ">"}
     while more := {merge.token for merge in merges if merge.right in spelt_out} - spelt_out:
         spelt_out |= more
@@ -397,7 +408,7 @@ def test_learning_from_inputs_of_every_kind(files: dict[str, Path], tmp_path: Pa
 
 
 def test_what_learning_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    """A warning if the pairs run out, each merge if asked for, and the base symbols that are subtracted."""
+    """A warning if the pairs run out, each merge if verbose, and the base symbols that are subtracted."""
     learned = learn_bpe(lines=["abc abc ab"], num_symbols=50, verbose=True, algorithm="bpe")
     assert learned.exhausted and learned.merges == 2
     lines = capsys.readouterr().err.splitlines()
@@ -423,7 +434,7 @@ def test_values_out_of_range() -> None:
 
 
 def test_counting_words(files: dict[str, Path]) -> None:
-    """Words come by first occurrence with their counts; a vocabulary comes by frequency."""
+    """Counted words are in order of first occurrence, a vocabulary in order of frequency."""
     counts = count_words(lines=["b a b", " c  b\r"])
     assert counts.items() == [("b", 3), ("a", 1), ("c", 1)]
     assert (len(counts), counts.total()) == (3, 5)
@@ -435,14 +446,14 @@ def test_counting_words(files: dict[str, Path]) -> None:
 
 
 def test_counts_that_cannot_be_added(tmp_path: Path) -> None:
-    """A count that is not a number of words is refused with its line: text, a negative number, more than 64 bits."""
+    """A count that is not a whole number from 0 to 2^64-1 is refused, with its line."""
     for wrong in ("x", "-1", "1.5", "99999999999999999999", "", "1 2"):
         with pytest.raises(MTScaffoldError, match="line 2"):
             learn_bpe(lines=["ab 3", f"ab {wrong}"], is_dict=True)
 
 
 def test_joint_learning_is_learning_and_counting(tmp_path: Path) -> None:
-    """The vocabularies are those of the texts segmented with the codes, for scaffold codes too."""
+    """The vocabularies are those of the texts segmented with the codes, also for scaffold codes."""
     texts = [hard_text(seed, 800) + "\n" for seed in (42, 43)]
     paths = [tmp_path / name for name in ("text.0", "text.1", "codes", "vocabulary.0", "vocabulary.1")]
     for path, text in zip(paths, texts, strict=False):
@@ -467,7 +478,7 @@ EXAMPLES = [path for path in sorted(PACKAGE.rglob("*.py")) if ">>> " in path.rea
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_examples_in_docstrings(path: Path) -> None:
-    """The examples in the documentation produce what they show, with the package's public names at hand."""
+    """The examples produce the output that they show, with the package's public names available."""
     name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
     module = importlib.import_module(name)
     public = {each: getattr(mt_scaffold, each) for each in mt_scaffold.__all__}
@@ -482,7 +493,7 @@ def test_every_public_name_is_documented() -> None:
 
 
 def test_the_public_names_are_seen_by_help_and_import(tmp_path: Path) -> None:
-    """``dir``, ``help`` and ``import *`` show them, before any was used."""
+    """``dir``, ``help`` and ``import *`` show them before any is used."""
     code = "import mt_scaffold, pydoc; print(*dir(mt_scaffold)); print(pydoc.render_doc(mt_scaffold))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert {"BPE", "learn_bpe", *mt_scaffold.__all__} <= {*shown.partition("\n")[0].split()}
@@ -490,12 +501,12 @@ def test_the_public_names_are_seen_by_help_and_import(tmp_path: Path) -> None:
 
 
 def test_the_source_without_its_core_says_what_to_do(tmp_path: Path) -> None:
-    """In a clone, ``import mt_scaffold`` finds the source before what is installed."""
+    """In a clone, ``import mt_scaffold`` finds the source before an installed package."""
     shutil.copytree(
         Path(mt_scaffold.__file__).parent, tmp_path / "mt_scaffold", ignore=shutil.ignore_patterns("*.so", "core")
     )
     code = "from mt_scaffold import BPE"
-    # Not the editable installation, which another folder has, nor what the environment names.
+    # Without the editable installation and the paths of the environment.
     failed = subprocess.run([sys.executable, "-E", "-S", "-c", code], capture_output=True, text=True, cwd=tmp_path)
     assert failed.returncode == 1
     last = failed.stderr.strip().splitlines()[-1]
@@ -511,7 +522,7 @@ def test_importing_is_instant() -> None:
 
 
 def test_the_reference_is_not_used_to_segment() -> None:
-    """The commands have no slow path: nothing that segments loads the reference."""
+    """The commands have no slow path: no segmenting code loads the reference."""
     code = "import sys, mt_scaffold.cli, mt_scaffold.vocabulary, mt_scaffold.segment.apply; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "mt_scaffold.analysis.reference" not in loaded.split()

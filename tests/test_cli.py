@@ -1,4 +1,4 @@
-"""The segmenting commands as a user runs them: pipes, files, and one clear line for whatever is wrong."""
+"""The segmenting commands as a user runs them: pipes, files, and one clear line for every error."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def segmented(text: bytes = TEXT, **options: Any) -> bytes:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder that holds a text and its codes."""
+    """A working folder with a text and its codes."""
     (tmp_path / "text").write_bytes(TEXT)
     (tmp_path / "codes").write_bytes(CODES)
     monkeypatch.chdir(tmp_path)
@@ -57,7 +57,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def fails(capfd: pytest.CaptureFixture[str], *arguments: object, status: int = 1) -> str:
-    """Run a command that must fail: with this status, nothing on stdout, and one line on stderr, which is given."""
+    """Run a command that must fail with this status and nothing on stdout; return its one line on stderr."""
     try:
         result = main([str(argument) for argument in arguments])
     except SystemExit as stop:  # a wrong option
@@ -72,7 +72,7 @@ def fails(capfd: pytest.CaptureFixture[str], *arguments: object, status: int = 1
 
 
 def test_pipes_by_default(folder: Path) -> None:
-    """stdin to stdout, as a process, for the commands that make up a pipeline."""
+    """The commands of a pipeline, run as processes, read stdin and write stdout."""
     learned = run("learn-bpe", "-s", 100, stdin=TEXT)
     assert (learned.returncode, learned.stdout) == (0, CODES)
     applied = run("apply-bpe", "-c", "codes", stdin=TEXT)
@@ -86,7 +86,7 @@ def test_pipes_by_default(folder: Path) -> None:
 
 
 def test_files_and_long_names(folder: Path) -> None:
-    """Files instead of pipes, gzip inputs, long and short forms of the options; nothing on stdout."""
+    """Files instead of pipes, gzipped inputs, long and short forms of the options."""
     (folder / "text.gz").write_bytes(gzip.compress(TEXT))
     for arguments in (
         "learn-bpe --input text.gz --output c1 --symbols 100 --min-frequency 2 --num-workers 2",
@@ -109,7 +109,7 @@ def test_files_and_long_names(folder: Path) -> None:
 
 @pytest.mark.parametrize("arguments", ["", "-i -", "-o -", "-i - -o -"])
 def test_a_dash_is_standard_input_and_output(folder: Path, arguments: str) -> None:
-    """As in subword-nmt, whose users have such scripts."""
+    """As in subword-nmt, whose users have scripts with it."""
     assert run("apply-bpe", "-c", "codes", *arguments.split(), stdin=TEXT).stdout == segmented()
     assert run("learn-bpe", "-s", 100, *arguments.split(), stdin=TEXT).stdout == CODES
     assert run("get-vocab", *arguments.split(), stdin=b"b a a\n").stdout == b"a 2\nb 1\n"
@@ -117,7 +117,7 @@ def test_a_dash_is_standard_input_and_output(folder: Path, arguments: str) -> No
 
 
 def test_an_output_called_gz_is_compressed(folder: Path) -> None:
-    """Every command compresses it, so that the next one can read it; an open gzip file works too."""
+    """Every command compresses it, so that the next one can read it; an open gzip file works as well."""
     assert main(["learn-bpe", "-s", "100", "-i", "text", "-o", "codes.gz"]) == 0
     assert gzip.decompress(Path("codes.gz").read_bytes()) == CODES
     assert main(["apply-bpe", "-c", "codes.gz", "-i", "text", "-o", "subwords.gz", "--num-workers", "2"]) == 0
@@ -155,7 +155,7 @@ def test_open_files_are_written_to_in_place(folder: Path) -> None:
 def test_no_output_replaces_another_file_of_the_command(
     folder: Path, capfd: pytest.CaptureFixture[str], arguments: str
 ) -> None:
-    """A slip of the hand must not cost a corpus."""
+    """A slip must not cost a corpus."""
     assert "already" in fails(capfd, *arguments.split(), status=2)
     assert (Path("text").read_bytes(), Path("codes").read_bytes()) == (TEXT, CODES)
     assert sorted(path.name for path in folder.iterdir()) == ["codes", "text"]
@@ -175,7 +175,7 @@ def test_help_and_version() -> None:
         assert stop.value.code == 0
 
 
-# ---- what is wrong with the input
+# ---- errors in the input
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_help_and_version() -> None:
     ],
 )
 def test_malformed_codes(folder: Path, capfd: pytest.CaptureFixture[str], codes: bytes, message: str) -> None:
-    """Each way in which a codes file can be wrong is reported with its name and the line number."""
+    """Every kind of error in a codes file is reported with the file's name and the line number."""
     (folder / "bad.codes").write_bytes(codes)
     error = fails(capfd, "apply-bpe", "-c", "bad.codes", "-i", "text", "-o", "out")
     assert "bad.codes" in error and message in error
@@ -209,7 +209,7 @@ def test_malformed_codes(folder: Path, capfd: pytest.CaptureFixture[str], codes:
 )
 @pytest.mark.parametrize("bad", [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf5\x80\x80\x80"])
 def test_invalid_utf8(folder: Path, capfd: pytest.CaptureFixture[str], command: str, bad: bytes) -> None:
-    """A lone byte, a truncated sequence, a surrogate, an overlong form: file, line and byte, in later blocks too."""
+    """A lone byte, a truncated sequence, a surrogate, an overlong form: file, line and byte, also in later blocks."""
     for before in (b"", TEXT, TEXT * 40):
         (folder / "bad").write_bytes(before + b"good\nso good " + bad + b" x\n" + TEXT)
         error = fails(capfd, *command.split(), "-i", "bad", "-o", "out")
@@ -221,7 +221,7 @@ def test_invalid_utf8(folder: Path, capfd: pytest.CaptureFixture[str], command: 
 @pytest.mark.parametrize("command", ["apply-bpe -c codes", "learn-bpe --pretokenise gpt2", "learn-bpe --byte", "join"])
 @pytest.mark.parametrize("form", ["gzip", "bz2", "xz", "zstd"])
 def test_compressed_text_is_recognised(folder: Path, command: str, form: str) -> None:
-    """On a pipe and in a file, where symbols are bytes, too: codes learned from it would be nonsense."""
+    """On a pipe and in a file, even if symbols are bytes: codes learned from it would be nonsense."""
     content = {
         "gzip": gzip.compress(TEXT),
         "bz2": bz2.compress(TEXT),
@@ -267,7 +267,7 @@ def test_a_package_that_is_not_installed(folder: Path, package: str, command: st
 
 
 def test_the_first_wrong_byte_is_the_one_reported(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """However many threads find one, the error is that of the earliest block."""
+    """However many threads find one, the error is for the earliest block."""
     (folder / "bad").write_bytes(b"".join(TEXT * 20 + b"\xff\n" for _ in range(4)))
     for command in ("apply-bpe -c codes -i bad -o out --num-workers 4", "get-vocab -i bad -o out --num-workers 4"):
         assert f"line {TEXT.count(10) * 20 + 1}, byte offset {len(TEXT) * 20}:" in fails(capfd, *command.split())
@@ -291,9 +291,11 @@ def test_files_that_cannot_be_read(folder: Path, capfd: pytest.CaptureFixture[st
         assert not (folder / "out").exists()
 
 
-@pytest.mark.parametrize("line", [b"a", b"a b", b"a 1 2", b" 1", b"", b"a 1.5", b"\xff 3"])
+@pytest.mark.parametrize(
+    "line", [b"a", b"a b", b"a 1 2", b" 1", b"", b"a 1.5", b"\xff 3", b"a  5", b"a 1_0", b"a +3", b"a -1"]
+)
 def test_a_bad_line_in_a_vocabulary(folder: Path, capfd: pytest.CaptureFixture[str], line: bytes) -> None:
-    """A vocabulary's line is a subword, a space and a count; any other is reported with its number."""
+    """A line of a vocabulary is a subword, a space and a count; any other is reported with its number."""
     (folder / "vocabulary").write_bytes(b"ok@@ 3\n" + line + b"\nok 2\n")
     assert "vocabulary: line 2" in fails(capfd, *"apply-bpe -c codes -i text --vocabulary vocabulary".split())
 
@@ -307,7 +309,7 @@ def test_a_vocabulary_that_filters_nothing(folder: Path, capfd: pytest.CaptureFi
 
 
 def test_an_epoch_without_dropout(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """It changes nothing, and a warning says so; epoch 0, the default, and one with dropout give none."""
+    """It has no effect, and a warning says so; epoch 0, the default, and one with dropout give no warning."""
     for options, warnings in (("--epoch 4", 1), ("--epoch 0", 0), ("--epoch 4 --dropout 0.1 --seed 1", 0)):
         assert main(f"apply-bpe -c codes -i text -o out {options}".split()) == 0
         assert capfd.readouterr().err.count("warning: an epoch has no effect without dropout") == warnings
@@ -315,7 +317,7 @@ def test_an_epoch_without_dropout(folder: Path, capfd: pytest.CaptureFixture[str
 
 @pytest.mark.parametrize("line", [b"a", b"a b", b"a 1 2", b"", b"a -1", b"a 1.5"])
 def test_a_bad_line_in_a_dictionary(folder: Path, capfd: pytest.CaptureFixture[str], line: bytes) -> None:
-    """The same for ``--dict-input``."""
+    """The same holds for ``--dict-input``."""
     (folder / "words").write_bytes(b"ok 3\n" + line + b"\nok 2\n")
     assert "words: line 2" in fails(capfd, *"learn-bpe --dict-input -i words -o out".split())
 
@@ -327,9 +329,16 @@ def test_counts_that_add_up_to_too_much(folder: Path, capfd: pytest.CaptureFixtu
     assert "counts of the words are too high" in fails(capfd, *"learn-bpe --dict-input -i words -o out".split())
 
 
+def test_a_count_that_is_no_64_bit_number(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Its line has the right form, so the message names the limit."""
+    (folder / "words").write_text(f"ab {2**64}\n")
+    expected = "words: line 1: the count is over 18446744073709551615"
+    assert expected in fails(capfd, *"learn-bpe --dict-input -i words -o out".split())
+
+
 @pytest.mark.parametrize("lines", [f"ab {2**63}\nab {2**63}\n", f"ab {2**64 - 1}\ncd 1\nab 3\n"])
 def test_counts_of_one_word_that_are_too_high(folder: Path, capfd: pytest.CaptureFixture[str], lines: str) -> None:
-    """Nor does the count of a single word, which is then named."""
+    """Nor does the count of a single word, which is named."""
     (folder / "words").write_text(lines)
     assert "the counts of the word 'ab' are too high" in fails(capfd, *"learn-bpe --dict-input -i words -o o".split())
 
@@ -371,7 +380,7 @@ def test_wrong_options(folder: Path, capfd: pytest.CaptureFixture[str], argument
 
 
 def test_fewer_threads_than_asked_for(folder: Path) -> None:
-    """If a limit keeps threads from starting, those that did start do the work."""
+    """If a limit keeps some threads from starting, the others do the work."""
     for command in ("apply-bpe -c codes", "learn-bpe -s 100", "get-vocab"):
         program = [sys.executable, "-m", "mt_scaffold", *command.split(), "-i", "text"]
         limited = shlex.join([*program, "--num-workers", "3000"])
@@ -381,7 +390,7 @@ def test_fewer_threads_than_asked_for(folder: Path) -> None:
 
 
 def test_a_terminal_that_cannot_show_the_text(folder: Path) -> None:
-    """The error says which variable to set."""
+    """The error names the variable to set."""
     program = [sys.executable, "-m", "mt_scaffold", "explain", "-c", "codes", "th\u00e9"]
     done = subprocess.run(program, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert done.returncode == 1 and b"cannot show" in done.stderr and done.stderr.count(b"\n") == 1
@@ -393,7 +402,7 @@ def test_nothing_to_learn_from(folder: Path, capfd: pytest.CaptureFixture[str]) 
     assert "no words" in fails(capfd, *"learn-bpe -i blank -o out".split())
 
 
-# ---- what is wrong with the output
+# ---- errors in the output
 
 
 @pytest.mark.parametrize("command", ["learn-bpe -s 100", "get-vocab", "apply-bpe -c codes"])
@@ -442,7 +451,7 @@ def test_a_closed_pipe_is_quiet(folder: Path) -> None:
 def test_an_interrupted_run(folder: Path, command: str, number: signal.Signals) -> None:
     """Ctrl-C and a scheduler's SIGTERM end it at once and quietly with status 130 and 143, and leave nothing.
 
-    What SIGKILL leaves, the next run of the same output removes.
+    Files that SIGKILL leaves are removed by the next run with the same output.
     """
     (folder / "out").write_bytes(b"what was there before")
     with subprocess.Popen(
@@ -465,14 +474,14 @@ def test_an_interrupted_run(folder: Path, command: str, number: signal.Signals) 
 
 
 def unread(pipe: int) -> int:
-    """How many bytes a pipe holds."""
+    """Return the number of unread bytes in a pipe."""
     found = array("i", [0])
     fcntl.ioctl(pipe, termios.FIONREAD, found)
     return found[0]
 
 
 def wait_until_full(process: subprocess.Popen[bytes], pipe: int) -> None:
-    """Wait until a program has written as much as the pipe takes."""
+    """Wait until a program has filled a pipe."""
     before = 0
     while process.poll() is None and ((now := unread(pipe)) == 0 or now > before):
         before = now
@@ -493,7 +502,7 @@ def test_ctrl_c_while_the_output_is_not_read(folder: Path, workers: int) -> None
 
 
 def test_a_nonblocking_output(folder: Path) -> None:
-    """A terminal or pipe that somebody has set to non-blocking still gets every byte."""
+    """A terminal or pipe that was set to non-blocking still gets every byte."""
     with subprocess.Popen([*COMMAND, "apply-bpe", "-c", "codes", "-i", "text"], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), True)
@@ -520,7 +529,7 @@ def test_a_nonblocking_output(folder: Path) -> None:
     ],
 )
 def test_a_nonblocking_input_is_read_to_its_end(folder: Path, command: str) -> None:
-    """A pause of the writer is not the end of a pipe that somebody has set to non-blocking."""
+    """A pause of the writer is not the end of a pipe that was set to non-blocking."""
     Path("byte.codes").write_bytes(b"#version: 0.3 bytes gpt2\na n\n")
     lines = [b"a ", b"l@@ o", b" w\n"]
     if "jsonl" in command:
@@ -546,7 +555,7 @@ def test_a_nonblocking_input_is_read_to_its_end(folder: Path, command: str) -> N
 @pytest.mark.parametrize("command", ["apply-bpe -c codes", "learn-bpe -s 5", "get-vocab", "join"])
 @pytest.mark.parametrize("name", ["text", "linked"])
 def test_an_output_that_is_standard_input_is_refused(folder: Path, command: str, name: str) -> None:
-    """The shell opens it, so that its name is not known; a hard link stays when the other name is replaced."""
+    """The shell opens it, so that its name is unknown; a hard link remains when the other name is replaced."""
     Path("linked").symlink_to("text")
     os.link("text", "hard")
     with open("text", "rb") as stream:
@@ -560,7 +569,7 @@ def test_an_output_that_is_standard_input_is_refused(folder: Path, command: str,
 
 
 def test_a_write_protected_output_stays(folder: Path) -> None:
-    """Who may not write to a file may still replace it in a folder of theirs, and should not."""
+    """A user who may not write to a file could still replace it in a writable folder."""
     Path("out").write_text("precious")
     Path("out").chmod(0o444)
     with mock.patch("os.access", return_value=False):  # root may write to every file
@@ -585,10 +594,10 @@ def test_closed_standard_error(folder: Path) -> None:
 
 
 def test_closed_standard_output(folder: Path) -> None:
-    """Where the output is a file, nobody needs it."""
+    """It is not needed if the output is a file."""
     command = f"{shlex.join(COMMAND)} apply-bpe -i text -c codes -o out >&-"
     result = subprocess.run(["bash", "-c", command], stderr=subprocess.PIPE, timeout=60)
-    # Only the warning of words that end in the separator.
+    # Only the warning about words that end in the separator.
     assert result.returncode == 0 and result.stderr.startswith(b"warning: text: line ")
     assert result.stderr.count(b"\n") == 1 and Path("out").read_bytes() == segmented()
 

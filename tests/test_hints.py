@@ -1,4 +1,4 @@
-"""What a newcomer reads where nothing, or not what was wanted, would happen; and nothing of it in a log."""
+"""Hints for newcomers when a command would wait, or do something unexpected; none of them appears in a log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = "low lower lowest new newer newest\n" * 5
 
 
 def at_terminal(folder: Path, *arguments: str, typed: bytes | None = None) -> str:
-    """What a command prints to stderr where that is a terminal, and its input too if something is ``typed``."""
+    """Return a command's stderr if that is a terminal; so is its input if something is ``typed``."""
     leader, follower = pty.openpty()
     given = follower if typed is not None else subprocess.DEVNULL
     with (
@@ -34,7 +34,7 @@ def at_terminal(folder: Path, *arguments: str, typed: bytes | None = None) -> st
             while part := os.read(leader, 4096):
                 written += part
         except OSError:
-            # How Linux tells that the other side is closed.
+            # On Linux, the other side is closed.
             pass
         os.close(leader)
     assert process.returncode == 0, written
@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_file_without_its_option_is_told_where_it_goes(
     folder: Path, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``unrecognised arguments: FILE`` was all; only the name of a file gets the hint."""
+    """``unrecognised arguments: FILE`` alone did not help; only the name of an existing file gets the hint."""
     monkeypatch.chdir(folder)
     for word, hint in (("text", "; give a file as --input text; see "), ("txet", "; see ")):
         with pytest.raises(SystemExit, match="2"):
@@ -62,15 +62,15 @@ def test_a_file_without_its_option_is_told_where_it_goes(
 
 @pytest.mark.parametrize("arguments", [("apply-bpe", "--codes", "codes"), ("get-vocab",), ("learn-bpe", "-s", "3")])
 def test_a_command_that_waits_for_a_terminal_says_so(folder: Path, arguments: tuple[str, ...]) -> None:
-    """It looked as if it hung. A pipe or a file is read without a word."""
+    """It seemed to hang. A pipe or a file is read without a message."""
     said = at_terminal(folder, *arguments, typed=b"low lower low lower\n\x04")
-    assert "reads what is typed here, up to Ctrl-D; give files as --input FILE" in said
+    assert "reading from the terminal up to Ctrl-D; give files as --input FILE" in said
     quiet = subprocess.run([*COMMAND, *arguments], cwd=folder, input=TEXT.encode(), capture_output=True, check=True)
     assert quiet.stderr == b""
 
 
 def test_learning_says_what_was_learned_at_a_terminal_only(folder: Path) -> None:
-    """And what to do with it; a log stays as it was."""
+    """With the next command to run; a log stays empty."""
     arguments = ("learn-bpe", "--symbols", "5", "--input", "text", "--output", "mine")
     said = at_terminal(folder, *arguments)
     merges = len(Codes.read(folder / "mine").merges)
@@ -80,6 +80,6 @@ def test_learning_says_what_was_learned_at_a_terminal_only(folder: Path) -> None
 
 
 def test_own_codes_need_no_import(folder: Path) -> None:
-    """The error named the five formats of other programs."""
-    with pytest.raises(MTScaffoldError, match="codes of learn-bpe or subword-nmt already; give them to --codes"):
+    """The error listed only the formats of other programs."""
+    with pytest.raises(MTScaffoldError, match="already codes of learn-bpe or subword-nmt; give them to --codes"):
         format_of(folder / "codes")

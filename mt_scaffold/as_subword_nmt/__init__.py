@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import sys
 
-# Holds a module subword_nmt; a worker process gets sys.path, any other program that is started from here PYTHONPATH.
+# Holds a module subword_nmt; worker processes find it by sys.path, other programs started from here by PYTHONPATH.
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 if FOLDER in sys.path:
-    # A program that such a program started has it from PYTHONPATH, behind its own folder.
+    # Started by such a program, this one has it from PYTHONPATH, after its own folder.
     sys.path.remove(FOLDER)
 else:
     if "subword_nmt" in sys.modules:

@@ -1,4 +1,4 @@
-"""What ``import subword_nmt`` finds: a package whose modules are those of ``mt_scaffold.subword_nmt``."""
+"""The target of ``import subword_nmt``: a package whose modules are those of ``mt_scaffold.subword_nmt``."""
 
 import mt_scaffold.subword_nmt
 

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_codes(parser)
     parser.add_argument("--output", "-o", metavar="PATH", help="output text (default: standard output)")
     parser.add_argument(
-        "--vocabulary", metavar="PATH", help="vocabulary (from get-vocab); subwords it lacks are split further"
+        "--vocabulary", metavar="PATH", help="vocabulary (from get-vocab); subwords not in it are split further"
     )
     add_segmenting(parser)
     add_uniform_sampling(parser)
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="E",
-        help="with --seed and --dropout or --uniform-sampling, segment in another way for each E, as for epoch E of a "
+        help="with --seed and --dropout or --uniform-sampling, segment differently for each E, as in epoch E of a "
         "training (default: 0)",
     )
     add_num_workers(parser)

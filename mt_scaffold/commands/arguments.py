@@ -35,7 +35,7 @@ def add_inputs(parser: argparse.ArgumentParser, what: str = "input texts") -> No
 
 
 def input_paths(options: argparse.Namespace) -> list[str | BinaryIO]:
-    """Return the paths of ``--input``; standard input for none and for ``-``."""
+    """Return the paths of ``--input``; standard input without any and for ``-``."""
     return [input_or_standard(path) for path in options.input or [None]]
 
 
@@ -52,14 +52,16 @@ def add_documents(parser: argparse.ArgumentParser, what: str = "input texts") ->
     parser.add_argument(
         "--format",
         choices=DOCUMENT_FORMATS,
-        help="what the input is: text with a document per line or per file, JSONL or Parquet (default: what each name "
-        "says: .jsonl, .ndjson, .parquet, otherwise lines)",
+        help="format of the input: text with a document per line or per file, JSONL or Parquet (default: by its name: "
+        ".jsonl, .ndjson, .parquet, otherwise lines)",
     )
-    parser.add_argument("--field", metavar="NAME", help=f"JSONL, Parquet: where the text is (default: {DEFAULT_FIELD})")
+    parser.add_argument(
+        "--field", metavar="NAME", help=f"JSONL, Parquet: the key or column of the text (default: {DEFAULT_FIELD})"
+    )
 
 
 def given_documents(options: argparse.Namespace) -> Documents:
-    """Return the documents of ``--input``; standard input for none and for ``-``."""
+    """Return the documents of ``--input``; standard input without any and for ``-``."""
     return Documents(input_paths(options), options.format, options.field)
 
 
@@ -88,7 +90,7 @@ def add_separator(parser: argparse.ArgumentParser, *short: str) -> None:
         *short,
         default=SEPARATOR,
         metavar="STR",
-        help="what every subword but a word's last ends in (default: '%(default)s')",
+        help="the ending of every subword but a word's last (default: '%(default)s')",
     )
 
 
@@ -101,7 +103,7 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 
 
 def add_top(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add ``--top``; ``shown_top`` returns its value, and the option itself stays None where it is not given."""
+    """Add ``--top``; ``shown_top`` returns its value, and the option itself is None if it is not given."""
     parser.add_argument("--top", type=int, metavar="N", help=f"{what}; JSON holds all (default: {_DEFAULT_TOP})")
 
 
@@ -120,7 +122,7 @@ def add_inference(parser: argparse.ArgumentParser) -> None:
 
 
 def add_segmenting(parser: argparse.ArgumentParser) -> None:
-    """Add how ``apply-bpe`` segments, but for its files."""
+    """Add the options of segmentation of ``apply-bpe``, without its files."""
     add_merges(parser)
     add_separator(parser, "-s")
     parser.add_argument(
@@ -158,19 +160,18 @@ def add_uniform_sampling(parser: argparse.ArgumentParser) -> None:
         default=0,
         metavar="P",
         help="with probability P, draw a word's segmentation from all that the vocabulary allows, each equally likely; "
-        "in place of --dropout",
+        "instead of --dropout",
     )
 
 
 def add_words(parser: argparse.ArgumentParser) -> None:
-    """Add what words and their symbols are; ``word_options`` returns it."""
+    """Add the options of words and their symbols; ``word_options`` returns them."""
     parser.add_argument(
         "--pretokenise",
         default="spaces",
         metavar="NAME",
         help="how lines become words: spaces, gpt2, cl100k, o200k, metaspace, metaspace-runs, or a regular expression; "
-        "all but spaces make "
-        "symbols bytes and lose nothing (default: %(default)s)",
+        "all but spaces make symbols bytes and lose nothing (default: %(default)s)",
     )
     parser.add_argument(
         "--split-digits", action="store_true", help="with --pretokenise, make every digit a separate word"
@@ -183,7 +184,7 @@ def add_bytes(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def word_options(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what ``add_words`` has parsed, as keyword arguments of the functions that count and learn."""
+    """Return the options of ``add_words`` as keyword arguments of the functions that count and learn."""
     return {
         "pretokenise": options.pretokenise,
         "split_digits": options.split_digits,

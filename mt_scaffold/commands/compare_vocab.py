@@ -17,7 +17,7 @@ from mt_scaffold.commands.arguments import (
 )
 from mt_scaffold.errors import UsageError
 
-# What --sizes alone takes, as word_options returns it where none is given.
+# The result of word_options if none is given; only --sizes takes others.
 _WORDS = {"pretokenise": "spaces", "split_digits": False, "byte_level": False}
 
 EXAMPLES = """\

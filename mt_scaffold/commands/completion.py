@@ -5,20 +5,23 @@ from __future__ import annotations
 import argparse
 import sys
 
-# As shtab names them; the others that it knows are not tested here.
+# As shtab names them; others that it supports are not tested here.
 SHELLS = ("bash", "zsh", "fish")
 EXAMPLES = """\
 mt-scaffold completion bash > ~/.local/share/bash-completion/completions/mt-scaffold
 mt-scaffold completion zsh > "${fpath[1]}/_mt-scaffold"
 mt-scaffold completion fish > ~/.config/fish/completions/mt-scaffold.fish
 """
-# What a metavar says of the names that a shell can offer.
-_FILES = {"PATH", "FILE", "CHECKPOINT", "SCORES", "BPE.CODES", "SCAFFOLD.CODES", "NAME.BIN"}
-_FOLDERS = {"FOLDER", "DIR"}
+# The metavars for which a shell completes names of files and of folders.
+_FILES = {
+    *("PATH", "FILE", "CHECKPOINT", "CODES", "CONFIG", "MAP", "MODEL", "PREFIX"),
+    *("BPE.CODES", "SCAFFOLD.CODES", "NAME.BIN"),
+}
+_FOLDERS = {"FOLDER", "DIR", "EXPERIMENT/SYSTEM"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "The script is made once, by the package shtab (pip install shtab), and needs nothing to run."
+    parser.epilog = "The package shtab (pip install shtab) makes the script, once; the script itself needs nothing."
     parser.add_argument("shell", choices=SHELLS, help="the shell to write it for")
 
 
@@ -44,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _mark_paths(parser: argparse.ArgumentParser, file: object, folder: object) -> None:
-    """Say to shtab which arguments are files or folders, through the attribute that it reads."""
+    """Tell shtab which arguments are files or folders, through the attribute that it reads."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for subparser in action.choices.values():

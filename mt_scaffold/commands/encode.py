@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from mt_scaffold.commands.arguments import (
     add_codes,
@@ -43,9 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         required=True,
         metavar="PATH",
-        help="NAME.bin for all ids, with NAME.idx, which says where each document begins, and NAME.manifest.json, "
-        "which says of which text and with which codes they were made; or a folder (one that exists, or a name that "
-        "ends in /) for these files of each input: the same command resumes",
+        help="NAME.bin for all ids, with NAME.idx, which has the beginning of each document, and NAME.manifest.json, "
+        "which records the text and the codes; or a folder (one that exists, or a name that ends in /) for these files "
+        "of each input: the same command resumes",
     )
     parser.add_argument(
         "--check",
@@ -55,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=DOCUMENT_FORMATS,
-        help="what a document is (default: what the name of the file says, or lines)",
+        help="format of the input (default: by the name of the file, or lines)",
     )
     parser.add_argument(
         "--field", metavar="NAME", help="the key or column of the text in JSONL and Parquet (default: text)"
@@ -72,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--in-text",
         choices=IN_TEXT,
         default="refuse",
-        help="what a special token becomes that a document spells out: an error, its id, or text like any other "
+        help="if a document spells out a special token: an error, its id, or text like any other "
         "(default: %(default)s)",
     )
     parser.add_argument(
@@ -85,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="E",
-        help="with --seed and --dropout or --uniform-sampling, other ids for each E (default: 0)",
+        help="with --seed and --dropout or --uniform-sampling, different ids for each E (default: 0)",
     )
     add_num_workers(parser)
 
@@ -96,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
         if not into_folder:
             raise UsageError("--check is for the folder of shards that --output names")
         paths = input_paths(options) if options.input else None
-        found = check_folder(options.codes, options.output, options.merges, paths)
+        found = check_folder(options.codes, options.output, options.merges, paths, **_settings(options))
         inputs = "inputs not compared: name them with --input" if paths is None else "the inputs are unchanged"
         print(
             f"{options.output}: {found.shards:,} shards, {found.documents:,} documents, {found.ids:,} ids of "
@@ -108,17 +109,12 @@ def run(options: argparse.Namespace) -> None:
         options.codes,
         input_paths(options),
         options.output,
-        format=options.format,
-        field=options.field,
         merges=options.merges,
-        dtype=options.dtype,
-        index=options.index,
-        special_tokens=options.special,
-        append=options.append,
-        in_text=options.in_text,
-        dropout=options.dropout,
-        seed=options.seed,
-        epoch=options.epoch,
         num_workers=options.num_workers,
-        uniform_sampling=options.uniform_sampling,
+        **_settings(options),
     )
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    names = "format field dtype index append in_text dropout uniform_sampling seed epoch".split()
+    return {"special_tokens": options.special, **{name: getattr(options, name) for name in names}}

@@ -34,14 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--algorithm",
         choices=ALGORITHMS,
         default=ALGORITHMS[0],
-        help="how learning goes on; scaffold marks only new tokens, picky (for PickyBPE's codes) removes only new ones "
-        "(default: %(default)s)",
+        help="how learning continues; scaffold marks only new tokens, picky (for PickyBPE's codes) removes only new "
+        "ones (default: %(default)s)",
     )
     parser.add_argument(
         "--threshold",
         type=float,
         metavar="T",
-        help="with picky: remove a token when this share of its occurrences is merged at once "
+        help="with picky: remove a token when one merge takes this share of its occurrences "
         f"(default: {Picky.threshold})",
     )
     parser.add_argument(
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     if options.threshold is not None and options.algorithm != "picky":
-        raise UsageError("--threshold is of --algorithm picky; omit it, or choose picky")
+        raise UsageError("--threshold is an option of --algorithm picky; omit it, or choose picky")
     given = Codes.read(options.codes)
     result = extend(
         options.codes,

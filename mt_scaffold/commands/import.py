@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from mt_scaffold.errors import UsageError
 from mt_scaffold.integrations.vocabularies.importing import FORMATS, import_codes
 from mt_scaffold.manifest import manifest_path
 
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CODES",
         help="codes file; CODES.manifest.json has ids and special tokens",
     )
-    parser.add_argument("--format", choices=FORMATS, help="format of FILE (default: what its content looks like)")
+    parser.add_argument("--format", choices=FORMATS, help="format of FILE (default: inferred from its content)")
     parser.add_argument(
         "--pretokenise", metavar="NAME", help="tiktoken's ranks that are not OpenAI's: how text becomes words"
     )
@@ -53,12 +54,17 @@ def _special(value: str) -> tuple[str, int]:
 
 
 def run(options: argparse.Namespace) -> None:
+    special = dict(options.special)
+    if len(special) < len(options.special):
+        tokens = [token for token, _ in options.special]
+        token = next(token for token in tokens if tokens.count(token) > 1)
+        raise UsageError(f"--special: duplicate token '{token}'; give it once")
     written = import_codes(
         options.file,
         options.output,
         format=options.format,
         pretokenise=options.pretokenise,
-        special_tokens=dict(options.special) or None,
+        special_tokens=special or None,
         check=options.check,
     )
     codes, numbering = written.imported.codes, written.imported.numbering

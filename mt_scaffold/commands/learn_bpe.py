@@ -40,15 +40,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trace",
         metavar="PATH",
-        help="write what each step of Algorithm 1 did, tab-separated: the merge, what became scaffold, what came back",
+        help="write each step of Algorithm 1, tab-separated: the merge, the tokens that became scaffold or returned",
     )
-    add_max_memory(parser, "; learning is refused where it would need more")
+    add_max_memory(parser, "; learning is refused if it would need more")
     parser.add_argument(
         "--prune",
         type=int,
         default=1,
         metavar="N",
-        help="drop words with a count below N before learning, and say what that can change (default: keep all)",
+        help="drop words with a count below N before learning, and print how much that can change (default: keep all)",
     )
     add_method(parser)
     parser.add_argument("--verbose", "-v", action="store_true", help="print each merge to stderr")

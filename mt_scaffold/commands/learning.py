@@ -25,7 +25,7 @@ def add_method(parser: argparse.ArgumentParser, command: str = "learn-bpe") -> N
 
 
 def add_settings(parser: argparse.ArgumentParser, kinds: Methods) -> None:
-    """Add the settings of methods as options, each once; None where it is not given."""
+    """Add the settings of methods as options, each once, with None as the default."""
     for name in dict.fromkeys(name for kind in kinds.values() for name in kind.settings()):
         having = {each: kind for each, kind in kinds.items() if name in kind.settings()}
         first = next(iter(having.values()))
@@ -42,7 +42,7 @@ def add_settings(parser: argparse.ArgumentParser, kinds: Methods) -> None:
 
 
 def _help(name: str, having: Methods, everywhere: bool) -> str:
-    """Return what a setting means, where the methods that have it differ, for each."""
+    """Return the help of a setting, for each method if they differ."""
     meanings: dict[str, list[str]] = {}
     for method, kind in having.items():
         meanings.setdefault(kind.settings()[name].metadata["help"], []).append(method)
@@ -62,7 +62,7 @@ def given_settings(options: argparse.Namespace, kinds: Methods) -> dict[str, Any
 
 
 def given_method(options: argparse.Namespace, command: str = "learn-bpe") -> Method[Any]:
-    """Return the method that ``add_method`` has parsed; UsageError, with the option, for a setting it does not have."""
+    """Return the method of the options of ``add_method``; raise UsageError, with the option, for another's setting."""
     kinds = methods(command)
     settings = given_settings(options, kinds)
     for name in settings:

@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--below",
         type=_frequency,
         metavar="FREQ",
-        help="mark tokens rarer than FREQ in the text as CODES segment it; below 1, than this share of the last merge",
+        help="mark tokens rarer than FREQ in the text as CODES segment it; below 1, FREQ is a share of the last "
+        "merge's frequency",
     )
     parser.add_argument(
         "--ratio",
@@ -59,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--refill",
         type=_number_or_same,
         metavar="N",
-        help=f"learn BPE merges on from the text until N normal tokens stand; {SAME}: as many as CODES have",
+        help=f"continue learning BPE merges from the text up to N normal tokens; {SAME}: as many as CODES have",
     )
     parser.add_argument(
         "--min-frequency",
@@ -125,7 +126,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _prune(options: argparse.Namespace, given: Codes) -> None:
-    """Prune leaves."""
     for name in ("below", "ratio", "entropy", "tokens", "refill"):
         if getattr(options, name) is not None:
             raise UsageError(f"--leaves has its own rule for what to remove; omit --{name}")

@@ -28,17 +28,17 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.options import check_prune, memory_size, worker_count
 from mt_scaffold.progress import progress_line
 
-# Count files that are open at the same time.
+# The most count files that are open at the same time.
 _MOST_OPEN = 200
 
 
 class Dropped(NamedTuple):
-    """What pruning dropped.
+    """The words that pruning dropped.
 
-    types: words. occurrences: the sum of their counts.
-    pair_error: how much the count of a pair of symbols can be too low because of them, at any time of learning. Each
-    occurrence of a pair in a dropped word has two base symbols in its middle; this is the highest count of two
-    neighbouring base symbols in the dropped words.
+    types: the number of different words. occurrences: the sum of their counts.
+    pair_error: the most by which the count of a pair of symbols can be too low without them, at any time during
+    learning. Each occurrence of a pair in a dropped word has two neighbouring base symbols in its middle; this is the
+    highest count of any such two in the dropped words.
     """
 
     types: int
@@ -77,16 +77,16 @@ def count_words(
     this process can use, at most 16. The result does not depend on it.
     pretokenise: ``spaces``, or a name or pattern of ``Pretokeniser``, which cuts each line without its LF; its words
     are bytes, and ``byte_items()`` of the result gives them. split_digits: as there.
-    any_bytes: words need not be UTF-8, as those of a pre-tokeniser never need to be.
+    any_bytes: words need not be UTF-8, as with a pre-tokeniser.
     max_memory: bytes, or a number with K, M, G or T, that counting may take; what exceeds it goes to disk, into
     ``MT_SCAFFOLD_TMP`` or else the system's temporary folder, and the result is the same. None: no limit. The words are
-    then read into memory, which is refused where learning from them would take more.
+    then read into memory, which is refused if learning from them would take more.
     prune: drop words with a lower count, and say on stderr what was dropped.
     endings: counts the words between spaces that end in its separator.
 
-    Raises MTScaffoldError, naming file and line, where an input cannot be read, is not UTF-8, or (``is_dict``) has
-    a line of another form, where the words that remain exceed ``max_memory``, and where the temporary folder is full;
-    UsageError unless there is exactly one input, and as ``Pretokeniser`` does.
+    Raises MTScaffoldError, naming file and line, if an input cannot be read, is not UTF-8, or (``is_dict``) has a line
+    of another form, if the words that remain exceed ``max_memory``, and if the temporary folder is full; UsageError
+    unless there is exactly one input, and as ``Pretokeniser`` does.
     """
     text = counted_text(infile, paths, lines, documents)
     limit = 0 if max_memory is None else memory_size(max_memory)
@@ -136,12 +136,12 @@ def write_counts(
 
 
 def merge_counts(outfile: Output, counts: Sequence[PathLike], max_memory: int | str | None = None) -> tuple[int, int]:
-    """Merge count files into one, in a stream; return the number of word types and of words.
+    """Merge count files into one, in a single pass; return the number of word types and of words.
 
     counts: paths and globs.
 
-    Raises MTScaffoldError where the files were counted in different ways, and, with file and line, where one is
-    malformed or incomplete; UsageError for an output that is an input.
+    Raises MTScaffoldError if the files were counted in different ways, and, with file and line, if one is malformed or
+    incomplete; UsageError for an output that is an input.
     """
     limit = 0 if max_memory is None else memory_size(max_memory)
     counts = count_files(counts)
@@ -158,9 +158,9 @@ def load_counts(
 ) -> tuple[_core.WordCounts, CodesHeader]:
     """Read count files into memory; return the words, and how they were counted.
 
-    header: how they are expected to be; None for any. max_memory, prune: as in ``count_words``.
+    header: how they must have been counted; None for any way. max_memory, prune: as in ``count_words``.
 
-    Raises MTScaffoldError as ``merge_counts`` does, and where they were counted otherwise than expected.
+    Raises MTScaffoldError as ``merge_counts`` does, and if they were counted in another way.
     """
     limit = 0 if max_memory is None else memory_size(max_memory)
     check_prune(prune)
@@ -186,10 +186,10 @@ Text = list[TextFile] | Documents | Iterator[bytes]
 
 
 class Counting:
-    """How the words of each text of a call are counted, or loaded from count files.
+    """Counts the words of each text of a call, or loads them from count files.
 
-    header: what words and symbols are; of count files, once the first are loaded, what they say. The rest is as in
-    ``count_words``.
+    header: how words and symbols are made; after loading, the header of the first count files. The other arguments are
+    those of ``count_words``.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class Counting:
         self._num_workers, self._max_memory, self._prune, self._endings = num_workers, max_memory, prune, endings
 
     def count(self, text: Text, development: bool = False) -> _core.WordCounts:
-        """Count a text; one of development is never a dictionary, and is not pruned."""
+        """Count a text; a development text is never a dictionary, and is not pruned."""
         return count_words(
             paths=text if isinstance(text, list) else None,
             documents=None if isinstance(text, list) else text,
@@ -222,7 +222,7 @@ class Counting:
         )
 
     def load(self, counts: Sequence[PathLike]) -> _core.WordCounts:
-        """Load count files; all must have been counted as the first."""
+        """Load count files; all must have been counted like the first."""
         words, self.header = load_counts(counts, self._expected, self._max_memory, self._prune)
         self._expected = self.header
         return words
@@ -235,7 +235,7 @@ def counted_text(
     documents: Texts | None,
     counts: Sequence[PathLike] | None = None,
 ) -> Text:
-    """Return the text of a call, empty for count files; raises UsageError unless exactly one input is given."""
+    """Return the text of a call, empty for count files; raise UsageError unless exactly one input is given."""
     if documents is None and counts is None:
         return text_sources(infile, paths, lines)
     exactly_one(infile=infile, paths=paths, lines=lines, documents=documents, counts=counts)
@@ -251,7 +251,7 @@ def sources_of(text: Text) -> list[TextFile]:
 
 @contextlib.contextmanager
 def _opened(text: Text) -> Iterator[tuple[list[_core._Input], bool]]:
-    """Open a text for the core; the second result is whether each input is one document."""
+    """Open a text for the core; also yield whether each input is one document."""
     with contextlib.ExitStack() as stack:
         if isinstance(text, Documents):
             opened = [stack.enter_context(text.core_input_of(each)) for each in text.inputs]
@@ -290,7 +290,7 @@ def _counted(
 
 @contextlib.contextmanager
 def _opened_counts(counts: Sequence[PathLike], limit: int) -> Iterator[tuple[_core.CountedWords, CodesHeader]]:
-    """Open count files as one; those that are too many to be open together are merged on disk first."""
+    """Open count files as one; if there are too many to be open together, some are merged on disk first."""
     if not counts:
         raise UsageError("there are no count files; name at least one")
     counted = _core.CountedWords(limit, temporary_folder() if limit or len(counts) > _MOST_OPEN else "")

@@ -1,4 +1,4 @@
-"""Documents: what a corpus for a language model consists of, read from text, JSONL and Parquet in bounded memory.
+"""Documents, the units of a corpus for a language model, read from text, JSONL and Parquet in bounded memory.
 
 A document is a string of bytes, pre-tokenised and encoded as a whole, line feeds included.
 """
@@ -22,12 +22,12 @@ DOCUMENT_FORMATS = ("lines", "files", "jsonl", "parquet")
 DEFAULT_FIELD = "text"
 _EXTENSIONS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 _READ = 1 << 18
-# Documents are handed to the core this many bytes at a time, or one by one where they are longer.
+# Documents are handed to the core this many bytes at a time, or one by one if they are longer.
 _BATCH = 1 << 18
 
 
 class DocumentInput(NamedTuple):
-    """One file of documents: a path or an open file, how errors name it, and its format."""
+    """One file of documents: a path or an open file, its name in errors, and its format."""
 
     source: TextFile
     name: str
@@ -38,16 +38,16 @@ class Documents:
     """The documents of one or more files, in order; iterating reads the files again and yields each as bytes.
 
     paths: paths, globs (``"shards/*.jsonl.zst"``, sorted by name; ``**`` for folders at any depth) and open files.
-    format: one of ``DOCUMENT_FORMATS`` for all; None for what each name says: ``.jsonl``, ``.ndjson``, ``.parquet``,
+    format: one of ``DOCUMENT_FORMATS`` for all; None to infer it from each name: ``.jsonl``, ``.ndjson``, ``.parquet``,
         and ``lines`` for any other; with ``.gz`` or ``.zst`` at the end, a compressed file (Parquet compresses itself).
     field: the key or column that holds the text in JSONL and Parquet; None for ``text``.
 
-    A line's LF is no part of the document; blank lines of JSONL are skipped. Memory is bounded by the longest
+    A line's LF is not part of the document; blank lines of JSONL are skipped. Memory is bounded by the longest
     document, of which a few copies are held, and for Parquet by 512 rows of its column.
 
-    Raises MTScaffoldError for a glob that matches nothing; UsageError for an unknown format, a field where no input
-    has any, and Parquet from a stream. Iterating raises MTScaffoldError with file and line or row where an input
-    cannot be read, is cut off or malformed, or has no such field, or something other than a string in it.
+    Raises MTScaffoldError for a glob that matches nothing; UsageError for an unknown format, a field if no input has
+    fields, and Parquet from a stream. Iterating raises MTScaffoldError with file and line or row if an input cannot be
+    read, is cut off or malformed, or has no such field, or something other than a string in it.
 
     >>> import io
     >>> list(Documents([io.BytesIO(b'{"text": "one"}\\n{"text": "two\\\\nlines"}\\n')], format="jsonl"))
@@ -63,7 +63,7 @@ class Documents:
         if field is not None and not any(each.format in ("jsonl", "parquet") for each in self.inputs):
             name = self.inputs[0].name if self.inputs else "the input"
             raise UsageError(
-                f"{name}: plain text has no field '{field}'; say --format jsonl or --format parquet, or omit --field"
+                f"{name}: plain text has no field '{field}'; give --format jsonl or --format parquet, or omit --field"
             )
         self.field = DEFAULT_FIELD if field is None else field
 
@@ -77,7 +77,7 @@ class Documents:
             yield from self.documents_of(each)
 
     def documents_of(self, each: DocumentInput, blank: array[int] | None = None) -> Generator[bytes, None, None]:
-        """Yield the documents of one of ``inputs``; ``blank`` takes the numbers of JSONL lines that hold none."""
+        """Yield the documents of one of ``inputs``; ``blank`` collects the numbers of JSONL lines without one."""
         if each.format == "parquet":
             from mt_scaffold.corpus.parquet import read_column
 
@@ -97,7 +97,7 @@ class Documents:
 
     @contextlib.contextmanager
     def core_input_of(self, each: DocumentInput) -> Iterator[_core._Input]:
-        """Open one of ``inputs`` for the core: plain text as such, whatever a document is, and documents one by one."""
+        """Open one of ``inputs`` for the core: plain text as a stream of bytes, other formats as documents."""
         if each.format in ("lines", "files"):
             with core_input(each.source) as opened:
                 yield opened
@@ -107,7 +107,7 @@ class Documents:
             yield each.name, _Batches(documents)
 
 
-# Documents, or the documents themselves.
+# ``Documents``, or the documents themselves.
 Texts = Documents | Iterable[str | bytes]
 
 
@@ -155,7 +155,7 @@ class _Batches:
 
 
 def format_by_name(name: str) -> str:
-    """Return the format of a file that nothing but its name says.
+    """Infer a file's format from its name.
 
     >>> format_by_name("de/00.jsonl.zst"), format_by_name("train.de")
     ('jsonl', 'lines')
@@ -176,7 +176,7 @@ def _input(source: TextFile, format: str | None) -> DocumentInput:
 
 
 def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The lines of a text, without their LFs."""
+    """Yield the lines of a text without their LFs."""
     rest: list[bytes] = []
     for chunk in chunks:
         first, *lines = chunk.split(b"\n")
@@ -192,7 +192,7 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
 def expanded(path: TextFile) -> list[TextFile]:
     """Return a path as it is, or the sorted files that a glob matches.
 
-    Raises MTScaffoldError where it matches none, and where the last part, such as ``*.parquet``, matches a folder.
+    Raises MTScaffoldError if it matches none, and if its last part, such as ``*.parquet``, matches a folder.
     """
     if not isinstance(path, str | os.PathLike):
         return [path]
@@ -211,7 +211,7 @@ def expanded(path: TextFile) -> list[TextFile]:
         folders = [match for match in matches if os.path.isdir(match)]
     last = name.rpartition("/")[2]
     if folders and last.strip("*?"):
-        raise MTScaffoldError(f"{shown(folders[0])}: a folder, which {last} matches; name its files, too, or rename it")
+        raise MTScaffoldError(f"{shown(folders[0])}: a folder that {last} matches; name its files too, or rename it")
     if not found:
         raise MTScaffoldError(f"{shown(path)}: no file matches this pattern; check the folder and the ending")
     return list(found)

@@ -1,7 +1,7 @@
 """Reading inputs and writing outputs: the one place that opens files for the commands.
 
 A path may be a URL of a store that fsspec knows (``s3://``; see ``storage.remote``).
-A name that ends in ``.gz`` or ``.zst`` means a compressed file. An output is written beside its final name and renamed
+A name that ends in ``.gz`` or ``.zst`` means a compressed file. An output is written next to its final name and renamed
 when complete, so that a killed run never leaves half a file under the final name (``corpus.storage.parts``).
 """
 
@@ -28,7 +28,7 @@ Content = TypeVar("Content", str, bytes, covariant=True)
 
 
 class Readable(Protocol[Content]):
-    """A file open for reading: everything the package asks of one that a caller passes."""
+    """A file open for reading, as a caller may pass it."""
 
     def read(self, size: int = -1, /) -> Content: ...
 
@@ -49,9 +49,9 @@ class WritableText(Protocol):
 Output = PathLike | Writable | WritableText
 
 _TEMPORARY = "MT_SCAFFOLD_TMP"
-# What some editors put before a text (U+FEFF).
+# U+FEFF, which some editors put before a text.
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Compresses enough and is fast.
+# Fast, and compresses well enough.
 _GZIP_LEVEL = 3
 # Names for files that this process has open: writing to such a name must neither replace nor truncate the file.
 _OPEN_FILE = re.compile(r"/dev/(?:fd/(\d+)|(stdout|stderr))|/proc/self/fd/(\d+)")
@@ -63,7 +63,7 @@ def shown(path: PathLike) -> str:
 
 
 def path_of(stream: object) -> str | None:
-    """Return the path of an open file, as far as it still leads there; None where there is none."""
+    """Return the path of an open file, or None if it has none or the path no longer leads to it."""
     name = getattr(stream, "name", None)
     if not isinstance(name, str | bytes | os.PathLike) or is_remote(name):
         return name if isinstance(name, str) else None
@@ -75,25 +75,25 @@ def path_of(stream: object) -> str | None:
 
 
 def stream_name(stream: object, otherwise: str) -> str:
-    """Return the name of an open file as messages show it, or ``otherwise`` where it has none."""
+    """Return the name of an open file as messages show it, or ``otherwise`` if it has none."""
     name = getattr(stream, "name", otherwise)
     return shown(name) if isinstance(name, str | os.PathLike) else str(name)
 
 
 def explain_os_error(error: OSError, path: PathLike) -> MTScaffoldError:
-    """Return the error, in one line, for what went wrong with ``path``."""
+    """Return the one-line error for an OSError about ``path``."""
     reason = error.strerror or str(error) or type(error).__name__
     return MTScaffoldError(f"{os.fspath(path)}: {reason}")
 
 
 def compression_of(path: PathLike) -> str | None:
-    """Return how the name of a file says that it is compressed: ``gzip``, ``zstd``, or None."""
+    """Return the compression that a file's name implies: ``gzip``, ``zstd``, or None."""
     name = name_of(os.fspath(path))
     return "gzip" if name.endswith(".gz") else "zstd" if name.endswith(".zst") else None
 
 
 def without_compression(path: PathLike) -> str:
-    """Return a path without the ending by which ``compression_of`` knows it to be compressed."""
+    """Return a path without its ending, if ``compression_of`` recognises that."""
     name = name_of(os.fspath(path))
     return name.rpartition(".")[0] if compression_of(name) else name
 
@@ -105,16 +105,16 @@ def open_stored(path: PathLike) -> io.BufferedReader:
 
 @contextlib.contextmanager
 def open_input(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a path or URL for reading bytes, decompressed where the name ends in ``.gz`` or ``.zst``.
+    """Open a path or URL for reading bytes, decompressed if the name ends in ``.gz`` or ``.zst``.
 
-    Raises MTScaffoldError where the file is missing, unreadable, or not the complete gzip or zstd file that its name
-    promises, and where ``.zst`` needs a package that is not installed.
+    Raises MTScaffoldError if the file is missing, unreadable, or not the complete gzip or zstd file that its name
+    promises, and if ``.zst`` needs a package that is not installed.
     """
     compression = compression_of(path)
     try:
-        stream = cast(BinaryIO, open_stored(path))  # the block that closes it is not under this try
+        stream = cast(BinaryIO, open_stored(path))  # closed below, outside this try
         if compression is not None:
-            # Lines of a decompressing stream alone are slow.
+            # Reading lines from an unbuffered decompressor is slow.
             stream = cast(BinaryIO, io.BufferedReader(_decompressing(stream, compression, shown(path)), 1 << 17))
     except OSError as error:
         raise explain_os_error(error, path) from error
@@ -125,7 +125,7 @@ def open_input(path: PathLike) -> Iterator[BinaryIO]:
         with stream:
             yield stream
     except (OSError, EOFError, zlib.error) as error:
-        # Complaints about the format itself are OSErrors without a number.
+        # Errors about the format itself are OSErrors without an errno.
         if compression is None or (isinstance(error, OSError) and error.errno is not None):
             raise
         raise _incomplete(path, compression, error) from error
@@ -142,7 +142,7 @@ def _decompressing(stream: BinaryIO, compression: str, name: str) -> io.RawIOBas
         return ZstdReader(stream, name)
     import gzip
 
-    if not cast(io.BufferedReader, stream).peek(1):  # gzip takes it for an empty text
+    if not cast(io.BufferedReader, stream).peek(1):  # gzip would read it as an empty text
         raise EOFError("it is empty")
     return cast(io.RawIOBase, gzip.open(stream, "rb"))
 
@@ -162,11 +162,11 @@ def open_output(path: PathLike, compress: bool = True, durable: bool = True) -> 
 
     A ``.gz`` or ``.zst`` file is compressed, without name and time, so that the same bytes give the same file;
     ``compress=False`` is for bytes that are compressed already. A path that exists and is not a regular file
-    (``/dev/null``, a named pipe, ``/dev/fd/N``) is written to directly. What goes to a URL is kept in the temporary
-    folder until it is complete. ``durable=False`` spares the wait for the disk, for large outputs that are quickly made
-    again: after a power failure, their names may have no content.
+    (``/dev/null``, a named pipe, ``/dev/fd/N``) is written to directly. An output to a URL is kept in the temporary
+    folder until it is complete. ``durable=False`` does not wait for the disk, for large outputs that are quickly
+    rebuilt: after a power failure such a file may be empty.
 
-    Raises MTScaffoldError where the folder is missing or the disk is full.
+    Raises MTScaffoldError if the folder is missing or the disk is full.
     """
     with _open_plain_output(path, durable) as stream:
         compression = compression_of(path) if compress else None
@@ -186,7 +186,7 @@ def open_output(path: PathLike, compress: bool = True, durable: bool = True) -> 
 
 
 def gzipped(content: bytes) -> bytes:
-    """Compress ``content`` as open_output does; several results concatenated are a gzip file, too."""
+    """Compress ``content`` as open_output does; several results concatenated are a gzip file too."""
     import gzip
 
     return gzip.compress(content, _GZIP_LEVEL, mtime=0)
@@ -197,7 +197,7 @@ def _open_plain_output(path: PathLike, durable: bool) -> Iterator[BinaryIO]:
     if isinstance(path, str) and is_remote(path):
         import tempfile
 
-        store_of(path)  # what is missing is reported now
+        store_of(path)  # report a missing package now
         with tempfile.NamedTemporaryFile(dir=temporary_folder()) as stream:
             yield cast(BinaryIO, stream)
             stream.flush()
@@ -221,7 +221,7 @@ def _open_plain_output(path: PathLike, durable: bool) -> Iterator[BinaryIO]:
     try:
         if os.path.exists(target):
             replaced = stat.S_IMODE(os.stat(target).st_mode)
-            # Renaming would replace a file that may not be written to.
+            # Renaming would replace even a write-protected file.
             if not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         descriptor, temporary = create_part(target, 0o666 if replaced is None else replaced)
@@ -230,7 +230,7 @@ def _open_plain_output(path: PathLike, durable: bool) -> Iterator[BinaryIO]:
     except OSError as error:
         raise explain_os_error(error, path) from error
     try:
-        # A copy, so that the part is not given up before it has its name.
+        # A duplicate: closing the last descriptor gives the part up, which must be renamed before.
         with os.fdopen(os.dup(descriptor), "wb") as stream:
             if replaced is not None and stat.S_IMODE(os.fstat(descriptor).st_mode) != replaced:
                 os.fchmod(descriptor, replaced)  # the umask has masked it
@@ -242,7 +242,7 @@ def _open_plain_output(path: PathLike, durable: bool) -> Iterator[BinaryIO]:
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-        # An error without a number is not the system's: a broken gzip file, for one, is explained by its reader.
+        # An error without an errno is not the system's: a broken gzip file, for example, is explained by its reader.
         if isinstance(error, OSError) and error.filename is None and error.errno is not None:
             raise explain_os_error(error, path) from error
         raise
@@ -251,7 +251,7 @@ def _open_plain_output(path: PathLike, durable: bool) -> Iterator[BinaryIO]:
 
 
 def _sync(descriptor: int) -> None:
-    """Wait until the disk has a file, where the file system can say so."""
+    """Wait until a file is on the disk, if the file system supports that."""
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -260,7 +260,7 @@ def _sync(descriptor: int) -> None:
 
 
 def _open_in_place(path: PathLike) -> BinaryIO | None:
-    """Open an existing ``path`` that is not a regular file; None for a regular file, and where there is none yet."""
+    """Open an existing ``path`` that is not a regular file; return None for a regular file and for a new one."""
     try:
         if match := _OPEN_FILE.fullmatch(os.fspath(path)):
             number = {"stdout": 1, "stderr": 2}.get(match[2]) or int(match[1] or match[3])
@@ -273,7 +273,7 @@ def _open_in_place(path: PathLike) -> BinaryIO | None:
 
 
 def make_folder(path: PathLike) -> None:
-    """Create a folder, and those above it, where needed. Raises MTScaffoldError where that fails."""
+    """Create a folder, and those above it, if needed. Raises MTScaffoldError if that fails."""
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
@@ -281,9 +281,9 @@ def make_folder(path: PathLike) -> None:
 
 
 def refuse_overwriting(outputs: Iterable[object], inputs: Iterable[object] = ()) -> None:
-    """Raise UsageError where two outputs are the same file, or an output would replace an input.
+    """Raise UsageError if two outputs are the same file, or an output would replace an input.
 
-    None, and what is not a regular file (``/dev/null``, a pipe), is ignored.
+    None, and anything but a regular file (``/dev/null``, a pipe), is ignored.
     """
     seen: dict[_Place, str] = {}
     for role, files in (("an input", inputs), ("an output", outputs)):
@@ -296,12 +296,12 @@ def refuse_overwriting(outputs: Iterable[object], inputs: Iterable[object] = ())
             seen[place] = role
 
 
-# The real path of a path, None for an open file; device and inode, None for a path where there is nothing yet.
+# The real path, None for an open file; the device and inode, None for a path that does not exist yet.
 _Place = tuple[str | None, tuple[int, int] | None]
 
 
 def _place_of(file: object) -> _Place | None:
-    """Return where a path or an open file is; None for what is not, and will not be, a regular file."""
+    """Return the place of a path or an open file; None for anything but an existing or future regular file."""
     real, found = None, None
     try:
         if not isinstance(file, str | os.PathLike):
@@ -317,7 +317,7 @@ def _place_of(file: object) -> _Place | None:
 
 
 def _is_same(one: _Place, other: _Place) -> bool:
-    """Whether writing to one place is writing to the other: a hard link stays when the other name is replaced."""
+    """Return whether writing to one place is writing to the other; two hard links are not, as outputs are renamed."""
     if one[0] is not None and other[0] is not None:
         return one[0] == other[0]
     return one[1] is not None and one[1] == other[1]
@@ -338,7 +338,7 @@ class AsBytes:
         self._write(data, final=False)
 
     def end(self) -> None:
-        """Nothing follows: what has been written must end with a character."""
+        """End the text, which must not break off within a character."""
         self._write(b"", final=True)
 
     def _write(self, data: bytes, final: bool) -> None:
@@ -352,8 +352,8 @@ class AsBytes:
 
 
 def takes_text(stream: object) -> bool:
-    """Whether an open file is one that text is written to, such as ``codecs.open`` returns."""
-    # Only files open for text have an encoding; what codecs.getwriter makes has none.
+    """Return whether an open file takes text, as one from ``codecs.open`` does."""
+    # Only files open for text have an encoding, except those from codecs.getwriter.
     return hasattr(stream, "encoding") or isinstance(stream, codecs.StreamWriter)
 
 
@@ -377,7 +377,7 @@ def writing_to(outfile: Output | None, durable: bool = True) -> Iterator[Writabl
 
 
 class Waiting(io.FileIO):
-    """An open descriptor as a file for reading that stays open. Where it is non-blocking, reading waits."""
+    """A file for reading from a descriptor that stays open. Reading waits even if the descriptor is non-blocking."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "rb", closefd=False)
@@ -398,13 +398,13 @@ class Waiting(io.FileIO):
 def input_or_standard(path: str | None) -> str | BinaryIO:
     """Return the input of a command: a path, or unread standard input for None or ``-``.
 
-    Where that is a terminal, a line says that text is waited for.
+    If that is a terminal, a line on stderr says that the command waits for text.
     """
     if path is not None and path != "-":
         return path
     stream = standard_input()
     if path is None and stream.isatty():
-        print("mt-scaffold: reads what is typed here, up to Ctrl-D; give files as --input FILE", file=sys.stderr)
+        print("mt-scaffold: reading from the terminal up to Ctrl-D; give files as --input FILE", file=sys.stderr)
     if not (isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO)):
         return stream
     return cast(BinaryIO, Waiting(stream.fileno()))
@@ -438,7 +438,7 @@ def write_text(path: PathLike, text: str) -> None:
 def temporary_folder() -> str:
     """Return the folder for what does not fit into memory: MT_SCAFFOLD_TMP, or else the system's (TMPDIR, /tmp).
 
-    Raises MTScaffoldError where MT_SCAFFOLD_TMP is not a folder.
+    Raises MTScaffoldError if MT_SCAFFOLD_TMP is not a folder.
     """
     given = os.environ.get(_TEMPORARY)
     if not given:
@@ -446,12 +446,12 @@ def temporary_folder() -> str:
 
         return tempfile.gettempdir()
     if not os.path.isdir(given):
-        raise MTScaffoldError(f"{_TEMPORARY} is {given}, which is no folder; create it, or name another")
+        raise MTScaffoldError(f"{_TEMPORARY} is {given}, which is not a folder; create it, or name another")
     return given
 
 
 def warn_of_mark(beginning: bytes, name: str | None) -> None:
-    """Warn on stderr where a text, whose words are used as they are, begins with the mark.
+    """Warn on stderr if a text whose words are used as they are begins with a byte order mark.
 
     beginning: its first bytes, three or more if it has them. name: of the text; None: do not warn.
     """
@@ -463,7 +463,7 @@ def warn_of_mark(beginning: bytes, name: str | None) -> None:
 
 
 def without_mark(content: bytes, name: str) -> bytes:
-    """Return the content of a file without the mark; a warning on stderr says that there was one."""
+    """Return the content of a file without a byte order mark, with a warning on stderr if there was one."""
     if not content.startswith(BYTE_ORDER_MARK):
         return content
     print(f"warning: {name}: removed a byte order mark (U+FEFF)", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Glossary entries inside words, for ``--glossaries``."""
+"""Isolating glossary entries inside words, for ``--glossaries``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The header of codes files and of count files: what symbols are, and how text becomes words before merging."""
+"""The header of codes files and of count files: the kind of symbols, and how text becomes words before merging."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 class CodesHeader(NamedTuple):
-    """The first line of a codes file: what its symbols are, how text becomes words before merging, what merging is.
+    """The first line of a codes file: the kind of its symbols, how text becomes words, and the kind of merging.
 
     symbols: "characters" (code points) or "bytes".
-    pretokeniser: "spaces", where words are between spaces and the last symbol of each carries ``</w>``; "gpt2",
-        "cl100k", "o200k", "metaspace", "metaspace-runs" or a regular expression, where symbols are bytes and nothing
-        marks the end of a word.
-    split_digits: whether every number character is a separate word, whatever the pre-tokeniser says.
+    pretokeniser: "spaces" for words between spaces, the last symbol of each with ``</w>``; "gpt2", "cl100k", "o200k",
+        "metaspace", "metaspace-runs" or a regular expression for symbols that are bytes, without a mark at the end of
+        a word.
+    split_digits: whether every number character is a separate word, whatever the pre-tokeniser does.
     picky: whether the codes are of PickyBPE: merges and splits are applied in the order of the file.
     """
 
@@ -41,14 +41,14 @@ class CodesHeader(NamedTuple):
     ) -> CodesHeader:
         """Return the header of codes that are learned with these options, which are those of ``learn_bpe``.
 
-        Raises UsageError for what cannot go together, and for what is neither a pre-tokeniser nor a pattern.
+        Raises UsageError for options that exclude each other, and for what is neither a pre-tokeniser nor a pattern.
         """
         header = cls("bytes" if byte_level or pretokenise != "spaces" else "characters", pretokenise, split_digits)
-        header.make_pretokeniser()  # so that what is wrong is reported now
+        header.make_pretokeniser()  # report errors now
         return header
 
     def make_pretokeniser(self) -> Pretokeniser | None:
-        """Return what cuts text into words; None for words between spaces. Raises errors as Pretokeniser does."""
+        """Return the pre-tokeniser; None for words between spaces. Raises as Pretokeniser does."""
         if self.end_of_word and not self.split_digits:
             return None
         from mt_scaffold.corpus.pretokenise import pretokeniser_of  # takes longer than segmenting a short text
@@ -57,14 +57,14 @@ class CodesHeader(NamedTuple):
 
     @property
     def of_words(self) -> CodesHeader:
-        """What it says of symbols and words: the same for codes of every algorithm that know the same words."""
+        """The header without the algorithm: the same for all codes with the same words and symbols."""
         return self._replace(picky=False)
 
     @property
     def for_core(self) -> _core._Header:
-        """What it says of symbols and words, as the native core takes it."""
+        """The header without the algorithm, as the native core takes it."""
         return self.bytes, self.pretokeniser, self.split_digits
 
 
-# What codes have said since subword-nmt's format 0.2.
+# The header of subword-nmt's format 0.2.
 CHARACTERS = CodesHeader()

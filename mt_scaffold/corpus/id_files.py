@@ -1,6 +1,6 @@
-"""Files of ids: ``X.bin``, the ids of all documents, as nanoGPT maps it, and ``X.idx``, where each begins.
+"""Files of ids: ``X.bin``, the ids of all documents, as nanoGPT maps it, and ``X.idx``, the beginning of each.
 
-``X.bin`` is nothing but the ids, unsigned integers of 2 or 4 bytes, little-endian. The pair is fairseq's
+``X.bin`` holds only the ids, unsigned integers of 2 or 4 bytes, little-endian. The pair is fairseq's
 memory-mapped data set (``--dataset-impl mmap``) or, with another index, Megatron's ``IndexedDataset``. Both indices
 begin with the same bytes; their lengths tell them apart.
 """
@@ -32,7 +32,7 @@ class _Layout(NamedTuple):
 
     header: magic number, version, type of the ids and their sequences; for Megatron also how many bounds of documents
     follow the sizes (int32 each) and starts (int64 each) of the sequences.
-    codes: the program's number for the type of the ids, by their bytes.
+    codes: the program's number for the type of the ids, by their width in bytes.
     """
 
     program: str
@@ -43,7 +43,7 @@ class _Layout(NamedTuple):
         return self.header.size + 12 * sequences + 8 * bounds
 
 
-# For Megatron, ids of 4 bytes are signed; none needs the last bit.
+# For Megatron, ids of 4 bytes are signed; none needs the sign bit.
 _LAYOUTS = {
     "fairseq": _Layout("fairseq", struct.Struct("<9sQBQ"), {2: 8, 4: 9}),
     "megatron": _Layout("Megatron", struct.Struct("<9sQBQQ"), {2: 8, 4: 4}),
@@ -51,7 +51,7 @@ _LAYOUTS = {
 
 
 def id_width(n_vocab: int, dtype: str | None = None) -> int:
-    """Return the bytes of an id: of ``dtype``, or of the smallest type that holds ``n_vocab`` ids.
+    """Return the width of an id in bytes: that of ``dtype``, or of the smallest type that holds ``n_vocab`` ids.
 
     Raises UsageError for a type that is unknown or too small.
     """
@@ -70,19 +70,19 @@ def index_size(index: str, documents: int) -> int:
 
 
 def index_path(path: PathLike) -> str:
-    """Return the path of the index beside ``X.bin``; UsageError for a path that does not end so."""
+    """Return the path of the index next to ``X.bin``; raise UsageError for a path that does not end in ``.bin``."""
     name = os.fspath(path)
     if not name.endswith(".bin"):
         raise UsageError(
-            f"{shown(path)}: not a file NAME.bin, with NAME.idx beside it; a folder to encode into ends in /"
+            f"{shown(path)}: not a file NAME.bin, with NAME.idx next to it; a folder to encode into ends in /"
         )
     return name.removesuffix(".bin") + ".idx"
 
 
 def write_index(stream: BinaryIO, width: int, documents: int, sizes: Iterator[bytes], index: str = "fairseq") -> None:
-    """Write an index for ids of ``width`` bytes; sizes: the numbers of ids (int32), twice over, in any blocks.
+    """Write an index for ids of ``width`` bytes; sizes: each document's number of ids (int32), in blocks of any size.
 
-    They are needed once as they are and once to be summed, so the iterator gives them all, then all of them again.
+    They are needed once as they are and once to be summed, so the iterator yields all of them twice.
     """
     layout = _LAYOUTS[index]
     bounds = (documents + 1,) if index == "megatron" else ()
@@ -101,7 +101,7 @@ def write_index(stream: BinaryIO, width: int, documents: int, sizes: Iterator[by
 
 
 def _document_bounds(count: int = 0) -> Iterator[array[int]]:
-    """Each document is one sequence for Megatron."""
+    """Yield Megatron's bounds of documents: each document is one sequence."""
     for start in range(0, count, _BLOCK):
         yield array("q", range(start, min(start + _BLOCK, count)))
 
@@ -109,7 +109,7 @@ def _document_bounds(count: int = 0) -> Iterator[array[int]]:
 class IdsWriter(NamedTuple):
     """Files for ids and for the number of ids of each document (int32), both open for writing bytes, in step.
 
-    name, index_name: what messages call what is written.
+    name, index_name: their names in messages.
     """
 
     ids: BinaryIO
@@ -127,14 +127,14 @@ def writing_ids(path: PathLike, width: int, index: str = "fairseq") -> Iterator[
     Memory is bounded whatever the number of documents. Raises UsageError unless ``path`` ends in ``.bin``.
     """
     assert sys.byteorder == "little" and array("i").itemsize == 4
-    beside = index_path(path)
+    index_file = index_path(path)
     folder = os.path.dirname(os.path.realpath(path))
     with (
         open_output(path, durable=False) as ids,
-        open_output(beside, durable=False) as stream,
+        open_output(index_file, durable=False) as stream,
         tempfile.TemporaryFile(dir=folder) as sizes,
     ):
-        writer = IdsWriter(ids, cast(BinaryIO, sizes), shown(path), shown(beside))
+        writer = IdsWriter(ids, cast(BinaryIO, sizes), shown(path), shown(index_file))
         yield writer
         sizes.flush()
         length = sizes.seek(0, os.SEEK_END)
@@ -161,7 +161,7 @@ class IdFile(NamedTuple):
     header: int
 
     def sizes(self) -> Iterator[array[int]]:
-        """Yield the number of ids of each document, some 65,536 at a time."""
+        """Yield the number of ids of each document, 65,536 at a time."""
         with open(self.index_file, "rb") as stream:
             stream.seek(self.header)
             left = self.documents
@@ -176,44 +176,44 @@ class IdFile(NamedTuple):
 
 
 def read_index(path: PathLike, index: str | None = None) -> IdFile:
-    """Return what the index beside ``X.bin`` says; index: the program that must be able to read it, None for any.
+    """Read the index next to ``X.bin``; index: the program that must be able to read it, None for any.
 
-    Raises MTScaffoldError where it is missing, malformed, another program's, or of another file than ``X.bin``.
+    Raises MTScaffoldError if it is missing, malformed, another program's, or of another file than ``X.bin``.
     """
-    beside = index_path(path)
+    index_file = index_path(path)
     try:
-        with open(beside, "rb") as stream:
+        with open(index_file, "rb") as stream:
             header = stream.read(_LAYOUTS["megatron"].header.size)
             length = stream.seek(0, os.SEEK_END)
         ids = os.path.getsize(path)
     except OSError as error:
         raise MTScaffoldError(f"{error.filename}: {error.strerror}") from error
     if length < _LAYOUTS["fairseq"].header.size or header[:9] != _MAGIC:
-        raise MTScaffoldError(f"{shown(beside)}: not an index of ids, as mt-scaffold encode and fairseq write it")
+        raise MTScaffoldError(f"{shown(index_file)}: not an index of ids, as mt-scaffold encode and fairseq write it")
     _, version, code, documents, bounds = _LAYOUTS["megatron"].header.unpack(header.ljust(34, b"\0"))
-    # Megatron's is the longer one for as many sequences, whatever its bounds.
+    # For the same number of sequences Megatron's index is the longer one, whatever its bounds.
     lengths = [_LAYOUTS["fairseq"].length(documents, 0), _LAYOUTS["megatron"].length(documents, bounds)]
     written = INDEXES[lengths.index(length)] if length in lengths else None
     layout = _LAYOUTS[written or "fairseq"]
     if written and index not in (None, written):
         raise MTScaffoldError(
-            f"{shown(beside)}: an index for {layout.program}, not for {_LAYOUTS[str(index)].program}; encode the text "
-            f"again with --index {index}"
+            f"{shown(index_file)}: an index for {layout.program}, not for {_LAYOUTS[str(index)].program}; encode the "
+            f"text again with --index {index}"
         )
     width = {code: width for width, code in layout.codes.items()}.get(code)
     if version != _VERSION or (width is None and (written or code not in _LAYOUTS["megatron"].codes.values())):
         raise MTScaffoldError(
-            f"{shown(beside)}: ids of {layout.program}'s type {code}; only those of mt-scaffold encode are read"
+            f"{shown(index_file)}: ids of {layout.program}'s type {code}; only those of mt-scaffold encode are read"
         )
     if width is None or not written:
-        raise MTScaffoldError(f"{shown(beside)}: incomplete; encode the text again")
-    found = IdFile(os.fspath(path), beside, width, documents, layout.header.size)
-    if written == "megatron" and not _one_sequence_each(beside, documents, bounds):
+        raise MTScaffoldError(f"{shown(index_file)}: incomplete; encode the text again")
+    found = IdFile(os.fspath(path), index_file, width, documents, layout.header.size)
+    if written == "megatron" and not _one_sequence_each(index_file, documents, bounds):
         raise MTScaffoldError(
-            f"{shown(beside)}: its documents are of several sequences; only those of one sequence each are read"
+            f"{shown(index_file)}: its documents are of several sequences; only those of one sequence each are read"
         )
     if sum(map(sum, found.sizes())) * width != ids:
-        raise MTScaffoldError(f"{shown(beside)}: not the index of {shown(path)}, which has {ids:,} bytes")
+        raise MTScaffoldError(f"{shown(index_file)}: not the index of {shown(path)}, which has {ids:,} bytes")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Warnings of text that is segmented already, or has words that segmented text does not tell apart."""
+"""Warnings of text that is segmented already, or has words that are ambiguous once segmented."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from mt_scaffold.corpus.text import SEPARATOR
 
 # SentencePiece begins every word with it.
 _WORD_START = "\u2581".encode()
-# As much as a pipe holds, and far more than it takes to tell.
+# The capacity of a pipe, and more than enough.
 _LOOKED_AT = 1 << 16
-# Of the words, how many must look like a part of one. Few codes leave so few words split, and raw text has none.
+# The share of words that must look like a part of one. Few codes split so few words, and raw text has none.
 _SPLIT, _STARTED = 0.01, 0.5
 
 
 def looks_segmented(text: bytes, separator: str = SEPARATOR) -> str | None:
-    """Return a subword of a text that has been segmented already; None where it has not been.
+    """Return a subword of a text that looks segmented already, or None.
 
-    That is one word in a hundred that ends in ``@@`` or ``separator``, or every second that begins with SentencePiece's
+    It does if one word in a hundred ends in ``@@`` or ``separator``, or every second one begins with SentencePiece's
     U+2581.
 
     >>> looks_segmented(b"Schaff@@ ell@@ en sind keine"), looks_segmented(b"@@ -1,3 +1,3 @@")
@@ -46,8 +46,8 @@ def warning_of_inputs(
 ) -> Iterator[tuple[list[str | BinaryIO | Begun], WordEndings]]:
     """Warn of inputs that are segmented already, and at the end of words that end in the separator.
 
-    Segmented text does not tell such words from the inside of others. Gives the inputs to read instead (only their
-    beginnings are looked at before, and what was taken of a pipe comes first there), and what must see their words.
+    In segmented text such words look like the inside of others. Yields the inputs to read instead (only their
+    beginnings have been examined; reading a pipe begins with the bytes taken from it), and the counter of such words.
     """
     found = [_beginning(source) for source in sources]
     for source, text in found:
@@ -58,8 +58,8 @@ def warning_of_inputs(
     if endings.count:
         words = "1 word ends" if endings.count == 1 else f"{endings.count:,} words end"
         _warn(
-            f"{endings.first}: {words} in '{separator}' (this is the first), and join will lose where; give apply-bpe "
-            "and join a --separator that ends no word"
+            f"{endings.first}: {words} in '{separator}' (this is the first), and join drops the space that follows; "
+            "give apply-bpe and join a --separator that ends no word"
         )
 
 
@@ -74,7 +74,7 @@ def _warn(what: str) -> None:
 
 
 def _beginning(source: str | BinaryIO) -> tuple[str | BinaryIO | Begun, bytes]:
-    """Return the first bytes of a text, and what to read it from now; none of a terminal or an unreadable file."""
+    """Return what to read a text from now, and its first bytes; none of a terminal or an unreadable file."""
     try:
         if isinstance(source, str):
             if not os.path.isfile(source):
@@ -92,4 +92,4 @@ def _beginning(source: str | BinaryIO) -> tuple[str | BinaryIO | Begun, bytes]:
         begun = Begun(descriptor, source_name(source))
         return begun, begun.taken
     except OSError:
-        return source, b""  # whoever reads it says why it cannot be read
+        return source, b""  # reported when it is read

@@ -30,11 +30,11 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 TextFile = PathLike | Readable[bytes] | Readable[str]
 # Lines of text or UTF-8, each with its LF or without.
 Lines = Iterable[str | bytes]
-# How much a stream is read at a time where all of it is wanted.
+# Bytes read at a time of a stream that is read to its end.
 _PART = 1 << 20
-# How much of a text tells what it is.
+# Bytes at the beginning of a text that show a byte order mark or a compressed file.
 _LOOKED_AT = 16
-# As much as a pipe holds.
+# The capacity of a pipe.
 _TAKEN = 1 << 16
 
 
@@ -53,7 +53,8 @@ def text_sources(
 
     infile: one path (``.gz`` too) or open file. paths: several. lines: strings or UTF-8.
 
-    Raises UsageError unless exactly one is given, and for a value that belongs to another: a list as ``infile``.
+    Raises UsageError unless exactly one is given, and for a value that belongs to another, such as a list as
+    ``infile``.
     """
     exactly_one(infile=infile, paths=paths, lines=lines)
     if lines is not None:
@@ -91,7 +92,7 @@ def lone_surrogate(place: str, error: UnicodeEncodeError) -> MTScaffoldError:
     return MTScaffoldError(f"{place} holds {wrong}, a lone surrogate and not a character; remove it, or pass bytes")
 
 
-# Ends an iterator of lines, in which None is an error.
+# Sentinel: end of iteration. A None among the lines is an error.
 _END = object()
 
 
@@ -168,7 +169,7 @@ class _Encoded(_Stream):
     def _read(self, size: int) -> str | bytes:
         if not isinstance(self._stream, codecs.StreamReader):
             return self._stream.read(size)
-        # Without a number of characters, half of one returns an empty string, as the end does.
+        # Without a number of characters, half a character gives an empty string, like the end.
         text = self._stream.read(size, size)
         if not text and self._stream.bytebuffer:
             raise MTScaffoldError(f"{stream_name(self._stream, 'input')}: ends within a character; is it complete?")
@@ -176,21 +177,21 @@ class _Encoded(_Stream):
 
 
 class Begun(Waiting):
-    """A pipe of which the first bytes have been read: ``taken``, which whoever reads on gets first.
+    """A pipe whose first bytes have been read into ``taken``; reading begins with them.
 
-    They are read here, as many as there are, once there are any.
+    The constructor waits for these bytes and reads as many as there are.
     """
 
     def __init__(self, descriptor: int, name: str) -> None:
         super().__init__(descriptor)
         self.shown_name = name
         self.taken = super().read(_TAKEN)
-        # Enough to tell a compressed file, but no more than a line of text, whose writer may wait for an answer.
+        # Enough to recognise a compressed file, but not beyond a line of text: its writer may wait for an answer.
         while any(magic.startswith(self.taken) for magic in _MAGIC) and (more := super().read(_TAKEN)):
             self.taken += more
 
     def take(self) -> bytes:
-        """Return what has been read, once."""
+        """Return ``taken`` and empty it."""
         taken, self.taken = self.taken, b""
         return taken
 
@@ -219,7 +220,7 @@ class _Buffered(io.RawIOBase):
 
 
 class _Rest(_Stream):
-    """What is left of a pipe of which the first bytes have been read."""
+    """A pipe as a stream that begins with the bytes already read from it."""
 
     def __init__(self, taken: bytes, descriptor: int) -> None:
         super().__init__()
@@ -231,7 +232,7 @@ class _Rest(_Stream):
 
 
 def readable(opened: object) -> Readable[bytes]:
-    """Return what ``core_input`` gives as a stream for Python."""
+    """Return an input that ``core_input`` opened as a stream for Python."""
     if isinstance(opened, tuple):
         return _Rest(*opened)
     return Waiting(opened) if isinstance(opened, int) else cast(BinaryIO, opened)
@@ -264,7 +265,7 @@ def whole_lines(source: TextFile) -> Iterator[bytes]:
 def core_input(source: TextFile, warn: bool = True) -> Iterator[_core._Input]:
     """Open a text for the core, as a descriptor wherever the core can read the bytes itself.
 
-    warn: of a byte order mark, which is kept; without it, whoever reads the text removes one.
+    warn: warn of a byte order mark, which is kept, and refuse compressed text; False if the reader removes the mark.
     """
     name = source_name(source)
     looked_at = name if warn else None
@@ -279,7 +280,7 @@ def core_input(source: TextFile, warn: bool = True) -> Iterator[_core._Input]:
         _look_at(source.taken, looked_at)
         yield name, (source.take(), source.fileno())
         return
-    # What codecs.open returns reads through one that codecs.getreader makes.
+    # A file from codecs.open reads through a codecs.StreamReader.
     source = _bytes_beneath(source.reader if isinstance(source, codecs.StreamReaderWriter) else source)
     if isinstance(source, io.FileIO) or (
         isinstance(source, io.BufferedReader) and isinstance(source.raw, io.FileIO) and _is_unread(source)
@@ -292,9 +293,9 @@ def core_input(source: TextFile, warn: bool = True) -> Iterator[_core._Input]:
 
 
 def _looked_at(stream: io.IOBase | BinaryIO, name: str | None) -> int | tuple[bytes, int]:
-    """Return the descriptor of a text, with what was taken of a pipe to look for a byte order mark."""
+    """Return the descriptor of a text; for a pipe, also the bytes read from it to look for a byte order mark."""
     descriptor = stream.fileno()
-    with contextlib.suppress(OSError):  # the core says why it cannot be read
+    with contextlib.suppress(OSError):  # reported by the core when it reads
         if os.isatty(descriptor):
             return descriptor
         if stream.seekable():
@@ -306,7 +307,7 @@ def _looked_at(stream: io.IOBase | BinaryIO, name: str | None) -> int | tuple[by
     return descriptor
 
 
-# How a compressed file begins; the program that decompresses it, and the ending of names that we do that for.
+# The first bytes of compressed files; the program that decompresses each, and the ending of names if we do it too.
 _COMPRESSED = re.compile(
     rb"(?P<gzip>\x1f\x8b\x08)|(?P<zstd>\x28\xb5/\xfd)|(?P<xz>\xfd7zXZ\0)|(?P<bzip2>BZh[1-9]1AY&SY)"
 )
@@ -317,7 +318,7 @@ _REMEDIES = {"gzip": ("zcat", ".gz"), "zstd": ("zstdcat", ".zst"), "xz": ("xzcat
 def _look_at(beginning: bytes, name: str | None) -> None:
     """Warn of a byte order mark; raise MTScaffoldError for a compressed text.
 
-    beginning: the first ``_LOOKED_AT`` bytes of a text, if it has them. name: of the text; None: do neither.
+    beginning: the first ``_LOOKED_AT`` bytes of a text, or all of a shorter one. name: of the text; None: do neither.
     """
     warn_of_mark(beginning, name)
     if name is not None and (found := _COMPRESSED.match(beginning)) and found.lastgroup is not None:
@@ -327,9 +328,9 @@ def _look_at(beginning: bytes, name: str | None) -> None:
 
 
 def core_output(stream: Writable, name: str | None = None) -> _core._Output:
-    """Return an output for the core: the descriptor where bytes can go straight to it, otherwise the stream.
+    """Return an output for the core: the descriptor if bytes can go straight to it, otherwise the stream.
 
-    A stream that compresses has a descriptor too, but not for these bytes.
+    A stream that compresses has a descriptor too, but for other bytes.
     """
     name = name or stream_name(stream, "output")
     if isinstance(stream, io.FileIO) or (isinstance(stream, io.BufferedWriter) and isinstance(stream.raw, io.FileIO)):
@@ -339,7 +340,7 @@ def core_output(stream: Writable, name: str | None = None) -> _core._Output:
 
 
 def _bytes_beneath(source: TextFile) -> TextFile:
-    """Return the file that holds the bytes of a file open for text, if they are UTF-8 and none was taken from it."""
+    """Return the file of bytes beneath a file open for text if it is UTF-8 and unread, otherwise ``source``."""
     if isinstance(source, io.TextIOBase):
         buffer = getattr(source, "buffer", None)
         if buffer is not None and _is_utf8(source.encoding) and not _holds_text(source, buffer):
@@ -352,7 +353,7 @@ def _bytes_beneath(source: TextFile) -> TextFile:
 
 
 def _holds_text(stream: io.TextIOBase, buffer: BinaryIO) -> bool:
-    """Whether a text file has taken bytes from its buffer that it has not returned as text yet."""
+    """Return whether a text file has taken bytes from its buffer that it has not returned as text yet."""
     try:
         if stream.seekable():
             return stream.tell() != buffer.tell()
@@ -364,10 +365,10 @@ def _holds_text(stream: io.TextIOBase, buffer: BinaryIO) -> bool:
 
 
 def _is_utf8(encoding: str | None) -> bool:
-    """Whether the bytes of a text file of this encoding are those of its text in UTF-8."""
+    """Return whether a text file of this encoding holds its text as UTF-8."""
     return codecs.lookup(encoding or "utf-8").name in ("utf-8", "ascii")
 
 
 def _is_unread(stream: io.BufferedReader) -> bool:
-    """Whether the descriptor gives all that the stream would; unknown, and so False, for a pipe."""
+    """Return whether reading the descriptor gives all that the stream would; False for a pipe, as that is unknown."""
     return stream.seekable() and stream.tell() == stream.raw.tell()

@@ -17,10 +17,10 @@ _MOST_SHOWN = 8
 def read_field(lines: Iterable[bytes], name: str, field: str, blank: array[int] | None = None) -> Iterator[bytes]:
     """Yield one field of the JSON object in each line, as UTF-8; blank lines and a byte order mark are skipped.
 
-    name: what messages call the file. blank: takes the numbers of the lines that are skipped.
+    name: of the file, for errors. blank: collects the numbers of the lines that are skipped.
 
-    Raises MTScaffoldError with file and line where a line is not a JSON object or lacks the field, or where its value
-    is not a string, or one that is not text (a lone surrogate).
+    Raises MTScaffoldError with file and line if a line is not a JSON object or lacks the field, or if its value is not
+    a string, or holds a lone surrogate.
     """
     offset = 0
     for number, line in enumerate(lines, 1):
@@ -37,10 +37,12 @@ def field_of_line(line: bytes, number: int, offset: int, name: str, field: str) 
 
     number: of the line, from 1. offset: of its first byte in the file.
     """
+    rest = line if offset else without_mark(line, name)
     try:
-        text = (line if offset else without_mark(line, name)).decode("utf-8")
+        text = rest.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise not_utf8(name, number, offset + error.start, line[error.start]) from None
+        start = len(line) - len(rest) + error.start
+        raise not_utf8(name, number, offset + start, line[start]) from None
     if not text or text.isspace():
         return None
     return _field_of(_parsed(text, f"{name}: line {number}"), f"{name}: line {number}", field)
@@ -51,7 +53,7 @@ def _parsed(text: str, place: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise MTScaffoldError(f"{place}: not JSON ({error.msg} at column {error.colno})") from None
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits; a thousand brackets
+    except (ValueError, RecursionError) as error:  # thousands of digits or brackets
         raise MTScaffoldError(f"{place}: not JSON that Python can read ({error})") from None
 
 

@@ -9,8 +9,8 @@ from mt_scaffold.corpus.files import open_stored
 from mt_scaffold.corpus.jsonl import fields_shown
 from mt_scaffold.errors import MTScaffoldError
 
-# Rows are read in batches, so that their text is about this long by the mean of their group; not too many, as long ones
-# may stand together.
+# Rows are read in batches of about _BATCH bytes of text, by the mean of their row group, and at most _MOST_ROWS, as
+# long ones may come together.
 _BATCH = 1 << 22
 _MOST_ROWS = 1 << 9
 # How much of a column is read ahead.
@@ -20,10 +20,10 @@ _BUFFER = 1 << 20
 def read_column(path: str, name: str, column: str) -> Iterator[bytes]:
     """Yield the rows of a column of strings or bytes, in order.
 
-    name: what messages call the file.
+    name: of the file, for errors.
 
-    Raises MTScaffoldError where pyarrow is not installed, where the file is cut off, damaged or not Parquet, where it
-    has no such column or the column holds something else, and, with the row, counted from 1, for a null.
+    Raises MTScaffoldError if pyarrow is not installed, if the file is cut off, damaged or not Parquet, if it has no
+    such column or the column holds something else, and, with the row, counted from 1, for a null.
     """
     try:
         import pyarrow
@@ -45,7 +45,7 @@ def read_column(path: str, name: str, column: str) -> Iterator[bytes]:
     except pyarrow.ArrowException as error:
         raise _damaged(name, error) from error
     except OSError as error:
-        # What pyarrow reports itself has no number; the system's errors are explained by whoever shows them.
+        # pyarrow's own errors have no errno; the system's are explained by the caller.
         if error.errno is not None:
             raise
         raise _damaged(name, error) from error

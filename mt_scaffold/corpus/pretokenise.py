@@ -24,13 +24,13 @@ PATTERNS = {
     "metaspace": " ?[^ ]+| ",
     "metaspace-runs": " *[^ ]+| +",
 }
-# Not a pre-tokeniser of this module: words are what spaces separate, which says nothing about the spaces.
+# Not a pre-tokeniser of this module: spaces separate words and are not part of them.
 SPACES = "spaces"
 _NAME = re.compile(r"[\w-]*")
-# The time limit of a pattern that may try every way, for one text: these seconds, and one more for each so many
-# characters. regex counts the time of all threads.
+# The time limit for one text of a pattern that can be very slow: _LEAST_SECONDS, plus a second for every
+# _CHARACTERS_PER_SECOND characters. regex counts the time of all threads.
 _LEAST_SECONDS, _CHARACTERS_PER_SECOND = 30, 10_000
-# The parts of a pattern: characters that are escaped, sets of characters, repetitions without an end, and the rest.
+# The parts of a pattern: escaped characters, sets of characters, unbounded repetitions, and the rest.
 _PARTS = re.compile(
     r"(?P<back>\\[1-9gk]|\(\?(?:R|P[>=]|&|[+-]?\d))|\\[pP]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
     r"|(?P<end>\)(?:[*+]|\{\d*,?\d*\}))|(?P<repeat>[*+]|\{\d*,\d*\})[+?]?|(?P<bar>\|)|.",
@@ -39,13 +39,13 @@ _PARTS = re.compile(
 
 
 class Pretokeniser:
-    """Cuts documents into words that are, concatenated, the document again, byte for byte.
+    """Cuts documents into words that concatenate to the document again, byte for byte.
 
-    name_or_pattern: a name in ``PATTERNS``, or a pattern as the ``regex`` package reads it, whose matches are the words
-    and so is what lies between them; empty matches are ignored. A pattern is one line, and more than a bare word.
+    name_or_pattern: a name in ``PATTERNS``, or a pattern of the ``regex`` package, whose matches are words, as is the
+    text between them; empty matches are ignored. A pattern is one line, and more than a bare word.
     split_digits: afterwards, every character of Unicode's class N becomes a separate word.
 
-    Raises UsageError for an unknown name and a pattern that does not compile, MTScaffoldError where a pattern needs
+    Raises UsageError for an unknown name and a pattern that does not compile, MTScaffoldError if a pattern needs
     ``regex`` and it is not installed.
 
     >>> Pretokeniser("gpt2").split("It's 2023!")
@@ -63,7 +63,7 @@ class Pretokeniser:
     def split(self, text: str | bytes) -> list[bytes]:
         """Return the words of one document: all of it, line ends included.
 
-        Raises MTScaffoldError for a string with a lone surrogate, which no UTF-8 stands for.
+        Raises MTScaffoldError for a string with a lone surrogate, which UTF-8 cannot express.
         """
         if isinstance(text, bytes):
             return self.core.split(text)
@@ -89,7 +89,7 @@ def pretokeniser_of(name_or_pattern: str, split_digits: bool = False) -> Pretoke
 
 
 def _ends_by(pattern: str) -> Callable[[bytes], list[int]]:
-    """Return a function from a document to the offsets where its words by a pattern end, for the core."""
+    """Return a function, for the core, from a document to the offsets where the words of a pattern end."""
     if _NAME.fullmatch(pattern):
         names = ", ".join((SPACES, *PATTERNS))
         raise UsageError(f"no pre-tokeniser is called {pattern!r}; give one of {names}, or a pattern of regex")
@@ -109,7 +109,7 @@ def _ends_by(pattern: str) -> Callable[[bytes], list[int]]:
     except RecursionError:
         raise UsageError("the pre-tokeniser's pattern is nested too deeply") from None
 
-    # It asks for the time at every match, which would make any other two to three times as slow.
+    # With a limit regex checks the time at every match, which makes a fast pattern two to three times as slow.
     limited = _tries_every_way(pattern)
     without_groups = compiled.groups == 0 and not compiled.flags & regex.REVERSE
 
@@ -119,8 +119,8 @@ def _ends_by(pattern: str) -> Callable[[bytes], list[int]]:
             return cut(text, _LEAST_SECONDS + len(text) / _CHARACTERS_PER_SECOND if limited else None)
         except TimeoutError:
             raise MTScaffoldError(
-                f"the pre-tokeniser's pattern {pattern!r} needs too long for a text of {len(text):,} characters, as "
-                "one that tries every way to divide a word; give a simpler one"
+                f"the pre-tokeniser's pattern {pattern!r} takes too long on a text of {len(text):,} characters, as one "
+                "that tries every way to divide a word does; give a simpler one"
             ) from None
 
     def cut(text: str, seconds: float | None) -> list[int]:
@@ -136,9 +136,9 @@ def _ends_by(pattern: str) -> Callable[[bytes], list[int]]:
 
 
 def _tries_every_way(pattern: str) -> bool:
-    """Return whether a pattern may take time that grows faster than the square of the text's length.
+    """Return whether a pattern's time may grow faster than the square of the text's length.
 
-    So may one that repeats a group, refers to what it has found or to itself, or repeats three parts of an alternative.
+    It may if the pattern repeats a group, refers to a group or to itself, or repeats three parts of an alternative.
     """
     repeated = 0
     for part in _PARTS.finditer(pattern):

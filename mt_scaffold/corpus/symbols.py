@@ -1,6 +1,6 @@
-"""The names of subwords in dictionaries, by which ids keep where each word ends.
+"""The names of subwords in dictionaries, which preserve where each word ends.
 
-Segmented text loses that: a word ``foo@@`` looks like ``foo`` inside a word. Where the last subword of a word ends in
+Segmented text loses that: a word ``foo@@`` looks like ``foo`` inside a word. If the last subword of a word ends in
 the separator, its name therefore ends in ``</w>``; all other names are the subwords of segmented text.
 """
 
@@ -47,7 +47,7 @@ def token_name(token: str, separator: str = SEPARATOR) -> str:
 def join_symbols(line: str, separator: str = SEPARATOR, word_start: str | None = None) -> str:
     """Join the subwords of a line, by their names, into words.
 
-    word_start: what the first subword of each word begins with instead, where none ends in a separator.
+    word_start: the beginning of each word's first subword, if that marks words instead of a separator.
 
     >>> join_symbols("Schaff@@ ell@@ ös@@ ung @@ foo@@</w> .")
     'Schaffellösung @@ foo@@ .'
@@ -61,7 +61,7 @@ def join_symbols(line: str, separator: str = SEPARATOR, word_start: str | None =
 
 
 def check_mark(separator: str) -> None:
-    """Raise UsageError for a separator that ``</w>`` does not tell from the end of a word."""
+    """Raise UsageError for a separator that stays ambiguous even with ``</w>``."""
     if (separator + END_OF_WORD).endswith(separator):
         raise UsageError(f"the separator '{separator}' does not mark what it ends; give another, such as {SEPARATOR}")
 

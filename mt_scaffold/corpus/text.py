@@ -48,11 +48,11 @@ def word_count(line: bytes) -> int:
 
 
 def is_base_symbol(token: str, end_of_word: bool = True) -> bool:
-    """Whether a token is a single symbol, or one at the end of a word.
+    """Return whether a token is a single symbol, inside a word or at its end.
 
     token: as in ``Merge``: a byte is one character too. end_of_word: whether a word's last symbol carries ``</w>``.
 
-    A merge can make one too, where a word spells out ``</w>``, and it is a base symbol all the same.
+    A merge can also make such a token, if a word spells out ``</w>``; it is a base symbol all the same.
 
     >>> is_base_symbol("a</w>"), is_base_symbol("an"), is_base_symbol("a</w>", end_of_word=False)
     (True, False, False)
@@ -82,7 +82,7 @@ def bytes_to_notation(text: bytes) -> str:
 
 
 def notation_to_bytes(notation: str) -> bytes:
-    """Return the bytes that GPT-2's notation stands for; MTScaffoldError where a character is none of it.
+    """Return the bytes that GPT-2's notation stands for; raise MTScaffoldError for a character outside the notation.
 
     >>> notation_to_bytes("ĠtheĠÃ©Ċ").decode()
     ' the é\\n'
@@ -105,15 +105,15 @@ def join_subwords(line: str, separator: str = SEPARATOR) -> str:
 
 @functools.cache
 def joining(separator: str) -> re.Pattern[str]:
-    """Return what is removed of a text to join its subwords: the separators, each with the space after it.
+    """Return a pattern for what joining removes from a text: each separator with the space after it.
 
-    At the end of a line, where a translation has broken off within a word, there is none.
+    At the end of a line, where a translation may break off within a word, no space is needed.
     """
     return re.compile(re.escape(separator) + r"(?: |(?=\r?(?:\n|\Z)))")
 
 
 def as_bytes(text: str | bytes, errors: str = "surrogateescape") -> bytes:
-    """Text as bytes, and lone surrogates as the bytes that they stand for."""
+    """Return text as bytes, with lone surrogates as the bytes that they stand for; raise MTScaffoldError for others."""
     if isinstance(text, bytes):
         return text
     try:
@@ -124,7 +124,7 @@ def as_bytes(text: str | bytes, errors: str = "surrogateescape") -> bytes:
 
 
 def like(given: AnyStr, text: str) -> AnyStr:
-    """Text of the type that was given."""
+    """Return ``text`` as a string or as bytes, like ``given``."""
     return text if isinstance(given, str) else as_bytes(text)
 
 
@@ -139,9 +139,9 @@ def not_utf8(name: str, line: int, offset: int, byte: int) -> MTScaffoldError:
 
 
 def decode(content: bytes, name: str) -> str:
-    """Decode a whole file, without a byte order mark, of which a warning tells.
+    """Decode a whole file, removing a byte order mark with a warning.
 
-    Raises MTScaffoldError with file, line and byte offset where it is not UTF-8.
+    Raises MTScaffoldError with file, line and byte offset if it is not UTF-8.
     """
     rest = without_mark(content, name)
     try:
@@ -152,9 +152,9 @@ def decode(content: bytes, name: str) -> str:
 
 
 def read_lines(path: PathLike) -> list[str]:
-    """Read the lines of a UTF-8 text without their line ends; a CR before the LF goes too.
+    """Read the lines of a UTF-8 text without their line ends, LF or CR LF.
 
-    Raises MTScaffoldError where the file cannot be read or is not UTF-8.
+    Raises MTScaffoldError if the file cannot be read or is not UTF-8.
     """
     with open_input(path) as stream:
         lines = decode(stream.read(), shown(path)).split("\n")
@@ -164,7 +164,7 @@ def read_lines(path: PathLike) -> list[str]:
 
 
 def read_pairs(source: PathLike, target: PathLike) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the lines of two parallel files, pair by pair, each with its LF where it has one.
+    """Yield the lines of two parallel files, pair by pair, each with its LF if it has one.
 
     Raises MTScaffoldError, naming both counts, at the end of the shorter file.
     """

@@ -12,7 +12,7 @@ from mt_scaffold.errors import MTScaffoldError
 
 # The first ids of every dictionary of fairseq.
 SPECIAL_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
-# What a dictionary writes after a subword that is spelled like one of these.
+# The mark in a dictionary after a subword that is spelled like one of these.
 OVERWRITE = "#fairseq:overwrite"
 
 
@@ -24,7 +24,7 @@ def read_vocabulary(
     file: a path (``.gz`` too), or a file open for bytes or text. byte_level: subwords may be any bytes, and have lone
     surrogates for those that are not UTF-8. A byte order mark is removed, with a warning.
 
-    Raises MTScaffoldError with the line number where a line is not UTF-8, or not a subword, one space and a count.
+    Raises MTScaffoldError with the line number if a line is not UTF-8, or not a subword, one space and a count.
     """
     vocabulary = set()
     name = shown(file) if isinstance(file, str | os.PathLike) else stream_name(file, "vocabulary")
@@ -36,7 +36,7 @@ def read_vocabulary(
     for number, line in enumerate(io.BytesIO(content), 1):
         word, space, count = line.rstrip(LINE_MARGIN.encode()).partition(b" ")
         try:
-            if not space or not word:
+            if not space or not word or not count.isdigit():
                 raise ValueError
             frequency = int(count)
             subword = word.decode("utf-8", "surrogateescape")
@@ -50,7 +50,7 @@ def read_vocabulary(
 def read_dictionary(path: PathLike) -> list[tuple[str, int]]:
     """Return the subwords of a dictionary with their counts, in the order of their ids (the first has id 4).
 
-    Raises MTScaffoldError, with the line, where the file is not a dictionary.
+    Raises MTScaffoldError, with the line, if the file is not a dictionary.
     """
     with open_input(path) as stream:
         lines = decode(stream.read(), shown(path)).removesuffix("\n").split("\n")
@@ -67,8 +67,8 @@ def read_dictionary(path: PathLike) -> list[tuple[str, int]]:
 
 
 def not_decoded(file: object, name: str, error: UnicodeDecodeError) -> MTScaffoldError:
-    """Return the error for an open file that is not UTF-8, with line and byte offset where it can be read again."""
-    # What open and codecs return hold the file of bytes that they decode.
+    """Return the error for an open file that is not UTF-8, with line and byte offset if it can be read again."""
+    # Files from open() and codecs hold the file of bytes that they decode.
     beneath: Any = getattr(file, "buffer", None) or getattr(file, "stream", file)
     try:
         beneath.seek(0)

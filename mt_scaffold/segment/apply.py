@@ -39,30 +39,29 @@ if TYPE_CHECKING:
 class BPE(TokenIds):
     """Segment text with learned codes (Algorithm 2 of the Scaffold-BPE paper); the API is that of subword-nmt's BPE.
 
-    Text is str or bytes, and what comes back is of the same type. Where the codes' symbols are bytes, a str may hold
-    bytes that are not UTF-8 as lone surrogates (``errors="surrogateescape"``), and subwords that are only a part of a
-    character come back like that. Codes with a pre-tokeniser give subwords in GPT-2's notation of bytes
+    Text is str or bytes, and results are of the same type. With codes of bytes, a str may hold bytes that are not UTF-8
+    as lone surrogates (``errors="surrogateescape"``), and subwords that are only a part of a character are returned
+    that way. Codes with a pre-tokeniser give subwords in GPT-2's notation of bytes
     (``mt_scaffold.corpus.text.bytes_to_notation``), separated by spaces, and lose nothing: spaces are in the words.
 
     codes: a codes file with or without scaffold tokens, as a path (``.gz`` too), an open file, its bytes or ``Codes``.
     merges: use only the first ``merges`` merges; -1 for all.
-    separator: what every subword but a word's last ends in.
+    separator: the ending of every subword but a word's last.
     vocab: the subwords, with separator, that may be used; others are split further (see ``read_vocabulary``).
-    glossaries: words or regular expressions that are isolated and never split. Where the codes' symbols are bytes, they
-        match bytes.
-    inference: "merges", in order of rank; "longest-merge", the merge that makes the longest token first; or, of the
-        normal tokens of the codes and base symbols alone, without vocab and dropout, "greedy": from the left, the
-        longest that the rest of the word begins with (Uzan et al. 2024), or "fewest": as few as spell the word (Schmidt
-        et al. 2024).
+    glossaries: words or regular expressions that are isolated and never split. With codes of bytes they match bytes.
+    inference: "merges", in order of rank; "longest-merge", the merge that makes the longest token first; or, without
+        vocab and dropout, "remerge": in order of rank, then again without scaffold tokens; or from the normal tokens
+        and base symbols alone, "greedy": from the left, the longest that the rest of the word begins with (Uzan et al.
+        2024), or "fewest": as few as spell the word (Schmidt et al. 2024).
 
-    ``dropout`` and ``uniform_sampling`` of the methods segment training text at random, one or the other: dropout skips
-    each merge with this probability (BPE-dropout), uniform sampling replaces each word, with this probability, by one
-    drawn from all of its segmentations into normal tokens, within vocab, and base symbols (docs/methods.md).
+    The methods' ``dropout`` or ``uniform_sampling``, not both, segments training text at random: dropout skips each
+    merge with this probability (BPE-dropout); uniform sampling, with this probability, draws a word's segmentation from
+    all that consist of normal tokens, within vocab, and base symbols (docs/methods.md).
 
     special_tokens: texts with one id each, after those of the codes (see ``encode``). pad_vocab_to: round the
         number of ids up to a multiple of this. numbering: ids of imported codes; None for those next to the file.
 
-    Raises MTScaffoldError where the codes are malformed; UsageError for a number of merges below -1, a separator that
+    Raises MTScaffoldError if the codes are malformed; UsageError for a number of merges below -1, a separator that
     is not UTF-8, a glossary that is not a regular expression, and for a separator, vocab or glossaries with codes that
     have a pre-tokeniser.
 
@@ -130,7 +129,7 @@ class BPE(TokenIds):
         self._own = {*self.__dict__, "_own"} - others
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The core's objects can be neither pickled nor copied, but rebuilt; what a subclass adds is kept.
+        # The core's objects cannot be pickled or copied, only rebuilt; a subclass's attributes are kept.
         if type(self).__getstate__ is not object.__getstate__:
             return _rebuild, (type(self), self._arguments), self.__getstate__()
         own = self._own | {name for name in self.__dict__ if isinstance(getattr(BPE, name, None), cached_property)}
@@ -155,7 +154,7 @@ class BPE(TokenIds):
     ) -> AnyStr:
         """Return the subwords of a sentence, both separated by spaces; CRs, LFs and spaces at either end are dropped.
 
-        Codes with a pre-tokeniser drop nothing: the sentence is a document, and an LF in it is a part of it.
+        Codes with a pre-tokeniser drop nothing: the sentence is a document, line ends included.
 
         dropout: the probability in [0, 1] that a merge is skipped at a step (BPE-dropout).
         uniform_sampling: the probability in [0, 1] that a word is drawn from all of its segmentations.
@@ -171,10 +170,10 @@ class BPE(TokenIds):
     def join(self, line: AnyStr) -> AnyStr:
         """Join the subwords of a line into words: the inverse of ``segment``, with dropout too.
 
-        ``join(segment(x)) == x`` for words with single spaces between them, none of which ends in the separator; for
-        any x where the codes have a pre-tokeniser.
+        ``join(segment(x)) == x`` for words with single spaces between them, none of which ends in the separator; with a
+        pre-tokeniser, for any x.
 
-        Raises MTScaffoldError for a character that is not in GPT-2's notation, where the codes have a pre-tokeniser.
+        Raises MTScaffoldError for a character outside GPT-2's notation if the codes have a pre-tokeniser.
 
         >>> BPE(b"#version: 0.2\\na n\\nb an\\n").join("ban@@ an@@ a")
         'banana'
@@ -193,8 +192,8 @@ class BPE(TokenIds):
 
         Empty words are skipped. Codes with a pre-tokeniser take each word as it is: it may hold spaces.
 
-        Raises UsageError for a string in place of words, and for a word that holds a space, without a pre-tokeniser;
-        otherwise as ``segment``.
+        Raises UsageError for a string in place of words and, without a pre-tokeniser, for a word that holds a space;
+        otherwise as ``segment`` does.
         """
         refuse_text(tokens=tokens)
         words = [word for word in tokens if word]
@@ -222,7 +221,7 @@ class BPE(TokenIds):
     ) -> AnyStr:
         """Segment a line as ``segment`` does, but keep its CRs, LFs and spaces at either end unchanged.
 
-        Of those, codes with a pre-tokeniser keep only an LF at the end; the others are a part of the words.
+        With a pre-tokeniser only an LF at the end is set aside; the others are part of the words.
         """
         draw = _draw_of(dropout, uniform_sampling, seed)
         if not self.header.end_of_word:
@@ -270,10 +269,10 @@ class BPE(TokenIds):
         outfile: a path, or a file open for bytes or text. num_workers: threads, as in ``count_words``.
         dropout, uniform_sampling, seed: as in ``segment``, with a line's number, from 0, as its index; the output does
             not depend on the number of workers.
-        epoch: with one of these and a seed, each epoch has its own segmentation, that of ``Encoder.encode``.
+        epoch: with one of these and a seed, each epoch is segmented differently, as by ``Encoder.encode``.
         endings: counts the words between spaces that end in its separator.
 
-        Raises MTScaffoldError where the input cannot be read or is not UTF-8 (an output path is then not created);
+        Raises MTScaffoldError if the input cannot be read or is not UTF-8 (an output path is then not created);
         UsageError for values out of range, none or several inputs, and an output that is the input.
         """
         draw = Draw.of(dropout, uniform_sampling, seed, epoch)
@@ -312,7 +311,7 @@ class BPE(TokenIds):
         """Return every subword the codes can give, as segmented text shows it.
 
         Base symbols in both positions come first, then the normal merged tokens; with glossaries, those that end a word
-        can end a part of one, too. A character that no merge holds and what glossaries isolate are not listed.
+        can also end a part of one. Characters that no merge holds and isolated glossary entries are not listed.
         """
         return self._segmenter.surface_forms(self._isolate is not None)
 
@@ -321,21 +320,21 @@ class BPE(TokenIds):
         return self._applier.count_subwords(counts)
 
     def reachable(self, counts: _core.WordCounts, dropout: float = 0, *, uniform_sampling: float = 0) -> list[str]:
-        """Return every subword that dropout or uniform sampling can make of counted words, in no order.
+        """Return every subword that dropout or uniform sampling can make of counted words, in no particular order.
 
-        That is every single character (or byte) of the words, where it stands: inside a word or at its end. With a
-        dropout of less than 1, it is also each token of the codes where the words hold its characters: any merge can be
-        the one that survives at a step, so that what is merged into the token can be, while its neighbours stay apart.
-        Scaffold tokens, and those that ``vocab`` lacks, count as what they are taken apart into. With PickyBPE's codes,
-        merges and splits keep their order, so that it is the tokens that are merged again after their last split. With
-        uniform sampling, it is each normal token that ``vocab`` has.
+        These are all single characters (or bytes) of the words, inside a word or at its end as they occur there. With a
+        dropout below 1 there are also the tokens of the codes whose characters the words hold: any merge can be the one
+        that survives a step, so all merges of a token can happen while its neighbours stay unmerged. A scaffold token,
+        or one that is not in ``vocab``, counts as the subwords it is split into. PickyBPE's merges and splits keep
+        their order, so a token that is split must be merged again afterwards. With uniform sampling, there are also the
+        normal tokens in ``vocab``.
 
         Raises UsageError as ``segment`` does.
         """
         return self.reachable_by(Draw.of(dropout, uniform_sampling), counts)
 
     def reachable_by(self, draw: Draw, counts: _core.WordCounts) -> list[str]:
-        """Return the same for a draw."""
+        """Return what ``reachable`` does, for a draw."""
         return self._applier.reachable(counts, draw)
 
     def can_have_id(self, subword: str) -> bool:
@@ -378,24 +377,24 @@ class Encoder:
     ) -> tuple[memoryview, memoryview]:
         """Segment sentences (text, or UTF-8) into ids in one call.
 
-        An LF at the end of a sentence is dropped, unless the codes have a pre-tokeniser: it is then a part of it.
+        An LF at the end of a sentence is dropped; with a pre-tokeniser it is part of the sentence.
 
         dropout: the probability in [0, 1] that a merge is skipped at a step (BPE-dropout).
         uniform_sampling: the probability in [0, 1] that a word is drawn from all of its segmentations.
         seed, epoch, indices: with either, the segmentation of a sentence depends only on (seed, epoch, its index),
-            and its index is its position in ``sentences`` where no ``indices`` are given; without a seed it is random.
+            the index being its position in ``sentences`` unless ``indices`` are given; without a seed it is random.
 
         Returns two read-only buffers, which ``numpy.asarray`` takes without a copy: the ids of all sentences (int32),
-        and where each sentence begins (int64, one more than there are sentences).
+        and the offset of each sentence (int64, one more than there are sentences).
 
-        Raises UsageError for values out of range, or where there is not one index per sentence.
+        Raises UsageError for values out of range, and unless there is one index per sentence.
         """
         return self.ids_of(sentences, Draw.of(dropout, uniform_sampling, seed, epoch), indices)
 
     def ids_of(
         self, sentences: Sequence[str] | Sequence[bytes], draw: Draw = NO_DRAW, indices: Sequence[int] = ()
     ) -> tuple[memoryview, memoryview]:
-        """Do the same for a draw."""
+        """Return what ``encode`` does, for a draw."""
         if len(indices) and len(indices) != len(sentences):
             raise UsageError(f"{len(sentences)} sentences have {len(indices)} indices")
         if self._spaces is not None:
@@ -405,7 +404,7 @@ class Encoder:
 
 
 def _draw_of(dropout: float, uniform_sampling: float, seed: int | None) -> Draw | None:
-    """Return the draw of a call for one sentence; None, without a look at the seed, where nothing is drawn."""
+    """Return the draw of a call for one sentence; None, without checking the seed, if nothing is drawn."""
     return Draw.of(dropout, uniform_sampling, seed) if dropout or uniform_sampling else None
 
 
@@ -417,7 +416,7 @@ def _rebuild(kind: type[BPE], arguments: dict[str, Any]) -> BPE:
 
 
 def check_separator(header: CodesHeader, separator: str) -> None:
-    """Raise UsageError for a chosen separator with a pre-tokeniser, whose subwords need none."""
+    """Raise UsageError for a separator other than the default with a pre-tokeniser, whose subwords need none."""
     if not header.end_of_word and separator != SEPARATOR:
         raise UsageError("codes with a pre-tokeniser have no separator: their subwords hold the spaces; omit it")
 
@@ -425,7 +424,7 @@ def check_separator(header: CodesHeader, separator: str) -> None:
 def join_line(line: AnyStr, header: CodesHeader, separator: str = SEPARATOR, spaces: Spaces | None = None) -> AnyStr:
     """Join the subwords of a line, segmented with codes of this header, as ``BPE.join`` does.
 
-    spaces: how imported codes have prepared the text.
+    spaces: how imported codes prepared the text.
     """
     text = line if isinstance(line, str) else line.decode("utf-8", "surrogateescape")
     if header.end_of_word:
@@ -457,7 +456,7 @@ def apply_bpe(
     uniform_sampling: float = 0,
     endings: _core.WordEndings | None = None,
 ) -> None:
-    """Segment a text with a codes file: what the command ``apply-bpe`` does.
+    """Segment a text with a codes file, as the command ``apply-bpe`` does.
 
     vocabulary, vocabulary_threshold: use only the subwords of this file whose count reaches the threshold (see
         ``read_vocabulary``). The other arguments, and the errors, are those of ``BPE`` and ``BPE.process_file``.

@@ -1,4 +1,4 @@
-"""How the segmentation of training text varies: ``Draw``, and its kinds. fairseq's tasks seed it with ``side_seed``."""
+"""Resampling, the random segmentation of training text: ``Draw``, and its kinds."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import NamedTuple
 from mt_scaffold.errors import UsageError
 from mt_scaffold.options import check_choice
 
-# Far beyond what differs from the best segmentation, and far from where its products with scores overflow.
+# Far beyond any alpha that still samples other than the best segmentation; its products with scores do not overflow.
 _LARGEST_ALPHA = 1_000_000
 
 
 def check_dropout(dropout: float) -> float:
-    """Return a dropout probability; UsageError where it is not in [0, 1]."""
+    """Return a dropout probability; raise UsageError if it is not in [0, 1]."""
     if not 0 <= dropout <= 1:
         raise UsageError(f"the dropout probability must be between 0 and 1, not {dropout}")
     return dropout
 
 
 def check_uniform_sampling(uniform_sampling: float) -> float:
-    """Return the probability that a word is sampled; UsageError where it is not in [0, 1]."""
+    """Return the probability that a word is sampled; raise UsageError if it is not in [0, 1]."""
     if not 0 <= uniform_sampling <= 1:
         raise UsageError(f"the probability of uniform sampling must be between 0 and 1, not {uniform_sampling}")
     return uniform_sampling
 
 
 def check_alpha(alpha: float) -> float:
-    """Return the exponent of the probabilities in sampling; UsageError where it is out of range."""
+    """Return the exponent of the probabilities in sampling; raise UsageError if it is out of range."""
     if not 0 < alpha <= _LARGEST_ALPHA:
         raise UsageError(
             f"the alpha of sampling must be above 0, and {_LARGEST_ALPHA:,} at most, not {alpha}; give 0.1, for example"
@@ -41,8 +41,8 @@ def check_alpha(alpha: float) -> float:
 class Kind(NamedTuple):
     """A kind of resampling.
 
-    name: the key of a system. title: for people. option: of a training. label: what a figure calls it. check: raises
-    UsageError for an amount out of range. by_side: whether source and target can differ.
+    name: the key in the configuration of a system. title: the name for people. option: of fairseq-train. label: the
+    name in figures. check: raises UsageError for an amount out of range. by_side: whether source and target can differ.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Kind(NamedTuple):
     by_side: bool = True
 
 
-# Each by its name. A method says which of them it has (Method.resamplings).
+# Each by its name; Method.resamplings lists those of a method.
 RESAMPLINGS = {
     each.name: each
     for each in (
@@ -72,15 +72,15 @@ class _Fields(NamedTuple):
 
 
 class Draw(_Fields):
-    """How text is segmented at random: a kind, and the number that it takes; 0 for always the same.
+    """How text is segmented at random: the kind of resampling, and its amount; 0 for none.
 
     amount: for ``dropout``, the probability of skipping a merge; for ``uniform_sampling``, that of drawing a word from
         all of its segmentations; for ``sampling_alpha``, the exponent of the probabilities of a Unigram model.
     seed, epoch: a text is segmented alike with the same seed, epoch and index, and otherwise independently; without a
-        seed, every call draws another one.
+        seed, every call draws one.
 
     Raises UsageError for an amount out of range, for a seed or an epoch of more than 64 bits, and for an epoch without
-    the seed that it varies. It reaches the core as it is.
+    the seed that it varies. The core takes it as it is.
 
     >>> Draw("dropout", 0.1, seed=3).at(2)
     Draw(kind='dropout', amount=0.1, seed=3, epoch=2)
@@ -88,7 +88,7 @@ class Draw(_Fields):
 
     __slots__ = ()
 
-    # No dataclass, which takes longer to import than the core takes for a thousand sentences.
+    # Not a dataclass: importing those takes longer than segmenting a thousand sentences.
     def __new__(cls, kind: str = "dropout", amount: float = 0.0, seed: int | None = None, epoch: int = 0) -> Draw:
         check_choice("kind of resampling", kind, RESAMPLINGS)
         if amount:
@@ -114,22 +114,22 @@ class Draw(_Fields):
         return bool(self.amount > 0)
 
     def at(self, epoch: int) -> Draw:
-        """Return the same in another epoch."""
+        """Return the same draw in another epoch."""
         return Draw(self.kind, self.amount, self.seed, epoch)
 
     @property
     def core_seed(self) -> int:
-        """The seed in 64 bits: a negative one as its two's complement, a random one where none is given."""
+        """The seed in 64 bits: a negative one as its two's complement, a random one if none is given."""
         if self.seed is None:
             return int.from_bytes(os.urandom(8), "little")
         return operator.index(self.seed) & (2**64 - 1)
 
     @property
     def reach(self) -> str:
-        """The name of what it can make of words, which is the same for all amounts but a dropout of 1; "" for none."""
+        """The name of the subwords that it can make, the same for all amounts but a dropout of 1; "" for none."""
         if not self:
             return ""
-        # Not a single merge is left.
+        # A dropout of 1 skips every merge.
         return "dropout-1" if (self.kind, self.amount) == ("dropout", 1) else RESAMPLINGS[self.kind].label
 
 
@@ -137,18 +137,18 @@ NO_DRAW = Draw()
 
 
 def warn_of_epoch(draw: Draw) -> None:
-    """Say on stderr that an epoch without dropout and uniform sampling changes nothing."""
+    """Warn on stderr that an epoch without dropout or uniform sampling changes nothing."""
     if draw.epoch and not draw:
         print("warning: an epoch has no effect without dropout or uniform sampling", file=sys.stderr)
 
 
 def every_resampling(names: Iterable[str], dropout: bool = True) -> tuple[Draw, ...]:
-    """Return one of each of these kinds, for what any of them can make of words; dropout: whether there are merges."""
+    """Return a draw of each of these kinds, for all the subwords they can make; dropout: whether there are merges."""
     return tuple(Draw(name, 0.5) for name in names if dropout or name != "dropout")
 
 
 def training_options(resamplings: Sequence[Draw]) -> dict[str, float]:
-    """Return the options of a training whose sides, source first, are segmented like this.
+    """Return the options of fairseq-train for sides, source first, that are segmented like this.
 
     >>> training_options([Draw("dropout", 0.1), Draw("dropout", 0.1)])
     {'bpe-dropout': 0.1}
@@ -165,17 +165,17 @@ def training_options(resamplings: Sequence[Draw]) -> dict[str, float]:
 
 
 def labels(resamplings: Iterable[Draw]) -> list[str]:
-    """Return what a figure calls the kinds that vary any side."""
+    """Return the names in figures of the kinds that any side uses."""
     used = {each.kind for each in resamplings if each}
     return [kind.label for kind in RESAMPLINGS.values() if kind.name in used]
 
 
 def description(resamplings: Sequence[Draw]) -> str:
-    """Return how the sides of a training are segmented, for people: ``BPE-dropout 0.1 and 0``."""
-    said = []
+    """Describe how the sides of a training are segmented, for people: ``BPE-dropout 0.1 and 0``."""
+    parts = []
     for kind in RESAMPLINGS.values():
         amounts = [each.amount if each.kind == kind.name else 0.0 for each in resamplings]
         if any(amounts):
             shown = [f"{amount:g}" for amount in (amounts if kind.by_side else amounts[:1])]
-            said.append(f"{kind.title} {' and '.join(shown)}")
-    return ", ".join(said)
+            parts.append(f"{kind.title} {' and '.join(shown)}")
+    return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""Documents → files of ids, and back: what the commands ``encode`` and ``decode`` do."""
+"""Documents → files of ids, and back, as the commands ``encode`` and ``decode`` do."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.draw import Draw, warn_of_epoch
 from mt_scaffold.segment.ids import check_special_tokens
 
-# What a special token that is spelled out in the text becomes.
+# The choices for a special token that the text spells out.
 IN_TEXT = ("refuse", "token", "text")
 DECODED_FORMATS = ("lines", "files", "jsonl")
 # The kind of the manifest next to a pair of files of ids, and what to do about a damaged one.
@@ -63,7 +63,7 @@ _BATCH_BYTES = 1 << 22
 
 
 class Encoded(NamedTuple):
-    """What ``encode_documents`` has written; bytes: of the documents."""
+    """Totals of what ``encode_documents`` wrote; bytes: of the documents."""
 
     documents: int
     ids: int
@@ -81,9 +81,9 @@ def encode_documents(
     field: str | None = None,
     **settings: Any,
 ) -> Encoded:
-    """Encode documents into ``NAME.bin`` and ``NAME.idx`` (see ``id_files``): what the command ``encode`` does.
+    """Encode documents into ``NAME.bin`` and ``NAME.idx`` (see ``id_files``), as the command ``encode`` does.
 
-    ``NAME.manifest.json`` records the codes and special tokens, with which alone the ids become text again, and the
+    ``NAME.manifest.json`` records the codes and special tokens, without which the ids cannot become text again, and the
     digests of inputs and files. An input that is a file is read twice, first for its digest.
 
     codes, merges: as for ``BPE``; their symbols must be bytes. paths, format, field: as for ``Documents``.
@@ -95,7 +95,7 @@ def encode_documents(
     dropout, uniform_sampling, seed, epoch: as for ``BPE.encode_batch``, a document's index being its position among
         all. num_workers: threads; the files are the same for any number.
 
-    Memory is bounded by the longest documents, of which each thread takes 8 to 12 times the bytes.
+    Memory is bounded by the longest documents: each thread takes 8 to 12 times their bytes.
 
     Raises as ``BPE``, ``Documents`` and ``BPE.encode`` do, with file and line or row; UsageError for a type that is too
     small and an output that is an input. An output path is only created when complete.
@@ -122,7 +122,7 @@ def write_ids(
     ``DocumentEncoder.encode``.
     """
     path = manifest_path(outfile)
-    # Taken before the text is read: what changes meanwhile does not match either.
+    # Taken before the text is read, so that a file that changes meanwhile does not match.
     digests = [{"name": os.path.basename(each.name), "sha256": _input_digest(each)} for each in inputs]
     with contextlib.ExitStack() as stack:
         local = stack.enter_context(_uploaded(os.fspath(outfile))) if is_remote(outfile) else outfile
@@ -140,7 +140,7 @@ def _input_digest(each: DocumentInput) -> str | None:
 
 
 def _remove(manifest: str) -> None:
-    """An old one would be of other ids, were this process to end before it writes the new one."""
+    """Remove an old manifest, which would be of other ids if this process ended before writing the new one."""
     if is_remote(manifest):
         remove_remote(manifest)
         return
@@ -150,10 +150,10 @@ def _remove(manifest: str) -> None:
 
 @contextlib.contextmanager
 def _uploaded(url: str) -> Iterator[str]:
-    """Give a path to write a pair of files and its manifest to, which are uploaded if the block ends without error."""
+    """Yield a path for a pair of files and its manifest, which are uploaded if the block ends without error."""
     import tempfile
 
-    store_of(url)  # what is missing is reported now
+    store_of(url)  # report a missing package now
     parent, _, name = url.rpartition("/")
     with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
         path = os.path.join(folder, name)
@@ -166,7 +166,7 @@ class DocumentEncoder:
     """Encodes documents into pairs of files, all with the same codes and settings.
 
     The arguments, and the errors that they raise, are those of ``encode_documents``. codes: as read. draw: how
-    documents are segmented at random, where a document's ids depend on its index.
+    documents are segmented at random; a document's ids then depend on its index.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class DocumentEncoder:
     ) -> None:
         check_choice("treatment of special tokens", in_text, IN_TEXT)
         check_choice("index", index, INDEXES)
-        special = _special(special_tokens, append)
+        special = special_names(special_tokens, append)
         self.codes = Codes.of(codes)
         self._bpe = BPE(self.codes, merges, special_tokens=special)
         self._index = index
@@ -205,7 +205,7 @@ class DocumentEncoder:
 
     @property
     def made_with(self) -> dict[str, Any]:
-        """What the ids depend on besides the documents, as manifests have it."""
+        """What the ids depend on besides the documents, as entries of manifests."""
         return {**self._made_with, "n_vocab": self._bpe.n_vocab, "dtype": self._dtype}
 
     @property
@@ -224,15 +224,15 @@ class DocumentEncoder:
     ) -> Encoded:
         """Encode some of the inputs of ``documents`` into ``NAME.bin`` and ``NAME.idx``.
 
-        first: the index of the first document. show: is called with the bytes of text that have been encoded.
-        before: is called before the files appear.
+        first: the index of the first document. show: called with the bytes of text that have been encoded.
+        before: called before the files appear.
         """
         with writing_ids(outfile, self._width, self._index) as writer:
             done = 0
             for each in inputs:
                 index = first + writer.sizes.tell() // 4
                 seen = None if show is None else partial(_shown_after, show, done)
-                # Where blank lines are skipped, the core does not know the index of a document.
+                # The core skips blank lines of JSONL, so it does not know the index of a document.
                 by_lines = each.format == "lines" or (each.format == "jsonl" and not self.draw)
                 encode = self._encode_lines if by_lines else self._encode_each
                 done += encode(documents, each, writer, index, seen)
@@ -254,12 +254,12 @@ class DocumentEncoder:
         first: int,
         show: Callable[[int], object] | None,
     ) -> int:
-        """Encode one input and return the bytes of its documents; the core reads and writes by itself."""
+        """Encode one input in the core, which reads and writes; return the bytes of its documents."""
         json_lines = None
         if each.format == "jsonl":
             field = documents.field
-            otherwise = partial(field_of_line, name=each.name, field=field)
-            json_lines = field.encode("utf-8", "surrogatepass"), otherwise
+            fallback = partial(field_of_line, name=each.name, field=field)
+            json_lines = field.encode("utf-8", "surrogatepass"), fallback
         with core_input(each.source, warn=json_lines is None) as opened:
             for stream in (writer.ids, writer.sizes):
                 stream.flush()
@@ -291,7 +291,7 @@ class DocumentEncoder:
         first: int,
         show: Callable[[int], object] | None,
     ) -> int:
-        """Encode one input and return the bytes of its documents."""
+        """Encode one input document by document; return the bytes of its documents."""
         start, done = first, 0
         blank = array("q")
         for batch in _in_batches(documents.documents_of(each, blank)):
@@ -321,12 +321,12 @@ def _shown_after(show: Callable[[int], object], before: int, done: int) -> None:
 def _expected_tokens(
     codes: Codes, merges: int, infile: PathLike, tokens: Sequence[str], append: str | None
 ) -> tuple[list[str], str | None]:
-    """Return the special tokens to decode with, and that at the end of documents: those given, or else the manifest's.
+    """Return the special tokens to decode with, and the one that ends documents: those given, or else the manifest's.
 
-    Raises UsageError where the manifest says that ids were made with other codes or special tokens; a notice on stderr
-    says that there is none.
+    Raises UsageError if the manifest records other codes or special tokens; without a manifest, prints a notice on
+    stderr.
     """
-    special = _special(tokens, append)
+    special = special_names(tokens, append)
     path = manifest_path(infile)
     if not os.path.exists(path):
         print(
@@ -353,16 +353,19 @@ def _expected_tokens(
             f"{shown(infile)}: encoded with other special tokens ({names}); omit --special and --append, which the "
             "manifest gives"
         )
+    if append not in (None, ending):
+        raise UsageError(f"{shown(infile)}: encoded with --append {ending}, not {append}; omit it")
     return special, append
 
 
-def _special(tokens: Sequence[str], append: str | None) -> list[str]:
+def special_names(tokens: Sequence[str], append: str | None) -> list[str]:
+    """Return the special tokens, with the one that ends documents; UsageError for unfit names."""
     special = check_special_tokens(tokens)
     return special if append is None or append in special else [*special, append]
 
 
 def _place(each: DocumentInput, number: int, blank: Iterable[int]) -> str:
-    """Name a document of a file by where it is; blank: the lines, in order, that hold none."""
+    """Return the place of a document, for errors; blank: the numbers, in order, of lines without one."""
     if each.format == "files":
         return each.name
     for line in blank:
@@ -371,7 +374,7 @@ def _place(each: DocumentInput, number: int, blank: Iterable[int]) -> str:
 
 
 def _in_batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Several documents at a time, as much as keeps all threads busy."""
+    """Yield documents in batches that keep all threads busy."""
     batch, size = [], 0
     for document in documents:
         batch.append(document)
@@ -384,9 +387,9 @@ def _in_batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def _in_document(message: str) -> SpecialTokenError:
-    """The core's error, with what the command can do about it."""
-    where = message.split("; ")[0]
-    return SpecialTokenError(f"{where}; --in-text token encodes it as that token, --in-text text as text")
+    """Return the core's error with the command's remedy."""
+    problem = message.split("; ")[0]
+    return SpecialTokenError(f"{problem}; --in-text token encodes it as that token, --in-text text as text")
 
 
 def decode_documents(
@@ -401,18 +404,18 @@ def decode_documents(
     special_tokens: Sequence[str] = (),
     append: str | None = None,
 ) -> None:
-    """Decode ``NAME.bin`` into text, document by document: what the command ``decode`` does.
+    """Decode ``NAME.bin`` into text, document by document, as the command ``decode`` does.
 
-    codes, merges, special_tokens, append: those the ids were made with; ``append`` is left out at their ends. Without
-        special tokens and ``append``, those of ``NAME.manifest.json``. Where there is no manifest, nothing checks them,
-        and stderr has a notice.
+    codes, merges, special_tokens, append: those the ids were made with; ``append`` is removed from the end of each
+        document. Without special tokens and ``append``, those of ``NAME.manifest.json``. Without a manifest they are
+        not checked, with a notice on stderr.
     format: ``lines``, each document followed by LF; ``files``, the documents one after the other as they are;
-        ``jsonl``, each as the ``field`` of an object, with U+FFFD for what is not UTF-8, which stderr tells.
-    dtype: of a file without ``NAME.idx``, such as nanoGPT's own, which is one document and, as ``lines`` too, written
-        as it is; None for the type that ``encode`` gives ids of these codes.
+        ``jsonl``, each as the ``field`` of an object, with U+FFFD for what is not UTF-8 and a warning on stderr.
+    dtype: of a file without ``NAME.idx``, such as nanoGPT's, which is read as one document and, even as ``lines``,
+        written as it is; None for the type that ``encode`` uses for these codes.
 
     Raises UsageError for codes and special tokens other than the manifest's; MTScaffoldError for an id out of range, an
-    index or manifest that does not fit the file, and, as ``lines``, for a document that holds an LF, unless it is the
+    index or manifest that does not match the file, and, as ``lines``, for a document that holds an LF, unless it is the
     only one of a file without an index.
     """
     check_choice("format", format, DECODED_FORMATS)
@@ -432,7 +435,7 @@ def decode_documents(
         batches = _batches(found)
     else:
         batches = _one_document(infile, id_width(bpe.n_vocab) if dtype is None else DTYPES[dtype])
-        # There is nothing to be told apart.
+        # A single document needs no separator.
         format = "files" if format == "lines" else format
     decoder = _Decoder(bpe, infile, format, field, strip)
     with writing_to(outfile, durable=False) as stream:
@@ -440,14 +443,14 @@ def decode_documents(
             stream.write(decoder.decode(ids, sizes))
     if decoder.replaced:
         print(
-            f"warning: {shown(infile)}: {decoder.replaced:,} documents are not UTF-8, and U+FFFD stands for "
+            f"warning: {shown(infile)}: {decoder.replaced:,} documents are not UTF-8, and U+FFFD replaces "
             "what is not; --format lines or files keeps every byte",
             file=sys.stderr,
         )
 
 
 class _Decoder:
-    """Decodes the documents of a file in order; replaced: how many were not UTF-8 so far, as JSON must be."""
+    """Decodes the documents of a file in order; replaced: how many so far were not UTF-8, as JSON must be."""
 
     def __init__(self, bpe: BPE, infile: PathLike, format: str, field: str, strip: int) -> None:
         self.replaced = 0
@@ -490,7 +493,7 @@ class _Decoder:
 
 
 def _batches(file: IdFile) -> Iterator[tuple[memoryview, list[int]]]:
-    """The ids of several documents at a time, and the size of each."""
+    """Yield the ids of several documents at a time, and the size of each."""
     with _opened(file.path) as stream:
         sizes: list[int] = []
         total = 0

@@ -1,4 +1,4 @@
-"""``encode`` into a folder: files of ids of each input, resumed and checked by their manifests."""
+"""``encode`` into a folder: files of ids for each input, with manifests by which it resumes and checks them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ from mt_scaffold.manifest import (
     write_manifest,
 )
 from mt_scaffold.progress import shards_line
-from mt_scaffold.segment.encode import IDS, DocumentEncoder, write_ids
+from mt_scaffold.segment.encode import IDS, DocumentEncoder, special_names, write_ids
 
 KIND = "shards"
 REMEDY = "encode into another folder"
 _ENDINGS = (".jsonl", ".ndjson", ".parquet", ".txt")
 _TOTALS = ("documents", "ids", "bytes")
-# Documents are numbered from here on in each shard, for dropout: none has as many.
+_DEFAULTS = {"index": "fairseq", "in_text": "refuse", "dropout": 0, "uniform_sampling": 0, "seed": None, "epoch": 0}
+# For dropout, the documents of shard N are numbered from N times this: no shard has as many.
 _FIRST = 1 << 40
 
 
@@ -80,11 +81,11 @@ def encode_folder(
     finished.
 
     folder: a path, or a URL of a store that fsspec knows. The other arguments are those of ``encode_documents``;
-    inputs are files or URLs. Under dropout, a document's index is its position in its shard and 2^40 for each shard
+    inputs are files or URLs. Under dropout, a document's index is its position in its shard, plus 2^40 for each shard
     before; ``seed`` must be given.
 
     Raises as ``encode_documents`` does; UsageError for a folder that was started with other codes, settings or inputs,
-    and for one that another process of this machine encodes into; MTScaffoldError where a finished input has changed.
+    and for one that another process of this machine is encoding into; MTScaffoldError if a finished input has changed.
     """
     encoder = DocumentEncoder(codes, **settings)
     if encoder.draw and encoder.draw.seed is None:
@@ -92,8 +93,7 @@ def encode_folder(
     documents = Documents(paths, format, field)
     shards = _shards(documents)
     sizes = [_size(each) for each in shards]
-    chosen = {"index": "fairseq", "in_text": "refuse", "dropout": 0, "uniform_sampling": 0, "seed": None, "epoch": 0}
-    chosen = {name: settings.get(name, default) for name, default in chosen.items()}
+    chosen = {name: settings.get(name, default) for name, default in _DEFAULTS.items()}
     started = {**encoder.made_with, "settings": {"format": format, "field": field, **chosen}}
     place = os.fspath(folder)
     _start(place, started, shards)
@@ -127,24 +127,33 @@ def encode_folder(
 
 
 def check_folder(
-    codes: CodesSource, folder: PathLike, merges: int = -1, paths: Iterable[TextFile] | None = None
+    codes: CodesSource,
+    folder: PathLike,
+    merges: int = -1,
+    paths: Iterable[TextFile] | None = None,
+    *,
+    special_tokens: Sequence[str] = (),
+    append: str | None = None,
+    **settings: Any,
 ) -> EncodedFolder:
-    """Check that a folder holds all shards as ``encode_folder`` wrote them: what ``encode --check`` does.
+    """Check that a folder holds all shards as ``encode_folder`` wrote them, as ``encode --check`` does.
 
     codes, merges: those that it must have been made with. paths: the inputs, which must be those that were encoded;
-    None to look at the ids alone.
+    None to check only the ids. The other arguments are those of ``encode_folder``; the folder must have been started
+    with any that differ from their defaults.
 
-    Every problem is a line on stderr. Raises UsageError for other codes and for inputs of other shards, and
-    MTScaffoldError where a file is missing, truncated or changed, and where shards are not finished.
+    Prints a line on stderr about every problem. Raises UsageError for other codes, settings and inputs of other shards,
+    and MTScaffoldError if a file is missing, truncated or changed, or a shard is not finished.
     """
     place = os.fspath(folder)
     manifest = _recorded(place)
     given, theirs = Codes.of(codes).used(merges), CodesUsed(**manifest.content["codes"])
     if not given.same_as(theirs):
         raise UsageError(f"{shown(place)}: encoded with {theirs}, not with {given}; check with those codes")
+    _compare_given(place, manifest, {"append": append, **settings}, special_names(special_tokens, append))
     entries = {each["name"]: each for each in manifest.content["shards"]}
     names = [*entries]
-    # Without totals until all shards are finished.
+    # The manifest has no totals until all shards are finished.
     totals = [content[key] for content in (manifest.content, *entries.values()) for key in _TOTALS if key in content]
     if len(names) < len(manifest.content["shards"]) or not {*map(type, totals)} <= {int}:
         problem = f"shards: must be named once each, with {', '.join(_TOTALS)} as whole numbers"
@@ -178,7 +187,7 @@ def check_folder(
 def _problem(
     folder: str, files: Mapping[str, int], entry: Mapping[str, Any], manifest: Manifest, source: _Shard | None
 ) -> str | None:
-    """Return the line about a finished shard whose files, or whose input, are not those of the manifests."""
+    """Return what is wrong with a finished shard, if its files or its input do not match the manifests."""
     name = entry["name"]
     try:
         shard = _finished(folder, files, name, manifest.content)
@@ -202,8 +211,8 @@ def _problem(
 def _shards(documents: Documents) -> list[_Shard]:
     """Return the shards of documents, one per file, in order.
 
-    A shard is named after its file without ``.jsonl.zst``, and after its folders, too, below the one that holds all
-    inputs: ``de.00`` for ``corpus/de/00.jsonl.zst`` next to ``corpus/en``.
+    A shard is named after its file without ``.jsonl.zst``, and after its folders below the one that holds all inputs:
+    ``de.00`` for ``corpus/de/00.jsonl.zst`` next to ``corpus/en``.
 
     Raises UsageError for an input that is not a file, and for two of the same name.
     """
@@ -236,12 +245,12 @@ def _stem(name: str) -> str:
 
 
 def _size(shard: _Shard) -> int:
-    """Return the size of an input as stored; MTScaffoldError where it is no file."""
+    """Return the size of an input as stored, in bytes; raise MTScaffoldError if it is not a file."""
     path = shard.path
     if is_remote(path):
         return remote_size(path)
     if not os.path.isfile(path):
-        problem = "not a file, and so no shard" if os.path.exists(path) else "no such file"
+        problem = "not a file, and so not a shard" if os.path.exists(path) else "no such file"
         raise MTScaffoldError(f"{shown(path)}: {problem}")
     return os.path.getsize(path)
 
@@ -255,7 +264,7 @@ def _path(folder: str, name: str) -> str:
 
 
 def _files(folder: str) -> dict[str, int]:
-    """Return the files in a folder with their sizes in bytes; none where there is no such folder."""
+    """Return the files in a folder with their sizes in bytes; none if there is no such folder."""
     if is_remote(folder):
         return remote_files(folder)
     try:
@@ -268,9 +277,9 @@ def _files(folder: str) -> dict[str, int]:
 
 
 def _start(folder: str, started: dict[str, Any], shards: Sequence[_Shard]) -> None:
-    """Write the manifest of a folder that has none, or compare with that which it was started with.
+    """Write the manifest of a folder that has none, or compare with the one that it was started with.
 
-    Raises UsageError for other codes, settings or inputs, and where there is no manifest but files of these names.
+    Raises UsageError for other codes, settings or inputs, and if there are files of these names but no manifest.
     """
     files = _files(folder)
     entries = _entries(shards)
@@ -286,11 +295,11 @@ def _start(folder: str, started: dict[str, Any], shards: Sequence[_Shard]) -> No
         return
     make_folder(folder)
     if not _create(_path(folder, MANIFEST), manifest_text(manifest).encode()):
-        _start(folder, started, shards)  # another process has come first
+        _start(folder, started, shards)  # another process was first
 
 
 def _create(path: str, content: bytes) -> bool:
-    """Create a file, whole from the beginning; return False where it exists: it is not replaced, as others lock it."""
+    """Create a file, at once with its content; return False if it exists: it is not replaced, as others lock it."""
     try:
         descriptor, part = create_part(path, 0o666)
         with os.fdopen(descriptor, "wb") as stream:
@@ -298,21 +307,21 @@ def _create(path: str, content: bytes) -> bool:
                 stream.write(content)
                 stream.flush()
                 os.fsync(descriptor)
-                _name(part, path)
+                _rename_new(part, path)
             finally:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(part)
     except FileExistsError:
         if not os.path.isfile(path):
-            raise MTScaffoldError(f"{shown(path)}: exists and is no file; encode into another folder") from None
+            raise MTScaffoldError(f"{shown(path)}: exists and is not a file; encode into another folder") from None
         return False
     except OSError as error:
         raise explain_os_error(error, path) from error
     return True
 
 
-def _name(part: str, path: str) -> None:
-    """Give a file its name; FileExistsError where another has it, as far as the file system has links."""
+def _rename_new(part: str, path: str) -> None:
+    """Rename a file; raise FileExistsError if the new name exists, provided that the file system has links."""
     try:
         os.link(part, path)
     except OSError as error:
@@ -323,7 +332,7 @@ def _name(part: str, path: str) -> None:
 
 @contextlib.contextmanager
 def _alone(folder: str) -> Iterator[None]:
-    """Refuse a second process that encodes into the folder; those that share no locks only do the same work twice."""
+    """Refuse a second process that encodes into the folder; without shared locks they merely do the same work twice."""
     if is_remote(folder):
         yield
         return
@@ -346,7 +355,7 @@ def _alone(folder: str) -> Iterator[None]:
 
 
 def _recorded(folder: str) -> Manifest:
-    """Return the manifest of a folder of shards; MTScaffoldError where there is none, or it is damaged."""
+    """Return the manifest of a folder of shards; raise MTScaffoldError if it is missing or damaged."""
     path = _path(folder, MANIFEST)
     if MANIFEST not in _files(folder):
         raise MTScaffoldError(f"{shown(folder)}: no {MANIFEST}, and so not a folder of shards")
@@ -375,11 +384,20 @@ def _compare(folder: str, manifest: Manifest, started: Mapping[str, Any], names:
         problem = (
             f"without the input of {more[0]}"
             if more
-            else f"with the input of {fewer[0]}, too"
+            else f"with the input of {fewer[0]} too"
             if fewer
             else "with the inputs in another order"
         )
         raise UsageError(f"{shown(folder)}: was started {problem}; {REMEDY}")
+
+
+def _compare_given(folder: str, manifest: Manifest, given: Mapping[str, Any], special: Sequence[str]) -> None:
+    before = {**manifest.content, **manifest.content.get("settings", {}), "special_tokens": None}
+    changed = [name for name, value in given.items() if value not in (_DEFAULTS.get(name), before.get(name))]
+    if special and {*special} != {*manifest.content.get("special_tokens", ())}:
+        changed.append("special_tokens")
+    if changed:
+        raise UsageError(f"{shown(folder)}: encoded with other settings ({', '.join(changed)}); leave them out")
 
 
 def _remedy(folder: str, name: str) -> str:
@@ -387,9 +405,9 @@ def _remedy(folder: str, name: str) -> str:
 
 
 def _finished(folder: str, files: Mapping[str, int], name: str, made_with: Mapping[str, Any]) -> Manifest:
-    """Return the manifest of a finished shard, whose ids are there in full length, which does not show their bytes.
+    """Return the manifest of a finished shard whose files have their full lengths; their bytes are not compared.
 
-    files: those of the folder, with their sizes. Raises MTScaffoldError where it is malformed, and where a file is
+    files: those of the folder, with their sizes. Raises MTScaffoldError if the manifest is malformed, or a file is
     missing, of another length, or of other codes.
     """
     path, remedy = _path(folder, f"{name}.{MANIFEST}"), _remedy(folder, name)
@@ -418,7 +436,7 @@ def _finished(folder: str, files: Mapping[str, int], name: str, made_with: Mappi
 
 
 def _same_input(folder: str, manifest: Manifest, shard: _Shard) -> None:
-    """Raise MTScaffoldError where the input of a finished shard is not the one that its ids were made of."""
+    """Raise MTScaffoldError if the input of a finished shard is not the one that its ids were made from."""
     name, remedy = shown(_path(folder, f"{shard.name}.{MANIFEST}")), _remedy(folder, shard.name)
     match manifest.content.get("inputs"):
         case [{"sha256": str(digest)}]:

@@ -1,4 +1,4 @@
-"""Counted words + codes → how often each token of the vocabulary is used."""
+"""Counted words + codes → the frequency of each token of the vocabulary."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ INSIDE = "\n"
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """How a model segments a text. Tokens are written as in the codes file: ``zona`` inside a word, ``zona</w>``
-    at its end; bytes in GPT-2's notation, such as ``Ġzona``.
+    """The vocabulary of a model, as it segments a text.
 
-    codes: what was measured.
+    Tokens are written as in the codes file: ``zona`` inside a word, ``zona</w>`` at its end; bytes in GPT-2's notation,
+    such as ``Ġzona``.
+
+    codes: those measured.
     frequencies: token of the vocabulary V → its frequency in the segmented text, 0 included. V holds the normal merged
-        tokens, and the base symbols that occur in the merges or in the text; with a pre-tokeniser, all 256 bytes.
-        Imported codes have only bytes with an id there, and perhaps one token for what is unknown.
+        tokens, and the base symbols that occur in the merges or in the text; with a pre-tokeniser, all 256 bytes. Of
+        imported codes it holds only bytes with an id, and possibly one token for unknown bytes.
     normal, scaffold: the merged tokens that are normal (part of V) and scaffold (not part of it); with PickyBPE, those
-        that stand and those that are removed.
+        that are kept and those that are removed.
     words, lines: words, and lines with words, in the text.
     text_bytes: the bytes of the text with one space between words; with a pre-tokeniser, all bytes of its documents,
         without spaces that imported codes add.
-    has_merges: whether the codes have any to count; a model that has none stands as codes without merges.
+    has_merges: whether the model has merges to count; ``codes`` are empty for one that has none.
     """
 
     codes: Codes
@@ -57,7 +59,7 @@ def use_of_vocabulary(
 
     added_spaces: bytes of the words that are not in the text (``Spaces``).
 
-    Raises MTScaffoldError where the codes are malformed, or no words were counted.
+    Raises MTScaffoldError if the codes are malformed, or no words were counted.
     """
     if len(counts) == 0:
         raise MTScaffoldError("there are no words in the input, so there is nothing to measure")
@@ -71,7 +73,7 @@ def use_of_vocabulary(
     frequencies: Counter[str] = Counter()
     for surface, count in bpe.count_subwords(counts).items():
         symbols, final = symbols_of(surface, header)
-        # Where the text spells out the end of a word, a token inside a word and one at its end can be the same string.
+        # If the text spells out ``</w>``, a token inside a word and one at its end can be the same string.
         frequencies[symbols + END_OF_WORD if final else symbols] += count
         base.update(symbols[:-1] if final else symbols)
         if final:
@@ -95,13 +97,13 @@ def use_of_vocabulary(
         scaffold=scaffold,
         words=words,
         lines=lines,
-        # Words of a pre-tokeniser hold the spaces.
+        # A pre-tokeniser's words hold the spaces.
         text_bytes=counts.word_bytes() - added_spaces + (words - lines if marked else 0),
     )
 
 
 def _unknown_runs(codes: Codes, numbering: Numbering, counts: _core.WordCounts) -> int:
-    """How often the words have something that is unknown, once for several bytes in a row."""
+    """Return the number of runs of unknown bytes in the words."""
     bpe = BPE(Codes(codes.text, codes.name))
     total = 0
     for word, count in counts.byte_items():

@@ -1,4 +1,4 @@
-"""The map that surgery on codes leaves, which ``resize-embeddings`` takes: which tokens went, and which are new."""
+"""The map of removed and new tokens that ``trim`` and ``extend`` write and ``resize-embeddings`` reads."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _REMEDY = "give what --map of trim or extend wrote"
 class IdMap(NamedTuple):
     """Old ids and new ones, of codes of bytes without ``</w>``.
 
-    old, new: how many there are. ids: for each old id the new one, None where its token is gone. pieces: for the id of
-    each new token the old ids that its string was segmented into; for that of a token that is gone, nothing.
+    old, new: the number of each. ids: for each old id the new one, or None if its token is gone. pieces: for the new id
+    of each new token the old ids that its string was segmented into.
     """
 
     old: int
@@ -32,10 +32,10 @@ class IdMap(NamedTuple):
 
 
 class SubwordMap(NamedTuple):
-    """The subwords of codes of words between spaces, by their names in dictionaries (``symbol_name``), which have ids.
+    """Subwords that only the old or only the new codes have, for words between spaces.
 
-    removed: each subword that is gone, with what the new codes make of it. added: each new one, with those of the old
-    codes that it is made of.
+    Subwords have their names in dictionaries (``symbol_name``). removed: each subword that is gone, with the subwords
+    of the new codes in its place. added: each new one, with the subwords of the old codes that it is made of.
     """
 
     removed: Mapping[str, Sequence[str]]
@@ -45,17 +45,17 @@ class SubwordMap(NamedTuple):
 def write_surgery(
     codes: Codes, changed: Codes, outfile: PathLike | None, map_file: PathLike | None
 ) -> IdMap | SubwordMap | None:
-    """Write the ids of changed codes next to them where the old ones were imported, and the map.
+    """Write the map, and the ids of changed codes next to them if the old ones were imported.
 
-    outfile: where the changed codes are; None for standard output. Returns the map, None where none is wanted.
+    outfile: the path of the changed codes; None for standard output. Returns the map; None if nothing was to write.
 
-    Raises UsageError for imported codes without ``outfile``, and for a map of codes whose subwords are no text.
+    Raises UsageError for imported codes without ``outfile``, and for a map of codes whose subwords may not be text.
     """
     if codes.header.end_of_word:
         if map_file is None:
             return None
         if codes.header.bytes:
-            raise UsageError(f"{codes.name}: subwords of bytes between spaces may be no text; omit --map")
+            raise UsageError(f"{codes.name}: subwords of bytes between spaces may not be text; omit --map")
         subwords = subword_map(codes, changed)
         write_manifest(map_file, Manifest(KIND, {}, subwords._asdict()))
         return subwords
@@ -80,7 +80,7 @@ def _id_map(codes: Codes, changed: Codes, numbering: Numbering | None, outfile: 
     """Return the map of codes with ids; those of imported ones are written next to ``outfile``."""
     before, now = ordinary_tokens(codes), ordinary_tokens(changed)
     if numbering is None:
-        # Ids are ranks: a token that PickyBPE had removed and makes again takes its old one.
+        # Ids are ranks: a token that PickyBPE removed and then makes again has its old rank.
         old = Numbering(tuple(range(len(before))))
         number_of = {token: number for number, token in enumerate(now)}
         ids, new = [number_of.get(token) for token in before], len(now)
@@ -125,7 +125,7 @@ def subword_map(codes: Codes, changed: Codes) -> SubwordMap:
 
 
 def read_map(path: PathLike) -> IdMap | SubwordMap:
-    """Read a map; MTScaffoldError where the file is none, or damaged."""
+    """Read a map. Raises MTScaffoldError if the file is not one, or is damaged."""
     content = read_manifest(path, KIND, _REMEDY).content
     damaged = MTScaffoldError(f"{shown(path)}: malformed; {_REMEDY}")
     if "removed" in content:

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 # Special tokens by name, or all of them.
 Some = Collection[str] | Literal["all"]
 
-# The defaults of a call, each one object, by which ``encode`` knows it fastest.
+# The defaults of a call, each a single object: comparing identity is the fastest way to recognise them.
 _FIRST, _NONE, _ALL = 0, (), "all"
 
-# As the core names them: what a special token in the text is.
+# The core's names for the treatments of a special token in the text.
 _TEXT, _ALLOWED, _REFUSED = "012"
 
 
@@ -37,12 +37,12 @@ class TokenIds:
 
     Ids are numbered in this order: the 256 bytes (for codes with ``</w>`` the 256 bytes inside a word, then the 256 at
     its end), the normal merged tokens by the rank of the first merge that makes them, the special tokens as given,
-    padding. Scaffold tokens have none. Imported codes (``CODES.manifest.json``) have the ids and special tokens of the
-    program that they come from; further special tokens follow.
+    padding. Scaffold tokens have no ids. Imported codes (``CODES.manifest.json``) have the ids and special tokens of
+    the program that they come from; further special tokens follow.
 
-    Without ``</w>`` the tokens of a text concatenate to the text. With it, a single space follows a word's last token
-    unless a special token comes next, or one of the bytes space, LF and CR as a separate token: these stand for
-    themselves, and give every other margin. ``decode_bytes(encode(x)) == x`` for any bytes either way.
+    Without ``</w>`` the tokens of a text concatenate to the text. With it, a word's last token implies a single space
+    after it unless a special token comes next, or one of the bytes space, LF and CR as a separate token; such tokens
+    spell out every other margin. ``decode_bytes(encode(x)) == x`` for any bytes either way.
     """
 
     _segmenter: _core.Segmenter
@@ -58,7 +58,7 @@ class TokenIds:
         inference: str,
         numbering: Numbering | None,
     ) -> None:
-        """filtered: whether a vocabulary or glossaries change the subwords."""
+        """Keep the settings of ids; filtered: whether a vocabulary or glossaries change the subwords."""
         self._given_special = check_special_tokens(special_tokens)
         if not isinstance(pad_vocab_to, int) or not 1 <= pad_vocab_to < 2**31:
             raise UsageError(
@@ -86,7 +86,7 @@ class TokenIds:
 
     @property
     def numbering(self) -> Numbering | None:
-        """The ids that imported codes have; None where codes have those of their order."""
+        """The ids of imported codes; None for others, whose tokens are numbered by rank."""
         codes, merges, *_ = self._id_codes
         if self._imported is not None and merges != -1:
             raise UsageError(f"{codes.name}: imported codes have ids for all of their merges; omit --merges")
@@ -103,7 +103,7 @@ class TokenIds:
             raise UsageError(f"{codes.name}: there are no ids with a vocabulary or with glossaries")
         segmenter = self._segmenter
         if codes.header.end_of_word:
-            # No word holds a space, so that with this separator no two subwords look alike.
+            # No word holds a space, so with this separator no two subwords look alike.
             segmenter = _core.Segmenter(codes.text, " ", codes.name, merges, inference=inference)
         numbering = self.numbering
         if numbering is None:
@@ -115,12 +115,12 @@ class TokenIds:
 
     @property
     def ids_in_core(self) -> _core.Ids:
-        """What the core encodes and decodes with."""
+        """The core's encoder and decoder."""
         return self._ids
 
     @property
     def pretokeniser(self) -> _core.Pretokeniser | None:
-        """What cuts text into words; None for words between spaces."""
+        """The core's pre-tokeniser; None for words between spaces."""
         return self._pretokeniser
 
     @property
@@ -130,7 +130,7 @@ class TokenIds:
 
     @cached_property
     def tokens(self) -> list[bytes]:
-        """The bytes of each id: of a special token its UTF-8, of padding none, and none of an implied space."""
+        """The bytes of each id, without an implied space: its UTF-8 for a special token, none for padding."""
         return self._ids.tokens()
 
     @cached_property
@@ -152,13 +152,13 @@ class TokenIds:
         """Return the ids of a text, which may be any bytes; a text is a document, line ends included.
 
         dropout, uniform_sampling, seed, index: as for ``segment``.
-        allowed_special: the special tokens that become their id where they are spelled out in the text, or "all". Where
-            several match at a place, the longest does.
+        allowed_special: the special tokens that become their id wherever the text spells them out, or "all". Of several
+            that match at one place, the longest does.
         disallowed_special: those that the text must not hold, or "all" for all that are not allowed. A special token
-            that is neither is text like any other; ``disallowed_special=()`` makes all of them that.
+            that is neither is ordinary text; with ``disallowed_special=()`` none is refused.
 
         Raises SpecialTokenError, a ValueError, for a disallowed special token in the text; MTScaffoldError for a lone
-        surrogate; UsageError for a probability or index out of range and for a name that is no special token.
+        surrogate; UsageError for a probability or index out of range and for a name that is not a special token.
 
         >>> bpe = BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n", special_tokens=["<|end|>"])
         >>> bpe.encode("banana<|end|>", allowed_special="all")
@@ -183,7 +183,7 @@ class TokenIds:
     ) -> NDArray[numpy.uint32]:
         """Return the ids of a text as an array (uint32), without an object per id; otherwise as ``encode``.
 
-        Needs NumPy, and takes less time than ``encode`` for texts of more than some 20 ids.
+        Needs NumPy, and is faster than ``encode`` for texts of more than about 20 ids.
 
         >>> BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n").encode_to_numpy("banana").tolist()
         [257, 256, 97]
@@ -211,7 +211,7 @@ class TokenIds:
         allowed_special: Some,
         disallowed_special: Some,
     ) -> tuple[str, Draw | None, int]:
-        """Return what a call for one text asks for, as the core takes it."""
+        """Return the core's arguments for one text: the states of special tokens, the draw and the index."""
         special = self.special_states(allowed_special, disallowed_special)
         check_index(index)
         if not (dropout or uniform_sampling):
@@ -234,11 +234,11 @@ class TokenIds:
         """Encode many texts in one call of the core, on several threads and without an object per id.
 
         dropout, uniform_sampling, seed, epoch, indices: a text's ids depend only on (seed, epoch, its index), the index
-            being its position where no ``indices`` are given; with epoch 0 they are those of ``encode``.
+            being its position unless ``indices`` are given; with epoch 0 they are those of ``encode``.
         num_workers: threads, as for ``count_words``; the result is the same for any number.
 
-        Returns the ids of all texts, one after the other (uint32), and where those of each text begin (int64, one more
-        than there are texts): text i has ``ids[offsets[i]:offsets[i + 1]]``. Needs NumPy. Raises as ``encode`` does.
+        Returns the ids of all texts, one after the other (uint32), and the offset of each text (int64, one more than
+        there are texts): text i has ``ids[offsets[i]:offsets[i + 1]]``. Needs NumPy. Raises as ``encode`` does.
 
         >>> ids, offsets = BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n").encode_batch(["banana", "", "an"])
         >>> ids.tolist(), offsets.tolist()
@@ -265,17 +265,17 @@ class TokenIds:
         return self._ids.decode(ids)
 
     def decode(self, ids: Ids, errors: str = "replace") -> str:
-        """Return the text of ids; ``errors``, as for ``bytes.decode``, says what becomes of bytes that are not UTF-8.
+        """Return the text of ids; ``errors``, as for ``bytes.decode``, is for bytes that are not UTF-8.
 
-        Raises as ``decode_bytes``; with ``errors="strict"`` UnicodeDecodeError too.
+        Raises as ``decode_bytes`` does; with ``errors="strict"`` UnicodeDecodeError too.
         """
         return self._ids.decode(ids).decode("utf-8", errors)
 
     def decode_stream(self, ids: Iterable[int], errors: str = "replace") -> Iterator[str]:
         """Return an iterator over the text of ids that arrive one by one, such as those that a model samples.
 
-        It yields text as soon as it is certain: bytes that are only a part of a character wait for the rest. Together
-        the texts are ``decode(ids)``. errors: as for ``bytes.decode``. Raises as ``decode_bytes`` does.
+        It yields text as soon as it is certain: bytes that are only a part of a character wait for the rest.
+        Concatenated, the texts are ``decode(ids)``. errors: as for ``bytes.decode``. Raises as ``decode_bytes`` does.
 
         >>> from mt_scaffold import BPE
         >>> bpe = BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n")
@@ -287,7 +287,7 @@ class TokenIds:
     def decode_with_offsets(self, ids: Ids) -> tuple[str, list[int]]:
         """Return the text of ids, and for each the position of the first character that holds a byte of it.
 
-        Bytes that are not UTF-8 become U+FFFD as in ``decode``. An id without bytes is at the end of those before it.
+        Bytes that are not UTF-8 become U+FFFD as in ``decode``. An id without bytes has the position of the next byte.
 
         >>> BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n").decode_with_offsets([257, 256, 97])
         ('banana', [0, 3, 5])
@@ -300,24 +300,25 @@ class TokenIds:
         return text, [characters[start] for start in starts]
 
     def special_states(self, allowed: Some, disallowed: Some) -> str:
-        """Return what each special token is in a call, as the core takes it."""
+        """Return the treatment of each special token, one character each, as the core takes it."""
         if not self._special:
             _check_names(allowed, {})
             _check_names(disallowed, {})
             return ""
         if not allowed and disallowed == "all":
             return _REFUSED * len(self._special)
-        let = self.special_tokens if allowed == "all" else frozenset(_check_names(allowed, self.special_tokens))
+        taken = self.special_tokens if allowed == "all" else frozenset(_check_names(allowed, self.special_tokens))
         if disallowed == "all":
-            return "".join(_ALLOWED if token in let else _REFUSED for token in self._special)
+            return "".join(_ALLOWED if token in taken else _REFUSED for token in self._special)
         refused = frozenset(_check_names(disallowed, self.special_tokens))
-        return "".join(_REFUSED if token in refused else _ALLOWED if token in let else _TEXT for token in self._special)
+        states = (_REFUSED if each in refused else _ALLOWED if each in taken else _TEXT for each in self._special)
+        return "".join(states)
 
 
 class IncrementalDecoder:
     """Decodes ids that arrive one by one or several at a time, without ever returning a part of a character.
 
-    bpe: codes of bytes. errors: as for ``bytes.decode``: what becomes of bytes that are not UTF-8.
+    bpe: codes of bytes. errors: for bytes that are not UTF-8, as for ``bytes.decode``.
 
     >>> from mt_scaffold import BPE
     >>> decoder = IncrementalDecoder(BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n"))
@@ -329,7 +330,7 @@ class IncrementalDecoder:
         self._bpe = bpe
         self._special = set(bpe.special_tokens.values())
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
-        # The first id that is not special and the last one: what the bytes of the next depend on.
+        # The first id that is not special, and the last one: the bytes of the next depend on them.
         self._first: list[int] = []
         self._last: list[int] = []
 
@@ -338,8 +339,8 @@ class IncrementalDecoder:
         given = [int(number) for number in ids]
         before = [*self._first, *self._last]
         data = self._bpe.decode_bytes([*before, *given])[len(self._bpe.decode_bytes(before)) :]
-        lengths = self._bpe.tokens
-        shown = [number for number in given if lengths[number]]  # without padding
+        tokens = self._bpe.tokens
+        shown = [number for number in given if tokens[number]]  # without padding
         self._first = self._first or [number for number in shown if number not in self._special][:1]
         self._last = shown[-1:] or self._last
         text = self._decoder.decode(data, final)
@@ -350,7 +351,7 @@ class IncrementalDecoder:
 
 
 def _decoded_pieces(decoder: IncrementalDecoder, ids: Iterable[int]) -> Iterator[str]:
-    """Yield the text of ids as it becomes certain, never an empty string; at their end also what is not UTF-8."""
+    """Yield the text of ids as it becomes certain, never an empty string; at their end also an incomplete character."""
     for number in ids:
         if text := decoder.decode([number]):
             yield text
@@ -391,7 +392,7 @@ def check_special_tokens(tokens: Iterable[str]) -> list[str]:
 
 
 def _characters(data: bytes) -> tuple[str, list[int]]:
-    """Decode with U+FFFD for what is not UTF-8; also the character that each byte belongs to."""
+    """Return the text, with U+FFFD for what is not UTF-8, and the position of each byte's character."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     parts, characters, length = [], [], 0
     for byte in data:

@@ -1,4 +1,4 @@
-"""The kinds of inference: how codes that are learned turn a word into subwords."""
+"""The kinds of inference: how learned codes turn a word into subwords."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mt_scaffold.options import check_choice
 class Inference(NamedTuple):
     """A kind of inference, for all methods with codes.
 
-    name: what ``--inference`` and a system's ``inference`` call it. help: what it does, for ``--help``.
+    name: its name for ``--inference`` and a system's ``inference``. help: its description for ``--help``.
     dropout: whether it has merges that BPE-dropout can skip. vocabulary: whether its subwords can be restricted to
-    those of a vocabulary file. picky: whether PickyBPE's codes, where splits stand between merges, can be its own.
+    those of a vocabulary file. picky: whether it takes PickyBPE's codes, which have splits between merges.
     """
 
     name: str
@@ -23,7 +23,7 @@ class Inference(NamedTuple):
     picky: bool = True
 
     def check(self, *, dropout: bool = False, vocabulary: bool = False) -> Inference:
-        """Return this inference; UsageError for what it does not have."""
+        """Return this inference; raise UsageError for dropout or a vocabulary if it has none."""
         if dropout and not self.dropout:
             raise UsageError(f"{self.name} inference has no merges to skip; omit dropout")
         if vocabulary and not self.vocabulary:
@@ -32,7 +32,7 @@ class Inference(NamedTuple):
 
 
 # Each by its name; the first is the default. A new kind is a line here, one in the core's
-# ``inference.hpp``, and its file beside that.
+# ``inference.hpp``, and a file next to that.
 INFERENCES = {
     each.name: each
     for each in (
@@ -53,10 +53,10 @@ MERGES = "merges"
 
 
 def inference_of(name: str) -> Inference:
-    """Return the inference of this name; UsageError, listing them, where there is none."""
+    """Return the inference of this name; raise UsageError, listing them, for any other name."""
     return INFERENCES[check_choice("inference", name, INFERENCES)]
 
 
 def describe_inferences() -> str:
-    """Return what each inference does, for ``--help``: ``merges: merge in order of rank; greedy: …``."""
+    """Describe each inference, for ``--help``: ``merges: merge in order of rank; greedy: …``."""
     return "; ".join(f"{each.name}: {each.help}" for each in INFERENCES.values())

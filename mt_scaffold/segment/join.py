@@ -1,4 +1,4 @@
-"""Subwords → words: segmented text joined again."""
+"""Subwords → words: joining segmented text."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def join_text(
     separator: str = SEPARATOR,
     codes: CodesSource | None = None,
 ) -> None:
-    """Join the subwords of a text line by line: what the command ``join`` does, and the inverse of ``apply_bpe``.
+    """Join the subwords of a text line by line, as the command ``join`` does: the inverse of ``apply_bpe``.
 
-    infile: a path (``.gz`` too) or an open file. outfile: a path, or a file open for bytes or text. separator: what
-    every subword but a word's last ends in; a line may break off within a word. codes: those that the text was
-    segmented with, needed only where they have a pre-tokeniser, whose subwords are in GPT-2's notation.
+    infile: a path (``.gz`` too) or an open file. outfile: a path, or a file open for bytes or text. separator: the
+    ending of every subword but a word's last; a line may break off within a word. codes: those that the text was
+    segmented with, needed only if they have a pre-tokeniser, whose subwords are in GPT-2's notation.
 
     Spaces between words, CRs and everything else stay as they are, bytes that are not UTF-8 included. A word that is
-    the separator is lost, as with subword-nmt's own way to join, and a warning on stderr counts them.
+    the separator itself is lost, as it is with subword-nmt, and a warning on stderr counts such words.
 
-    Raises MTScaffoldError where the input cannot be read, and, with file and line, for a character that GPT-2's
-    notation lacks; UsageError for an empty separator, and an output that is the input.
+    Raises MTScaffoldError if the input cannot be read, and, with file and line, for a character outside GPT-2's
+    notation; UsageError for an empty separator, and an output that is the input.
     """
     if not separator:
         raise UsageError("an empty separator marks nothing, so that subwords cannot be joined; give the separator")
@@ -66,7 +66,7 @@ def join_text(
                     raise MTScaffoldError(f"{name}: line {number}: {error}") from None
     if alone:
         print(
-            f"warning: {name}: line {first}: {alone:,} times '{separator}' alone (this is the first), a word that is "
+            f"warning: {name}: line {first}: '{separator}' alone, {alone:,} times (this is the first), a word that is "
             "lost; give apply-bpe and join a --separator that ends no word",
             file=sys.stderr,
         )

@@ -1,4 +1,4 @@
-"""Counted words + codes → how uncertain it is what stands next to each token."""
+"""Counted words + codes → the entropy of the symbols next to each token."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from mt_scaffold.corpus.text import END_OF_WORD
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.frequencies import INSIDE, symbols_of
 
-# By token: how often each symbol stands next to it.
+# By token: how often each symbol occurs next to it.
 _Neighbours = Mapping[str, Counter[str]]
-# Where a word begins or ends.
+# The neighbour where a word begins or ends.
 _EDGE = ""
 
 
 def neighbour_entropies(codes: Codes, counts: _core.WordCounts) -> dict[str, tuple[float, float]]:
     """Return for each token the entropy, in bits, of the base symbol on its left and of that on its right.
 
-    counts: words, which ``codes`` segment. All occurrences of a token count, those inside longer tokens too, through
-    the first merge that makes each; the edge of a word is one more symbol.
+    counts: words, to be segmented with ``codes``. All occurrences of a token count, also those inside longer tokens,
+    which are followed down their first merges; the edge of a word is one more symbol.
     """
     left, right = _of_subwords(codes, counts)
     _spread(left, right, codes.merges)
@@ -42,7 +42,7 @@ def entropy(counts: Iterable[int]) -> float:
 
 
 def _of_subwords(codes: Codes, counts: _core.WordCounts) -> tuple[_Neighbours, _Neighbours]:
-    """The neighbours of the subwords of the segmented text."""
+    """Return the left and right neighbours of the subwords of the segmented text."""
     header = codes.header
     bpe = BPE(codes, separator=INSIDE) if header.end_of_word else BPE(codes)
     left: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -60,11 +60,11 @@ def _of_subwords(codes: Codes, counts: _core.WordCounts) -> tuple[_Neighbours, _
 
 
 def _spread(left: _Neighbours, right: _Neighbours, merges: Iterable[AnyMerge]) -> None:
-    """Add the neighbours that the parts of tokens have inside them."""
+    """Add the neighbours of tokens inside longer ones."""
     parts: dict[str, tuple[str, str]] = {}
     for first, second, _ in merges:
         parts.setdefault(first + second, (first, second))
-    for token in sorted(parts, key=len, reverse=True):  # a part is shorter than what it is in
+    for token in sorted(parts, key=len, reverse=True):  # a token before its parts
         first, second = parts[token]
         times = left[token].total()
         left[first].update(left[token])

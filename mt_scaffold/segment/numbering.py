@@ -22,7 +22,7 @@ from mt_scaffold.manifest import (
     write_manifest,
 )
 
-_SHOWS = "sentencepiece"
+_SENTENCEPIECE = "sentencepiece"
 _BETWEEN_WORDS = re.compile("[\t-\r \u2581]+")
 # Decoding has a row for every id up to the largest.
 _MOST_IDS = 2**24
@@ -34,9 +34,9 @@ PREFIXES = ("none", "always", "unless-there")
 class Spaces:
     """How SentencePiece prepares text: U+2581 means a space.
 
-    prefix: whether a space comes before the text, which decoding takes off: "none", "always", or "unless-there", where
-    the text begins with none. each: the same for what follows a special token. words: instead, as in YouTokenToMe, a
-    space comes before every word, and words are between whitespace of ASCII and U+2581.
+    prefix: whether a space is put before the text, and removed by decoding: "none", "always", or "unless-there", if the
+    text does not begin with one. each: whether that also holds for the text after a special token. words: put a space
+    before every word instead, as YouTokenToMe does; words are between ASCII whitespace and U+2581.
     """
 
     prefix: str = "none"
@@ -44,7 +44,7 @@ class Spaces:
     words: bool = False
 
     def prepared(self, text: AnyStr) -> AnyStr:
-        """Return a text as the pre-tokeniser of the codes cuts it, which has no special tokens."""
+        """Return a text, without special tokens, as the pre-tokeniser of the codes takes it."""
         if isinstance(text, bytes):
             return self.prepared(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         if self.words:
@@ -63,10 +63,10 @@ class Numbering:
     """The ids of codes of bytes without ``</w>``.
 
     ids: of the 256 bytes and then of the normal merged tokens by rank; -1 for a byte that has none. special: the id of
-    each special token. others: ids that only decoding knows, with their bytes. unknown: the id of bytes that have none,
-    once for several in a row. spaces: None where text is taken as it is. source: the format and name of the file that
-    was imported, and the encoding's name where it is known. in_text: the special tokens that it finds in text. shown:
-    those of them that its text keeps where special tokens are left out.
+    each special token. others: ids used only in decoding, with their bytes. unknown: the id of bytes that have none,
+    once for several in a row. spaces: None if text is taken as it is. source: the format and name of the imported file,
+    and the encoding's name if known. in_text: the special tokens that it finds in text. shown: those of them that
+    decoded text keeps when special tokens are left out.
     """
 
     ids: tuple[int, ...]
@@ -80,7 +80,7 @@ class Numbering:
 
     @property
     def unknown_token(self) -> str:
-        """The name of the id for what is unknown."""
+        """The name of the token for unknown bytes."""
         return next((token for token, number in self.special.items() if number == self.unknown), "<unk>")
 
     @property
@@ -89,11 +89,11 @@ class Numbering:
         return max((*self.ids, *self.special.values(), *self.others, -1 if self.unknown is None else self.unknown)) + 1
 
     def fault(self, codes: Codes) -> str | None:
-        """Return what is wrong with the ids, None if nothing: each token has its own, and none is too large.
+        """Return what is wrong with the ids, or None: each token must have its own, and none may be too large.
 
-        Whether there are as many as tokens is for the core, which has them.
+        The core checks that there are as many as tokens.
         """
-        # -1 stands for none, of codes alone.
+        # -1: no id, for tokens of the codes only.
         numbers = [number for number in self.ids if number != -1]
         numbers += [*self.others, *self.special.values(), *([] if self.unknown is None else [self.unknown])]
         once = len(numbers) - (self.unknown is not None)
@@ -102,7 +102,7 @@ class Numbering:
         if "" in self.special:
             return f"the special token with the id {self.special['']} is empty"
         if missing := [token for token in (*self.in_text, *self.shown) if token not in self.special]:
-            return f"'{missing[0]}' is no special token"
+            return f"'{missing[0]}' is not a special token"
         return None
 
     def _wrong_id(self, tokens: Sequence[str]) -> str:
@@ -117,13 +117,13 @@ class Numbering:
                 return f"'{taken[number]}' and '{token}' have one id, {number}"
             taken[number] = token
         if self.unknown is not None and not 0 <= self.unknown < _MOST_IDS:
-            return f"the id of what is unknown is {self.unknown}, which is not from 0 to {_MOST_IDS - 1:,}"
+            return f"the id of unknown bytes is {self.unknown}, which is not from 0 to {_MOST_IDS - 1:,}"
         return f"there are {len(self.ids):,} ids for {len(tokens):,} tokens"
 
     def for_core(self, special: Mapping[str, int]) -> dict[str, Any]:
         """Return the arguments of the core's ``Ids``; special: all special tokens, in the order of their list."""
         spaces = self.spaces or Spaces()
-        # A symbol of SentencePiece is part of the text that the space comes before.
+        # A symbol of SentencePiece is part of the text, so the space comes before it too.
         before_first = spaces.prefix == "always" and not spaces.each and not spaces.words
         return {
             "numbers": [*self.ids, *special.values()],
@@ -156,17 +156,18 @@ class Numbering:
 
     @classmethod
     def read(cls, path: PathLike, codes: Codes) -> Self:
-        """Read the manifest of these codes; MTScaffoldError where it is malformed or of other codes."""
+        """Read the manifest of these codes; raise MTScaffoldError if it is malformed or of other codes."""
         return cls.of(read_manifest(path, MANIFEST_KIND, MANIFEST_REMEDY), shown(path), codes)
 
     @classmethod
     def of(cls, manifest: Manifest, name: str, codes: Codes) -> Self:
-        """Return what the manifest called ``name`` says of these codes; raises as ``read`` does."""
+        """Return the ids in the manifest called ``name`` of these codes; raises as ``read`` does."""
         if not codes_used(name, manifest, MANIFEST_REMEDY).same_as(_segmenting(codes.used())):
             raise MTScaffoldError(f"{name}: has the ids of other codes than {codes.name}; {MANIFEST_REMEDY}")
         content = manifest.content
         try:
             spaces = content["spaces"]
+            from_sentencepiece = content["source"].get("format") == _SENTENCEPIECE
             found = cls(
                 tuple(content["ids"]),
                 dict(content["special_tokens"]),
@@ -175,8 +176,8 @@ class Numbering:
                 None if spaces is None else Spaces(**spaces),
                 dict(content["source"]),
                 tuple(content["in_text"]),
-                # The first manifests had none: SentencePiece shows its symbols.
-                tuple(content.get("shown", content["in_text"] if content["source"].get("format") == _SHOWS else ())),
+                # The first manifests lack it: SentencePiece shows its symbols.
+                tuple(content.get("shown", content["in_text"] if from_sentencepiece else ())),
             )
             numbers = [*found.ids, *found.special.values(), *([] if found.unknown is None else [found.unknown])]
             if not {*map(type, numbers)} <= {int}:
@@ -192,10 +193,10 @@ class Numbering:
         return found
 
     def after(self, codes: Codes, changed: Codes) -> tuple[Numbering, list[int | None]]:
-        """Return the ids after surgery, and for each old id the new one, None where its token is gone.
+        """Return the ids after surgery, and for each old id the new one, or None if its token is gone.
 
-        codes, changed: before and after. Ids that remain close the gaps that removed ones leave and keep their order;
-        those of new tokens follow.
+        codes, changed: before and after. The remaining ids keep their order and close the gaps of removed ones; those
+        of new tokens follow.
         """
         before = dict(zip(ordinary_tokens(codes), self.ids, strict=True))
         now = ordinary_tokens(changed)
@@ -231,7 +232,7 @@ def ordinary_tokens(codes: Codes, merges: int = -1) -> list[str]:
 
 
 def numbering_of(codes: Codes) -> Numbering | None:
-    """Return the ids of imported codes; None for others. Raises as ``Numbering.read``."""
+    """Return the ids of imported codes; None for others. Raises as ``Numbering.read`` does."""
     return None if codes.ids is None else Numbering.of(codes.ids, manifest_path(codes.name), codes)
 
 
@@ -250,9 +251,9 @@ def write_numbered(codes: Codes, numbering: Numbering, path: PathLike) -> None:
 
 
 def refuse_imported(numbering: Numbering | None, name: str, what: str) -> None:
-    """Raise UsageError for imported codes where tokens are numbered by rank: ``what`` does; name: of the codes."""
+    """Raise UsageError for imported codes given to ``what``, which numbers tokens by rank; name: of the codes."""
     if numbering is not None:
         raise UsageError(
             f"{name}: {what} numbers tokens by rank, but imported codes have the ids of their program; remove their "
-            "manifest to number these by rank, too"
+            "manifest to number these by rank too"
         )

@@ -1,4 +1,4 @@
-"""The common face of what turns words into subwords and ids, whatever the method."""
+"""The common interface of segmenters, from words to subwords and ids, whatever the method."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class SentenceEncoder(Protocol):
     def ids_of(
         self, sentences: Sequence[str] | Sequence[bytes], draw: Draw = NO_DRAW, indices: Sequence[int] = ()
     ) -> tuple[memoryview, memoryview]:
-        """Return the ids of all sentences (int32), and where each begins (int64), one more than there are sentences.
+        """Return the ids of all sentences (int32), and their offsets (int64), one more than there are sentences.
 
-        The segmentation of a sentence depends on ``draw`` and on its index, which is its position where there are no
-        ``indices``, and on nothing else.
+        The segmentation of a sentence depends only on ``draw`` and on its index, which is its position unless
+        ``indices`` are given.
         """
 
 
@@ -41,7 +41,7 @@ class Segmenter(Protocol):
         """Return the subwords of a sentence."""
 
     def surface_forms(self) -> list[str]:
-        """Return every subword that can come out, but characters that were not learned from."""
+        """Return every subword that can come out, except characters that were not in the text learned from."""
 
     def count_subwords(self, counts: WordCounts) -> CountedSubwords:
         """Count the subwords of counted words."""

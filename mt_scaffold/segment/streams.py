@@ -1,4 +1,4 @@
-"""Text in pieces → ids, and ids in pieces → text: at the end the same as all at once."""
+"""Text in pieces → ids, and ids in pieces → text, with the same result as all at once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mt_scaffold.segment.ids import IncrementalDecoder, Some
 class IncrementalEncoder:
     """Encodes a text that arrives in pieces, cut anywhere, within a character too.
 
-    Ids come as soon as nothing that may follow changes them: up to the last word that is certain to end, or with codes
-    for words between spaces the last line. With a pre-tokeniser that is a pattern they all come at the end.
+    Ids are returned as soon as nothing that follows can change them: up to the last word that is certain to end, or
+    with codes for words between spaces the last line end. If the pre-tokeniser is a pattern, they all come at the end.
 
     bpe: codes of bytes. allowed_special, disallowed_special: as for ``BPE.encode``.
 
@@ -42,7 +42,7 @@ class IncrementalEncoder:
         return self._bpe.ids_in_core.encode(piece, self._states, continued=not first)
 
     def _cut(self) -> int:
-        """Where what is pending may be cut: not within a special token, nor within what may become one."""
+        """Return where the pending text may be cut: not within a special token, nor within what may become one."""
         text = self._pending
         beginning = [
             at
@@ -65,18 +65,18 @@ class IncrementalEncoder:
 
     @staticmethod
     def _around(text: bytes, token: bytes, cut: int) -> int:
-        """Where a token begins that holds the bytes on both sides of a cut; -1 for nowhere."""
+        """Return where a token that spans the cut begins, or -1."""
         return text.find(token, max(0, cut - len(token) + 1), cut + len(token) - 1)
 
 
 def decode_stream(
     codes: CodesSource, infile: BinaryIO, outfile: BinaryIO, *, dtype: str | None = None, special_tokens: Some = ()
 ) -> None:
-    """Write the text of ids as they arrive, as UTF-8 with U+FFFD for what is not: what ``decode --stream`` does.
+    """Write the text of ids as they arrive, in UTF-8 with U+FFFD for other bytes, as ``decode --stream`` does.
 
-    infile: the ids as in ``NAME.bin``, of the type ``dtype``; None for the one that ``encode`` gives ids of the codes.
+    infile: the ids as in ``NAME.bin``, of the type ``dtype``; None for the type that ``encode`` uses for the codes.
 
-    Raises MTScaffoldError for an id out of range, and where the ids end within one.
+    Raises MTScaffoldError for an id out of range, and if the ids end within one.
     """
     bpe = BPE(codes, special_tokens=special_tokens)
     width = id_width(bpe.n_vocab) if dtype is None else DTYPES[dtype]
@@ -89,6 +89,6 @@ def decode_stream(
         outfile.flush()
         pending = pending[whole:]
     if pending:
-        raise MTScaffoldError(f"the ids end within one: {len(pending)} bytes of {width}")
+        raise MTScaffoldError(f"the ids end within one: {len(pending)} of {width} bytes; is the input complete?")
     outfile.write(decoder.decode([], final=True).encode())
     outfile.flush()

@@ -1,4 +1,4 @@
-"""Text → the words that codes find in it, after the spaces that imported codes put there."""
+"""Text → the words that codes find in it, with the spaces that imported codes add."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mt_scaffold.segment.numbering import Spaces, numbering_of
 class Prepared:
     """The lines or documents of a text as imported codes prepare them (``Spaces``), to be read once.
 
-    added: how many spaces those that were read so far have more than the text.
+    added: the number of spaces added to those read so far.
     """
 
     def __init__(self, text: Text, spaces: Spaces) -> None:
@@ -42,7 +42,7 @@ def _documents(text: Text) -> Iterator[bytes]:
 
 
 def spaces_of(codes: Codes) -> Spaces | None:
-    """Return how imported codes prepare text; None where it is taken as it is."""
+    """Return how imported codes prepare text; None if it is taken as it is."""
     numbering = None if codes.header.end_of_word else numbering_of(codes)
     return None if numbering is None else numbering.spaces
 
@@ -52,7 +52,7 @@ def words_of_text(
 ) -> _core.WordCounts:
     """Return the words of a text, or of count files in its place, as codes find them when they encode it.
 
-    Raises UsageError for count files of codes that put spaces before a text or its words.
+    Raises UsageError for count files with codes that put spaces before a text or its words.
     """
     header, spaces = codes.header, spaces_of(codes)
     if counts is not None:

@@ -73,12 +73,12 @@ class BPE:
         self._is_original_bpe = not picky and not any(not merge.normal for merge in found)
         if not self._is_original_bpe and not self._isolates_natively:
             raise UsageError("a subclass with its own _isolate_glossaries takes codes of original BPE only")
-        # A pair has its first rank. Of several that make a token, the one whose last mention comes first splits it.
+        # A pair keeps its first rank. Of several that make a token, the one whose last mention comes first splits it.
         as_symbol: Callable[[str], Any] = notation_to_bytes if is_bytes else str
         pairs = [(as_symbol(merge.left), as_symbol(merge.right)) for merge in found]
         self.bpe_codes = {pair: rank for rank, pair in reversed(list(enumerate(pairs)))}
         self.bpe_codes_reverse = {left + right: (left, right) for left, right in self.bpe_codes}
-        _ = self._native  # so that what is wrong is reported now
+        _ = self._native  # report errors now
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in ("vocab", "glossaries"):
@@ -101,14 +101,14 @@ class BPE:
 
     @cached_property
     def glossaries_regex(self) -> re.Pattern[Any] | None:
-        """What a whole glossary entry matches; None without glossaries."""
+        """The pattern of a whole glossary entry; None without glossaries."""
         if not self.glossaries:
             return None
         return re.compile(around(like(self.glossaries[0], "|").join(self.glossaries), "^(", ")$"))
 
     @cached_property
     def _native(self) -> apply.BPE | None:
-        """What segments words natively; None for codes of format 0.1, which only ``encode`` knows."""
+        """The native segmenter; None for codes of format 0.1, which only ``encode`` takes."""
         if self._codes is None:
             return None
         separator = self.separator.decode("utf-8") if self.is_bytes else self.separator
@@ -123,16 +123,15 @@ class BPE:
         return self._native if encode is _OWN_ENCODE and self._isolates_natively else None
 
     def process_lines(self, filename: str, outfile: Any, dropout: float = 0, num_workers: int = 1) -> None:
-        """Segment the file of this name, line by line, and write it to a text file, or with ``is_bytes`` to one
-        of bytes. num_workers: threads.
+        """Segment the file of this name, line by line, into a file open for text, or with ``is_bytes`` for bytes.
 
-        With dropout there is one thread, as each draw depends on those before it.
+        num_workers: threads; only one with dropout, as each draw depends on those before it.
         """
         if not dropout and type(self) is BPE and self._native_now is not None:
             output = beneath(outfile) if self.is_bytes else AsBytes(outfile)
             self._native_now.process_file(filename, output, num_workers=num_workers)
             return
-        worker_count(num_workers)  # so that what is wrong is reported here, too
+        worker_count(num_workers)  # report a wrong number here too
         offset = 0
         with open_input(filename) as lines:
             for number, line in enumerate(lines, 1):
@@ -199,7 +198,7 @@ class BPE:
 
 
 def _read_codes(codes: IO[Any], merges: int, is_bytes: bool) -> tuple[tuple[int, int], Codes | None, list[AnyMerge]]:
-    """Return the version of a codes file, its content where the core can read that version, and its first merges."""
+    """Return the version of a codes file, its content if the core can read that version, and its first merges."""
     name = stream_name(codes, "codes")
     codes.seek(0)
     if is_bytes:
@@ -243,7 +242,7 @@ def read_vocabulary(vocab_file: Text, threshold: int | None) -> set[str]:
 
 
 def get_byte_mode(code_file_name: str) -> bool:
-    """Return whether a codes file says that it is of byte-level BPE: what to pass to ``BPE`` as ``is_bytes``."""
+    """Return whether a codes file is of byte-level BPE by its header: the argument ``is_bytes`` of ``BPE``."""
     with open(code_file_name, "rb") as codes:  # noqa: UP020
         return codes.readline().endswith(b"byte\n")
 
@@ -256,7 +255,7 @@ def create_parser(
     add_file(parser, "--input", "-i", help="input text (default: standard input)")
     add_file(parser, "--codes", "-c", required=True, help="codes file")
     add_file(parser, "--output", "-o", mode="w", help="output text (default: standard output)")
-    add_file(parser, "--vocabulary", help="vocabulary; subwords it lacks are split further")
+    add_file(parser, "--vocabulary", help="vocabulary; subwords not in it are split further")
     add_segmenting(parser)
     add_num_workers(parser)
     return parser

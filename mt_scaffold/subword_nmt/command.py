@@ -8,9 +8,9 @@ from mt_scaffold.cli import main as run
 
 
 def main(*command: str) -> None:
-    """Run ``mt-scaffold`` with the arguments of this process, learning original BPE; exit where that fails.
+    """Run ``mt-scaffold`` with the arguments of this process, learning original BPE; exit if that fails.
 
-    command: what comes before them; for ``python -m subword_nmt.learn_bpe`` and the like.
+    command: arguments before them, for ``python -m subword_nmt.learn_bpe`` and the other modules.
     """
     arguments = [*command, *sys.argv[1:]]
     if arguments and arguments[0].startswith("learn-"):

@@ -29,9 +29,9 @@ def encode(
 ) -> Sequence[AnyStr]:
     """Return the subwords of a word, without separators, as the codes in ``bpe_codes`` (pair → rank) segment it.
 
-    bpe_codes_reverse: merged symbol → pair, by which subwords that ``vocab`` lacks are split. version: of the codes,
+    bpe_codes_reverse: merged symbol → pair, for splitting subwords that are not in ``vocab``. version: of the codes,
     (0, 1) or (0, 2). cache: words already segmented; words segmented with dropout are not added to it.
-    is_bytes: the word, the codes and what is returned are bytes.
+    is_bytes: the word, the codes and the result are bytes.
     """
     if not dropout and orig in cache:
         return cache[orig]
@@ -81,7 +81,7 @@ def _merged(symbols: Sequence[AnyStr], places: Iterable[int]) -> list[AnyStr]:
 def check_vocab_and_split(
     orig: Sequence[AnyStr], bpe_codes: Mapping[AnyStr, Pair[AnyStr]], vocab: Collection[AnyStr], separator: AnyStr
 ) -> list[AnyStr]:
-    """Return the subwords of a word, with those that ``vocab`` lacks split as by ``recursive_split``."""
+    """Return the subwords of a word, with those that are not in ``vocab`` split as by ``recursive_split``."""
     finals = [False] * (len(orig) - 1) + [True]
     return [
         part
@@ -97,7 +97,7 @@ def recursive_split(
     separator: AnyStr,
     final: bool = False,
 ) -> Iterator[AnyStr]:
-    """Yield the two parts of a subword, split further until ``vocab`` has them or nothing makes them.
+    """Yield the two parts of a subword, split further until they are in ``vocab`` or no pair makes them.
 
     bpe_codes: merged symbol → pair (``bpe_codes_reverse``). final: whether the subword ends a word.
     """

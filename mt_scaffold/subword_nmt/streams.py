@@ -1,4 +1,4 @@
-"""What subword-nmt's functions are given: open files or lines, of text or bytes."""
+"""The inputs of subword-nmt's functions: open files or lines, of text or bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import IO, Any, TypedDict, cast
 from mt_scaffold.corpus.files import Readable
 from mt_scaffold.corpus.inputs import Lines, TextFile
 
-# What subword-nmt reads: an open file, or any other iterable of its lines.
+# An input of subword-nmt: an open file, or any other iterable of its lines.
 Text = Readable[str] | Readable[bytes] | Iterable[str] | Iterable[bytes]
 
 
@@ -24,14 +24,14 @@ class Source(TypedDict, total=False):
 
 
 def source(text: Text) -> Source:
-    """Return an open file or lines as the arguments that ``mt_scaffold``'s functions take."""
+    """Return an open file or lines as arguments of ``mt_scaffold``'s functions."""
     return {"infile": cast(TextFile, text)} if hasattr(text, "read") else {"lines": cast(Lines, text)}
 
 
 def beneath(stream: Any) -> Any:
     """Return the file of bytes that a file open for text decodes or encodes; any other stream as it is.
 
-    ``create_parser`` opens files for text, byte-level BPE reads and writes bytes.
+    ``create_parser`` opens files for text, but byte-level BPE reads and writes bytes.
     """
     if isinstance(stream, io.TextIOWrapper):
         stream.flush()
@@ -40,7 +40,7 @@ def beneath(stream: Any) -> Any:
 
 
 def as_text(separator: str | bytes) -> str:
-    """Return a separator as text: that of 0.3.9's parsers is in bytes."""
+    """Return a separator as text; the parsers of subword-nmt 0.3.9 give bytes."""
     return separator.decode("utf-8") if isinstance(separator, bytes) else separator
 
 
@@ -54,7 +54,7 @@ def new_parser(
 
 
 def add_file(parser: argparse.ArgumentParser, name: str, *short: str, mode: str = "r", **options: Any) -> None:
-    """Add an option that names a file, and gives it open for text in UTF-8."""
+    """Add an option that takes the name of a file and opens it for text in UTF-8."""
     standard = sys.stdin if mode == "r" else sys.stdout
     if not options.get("required") and name in ("--input", "--output"):
         options["default"] = standard
@@ -74,12 +74,12 @@ def _opener(mode: str, standard: IO[str]) -> Callable[[str], IO[str]]:
 
 
 def add_num_workers(parser: argparse.ArgumentParser) -> None:
-    """Add ``--num-workers`` with subword-nmt's default, a number that programs calculate with."""
+    """Add ``--num-workers`` with subword-nmt's default, a number, as programs calculate with it."""
     parser.add_argument("--num-workers", type=int, default=1, metavar="N", help="threads, -1: all cores (default: 1)")
 
 
 def add_amount(parser: argparse.ArgumentParser) -> None:
-    """Add how much is learned, and ``--verbose``."""
+    """Add ``--symbols``, ``--min-frequency``, ``--total-symbols`` and ``--verbose``."""
     parser.add_argument(
         "--symbols",
         "-s",

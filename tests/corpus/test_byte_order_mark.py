@@ -1,4 +1,4 @@
-"""A byte order mark: taken off vocabularies, codes and scored text, and reported wherever a text begins with one."""
+"""A byte order mark: removed from vocabularies, codes and scored text, and reported if any other text has one."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_command_warns_once_of_a_text(
     folder: Path, capsys: pytest.CaptureFixture[str], command: str, name: str
 ) -> None:
-    """What it writes stays as it is, which subword-nmt's commands promise."""
+    """Its output keeps the mark, as that of subword-nmt's commands does."""
     options = [] if " -o " in command or command.startswith(("stats", "compare")) else ["-o", "out"]
     assert main([*command.split(), "-i", name, *options]) == 0
     error = capsys.readouterr().err
@@ -65,7 +65,7 @@ def test_every_command_warns_once_of_a_text(
 
 @pytest.mark.parametrize("command", ["get-vocab", "count-words", "learn-bpe -s 1", "join"])
 def test_a_pipe_is_read_whole(folder: Path, command: str) -> None:
-    """The bytes that are looked at are read, too."""
+    """The bytes that are examined are read too."""
     content = ("text", f"{MARK}low er\n" * 30_000)[1].encode()
     done = subprocess.run(
         [sys.executable, "-m", "mt_scaffold", *command.split()], input=content, capture_output=True, check=True
@@ -87,7 +87,7 @@ def test_clean_warns_of_each_side(folder: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_open_files_and_lines_are_looked_at(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A text that a program passes is read by the core as one that a command names."""
+    """A text that a program passes is read by the core like one that a command names."""
     text = (folder / "text").read_bytes()
     with open("text", encoding="utf-8") as unread, open("text", encoding="utf-8") as begun:
         assert begun.read(1) == MARK
@@ -98,7 +98,7 @@ def test_open_files_and_lines_are_looked_at(folder: Path, capsys: pytest.Capture
 
 
 def test_vocabularies_lose_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It would make the most frequent subword another one, which is then split."""
+    """It would change the most frequent subword, which would then be split in the text."""
     (folder / "vocab").write_text(f"{MARK}low 3\ner 2\n", encoding="utf-8")
     for byte_level in (False, True):
         assert read_vocabulary("vocab", byte_level=byte_level) == {"low", "er"}
@@ -119,7 +119,7 @@ def test_codes_lose_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_jsonl_loses_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """JSON does not begin with one, whether Python reads the lines or the core does."""
+    """It is not part of the JSON, whether Python reads the lines or the core; an error still counts its bytes."""
     (folder / "a.jsonl").write_text(f'{MARK}{{"text": "low"}}\n{{"text": "er"}}\n', encoding="utf-8")
     assert list(Documents(["a.jsonl"])) == [b"low", b"er"]
     assert capsys.readouterr().err == REMOVED.format("a.jsonl")
@@ -127,6 +127,8 @@ def test_jsonl_loses_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().err == REMOVED.format("a.jsonl")
     with pytest.raises(Exception, match="line 1: not JSON"):
         list(Documents([io.BytesIO(f"{MARK}{MARK}{{}}".encode())], format="jsonl"))
+    with pytest.raises(Exception, match="line 1, byte offset 13: 0xE4 is not UTF-8"):
+        list(Documents([io.BytesIO(MARK.encode() + b'{"text": "\xe4"}\n')], format="jsonl"))
 
 
 def test_lines_of_a_scored_file_lose_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,7 +144,7 @@ def test_lines_of_a_scored_file_lose_it(folder: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("marked", ["hypothesis", "reference"])
 def test_scores_are_those_without_it(folder: Path, capsys: pytest.CaptureFixture[str], marked: str) -> None:
-    """It cost a short reference seven points of chrF. Reported, and no part of what ``score`` compares."""
+    """It is reported and not scored: it would cost a short reference seven points of chrF."""
     pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
     sentences = {"hypothesis": "the cat sat on a mat\n", "reference": "the cat sat on the mat\n"}
     found = []
@@ -158,7 +160,7 @@ def test_scores_are_those_without_it(folder: Path, capsys: pytest.CaptureFixture
 
 
 def test_codes_of_the_modules_lose_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Codes with a mark were read as those of format 0.1, whose words end otherwise."""
+    """Otherwise codes with a mark would be read as format 0.1, in which words end differently."""
     from mt_scaffold.subword_nmt.apply_bpe import BPE as Same
 
     for first in ("", "#version: 0.1\n", "#version: 0.2\n"):

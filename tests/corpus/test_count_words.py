@@ -1,4 +1,4 @@
-"""Counting in bounded memory, count files, their merge, and learning from them: all equal to counting in memory."""
+"""Counting in bounded memory, merging count files, and learning from them give the same as counting in memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def random_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """4 MB with some 400,000 word types, most of them rare, and a few that are long and begin alike."""
+    """4 MB with about 400,000 word types, most of them rare, and a few that are long with a common beginning."""
     draw = random.Random(3)
     characters = LETTERS * 8 + b" " * 31 + b"\n"
     assert len(characters) == 256
@@ -74,9 +74,9 @@ def counted_on_disk(path: Path, workers: int, limit: int) -> _core.CountedWords:
 
 @pytest.mark.parametrize(("workers", "limit"), [(1, 1 << 10), (3, 1 << 10), (1, 1 << 20)])
 def test_spilled_counting_equals_counting_in_memory(random_text: Path, workers: int, limit: int) -> None:
-    """A text of more than four times the limit: the same words, counts, order and lines, and the same count file.
+    """A text several times larger than the limit gives the same words, counts, order, lines and count file.
 
-    At the smallest limit, a part of the words has more runs than are read at once, and they are merged on disk.
+    At the smallest limit there are more runs of words than are read at once, and they are merged on disk.
     """
     assert random_text.stat().st_size > 4 * limit * 0.9
     in_memory = count_words(random_text)
@@ -96,7 +96,7 @@ def test_spilled_counting_equals_counting_in_memory(random_text: Path, workers: 
 def test_documents_scattered_equal_documents_at_once(
     options: dict[str, Any], documents: list[bytes], parts: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Whatever the bytes and the shards: counted in memory, on disk, or in shards that are merged, the same file."""
+    """Counting in memory, on disk, or in shards that are merged gives the same file, whatever the bytes."""
     if not options:
         documents = [document.decode("utf-8", "replace").encode() for document in documents]
     once, on_disk, merged = io.BytesIO(), io.BytesIO(), io.BytesIO()
@@ -120,10 +120,10 @@ def words_of(document: bytes, options: dict[str, Any]) -> list[bytes]:
 
 
 def test_the_count_file(tmp_path: Path) -> None:
-    """Sorted by bytes, any bytes printable, with what was done in the first line and how much in the last."""
+    """It is sorted by bytes, all printable; its first line says how words were counted, its last how many there are."""
     outfile = io.BytesIO()
     assert write_counts(outfile, documents=["b a\n a", b"\xff a"], pretokenise="gpt2") == (4, 6)
-    # The byte FF, LF and "b" precede " a" neither in the notation nor by chance: LF, space, "b", FF is their order.
+    # In order of the bytes, not of their notation: LF, space, "b", FF.
     assert outfile.getvalue().decode() == "#counts: 0.3 bytes gpt2\nĊ 1\nĠa 3\nb 1\nÿ 1\n#end 4 6\n"
     outfile = io.BytesIO()
     write_counts(outfile, lines=["ä #end z\tz", "a"])
@@ -136,7 +136,7 @@ def test_the_count_file(tmp_path: Path) -> None:
 
 
 def test_many_count_files_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More shards than files may be open: groups of them are merged on disk first."""
+    """If there are more shards than files may be open, groups of them are merged on disk first."""
     from mt_scaffold.corpus import count
 
     monkeypatch.setattr(count, "_MOST_OPEN", 3)
@@ -169,7 +169,7 @@ def test_learning_from_counts_equals_learning_from_text(
 
 
 def test_pruning_says_what_it_can_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The bound holds for every pair, also one that occurs twice in a word, and is reached."""
+    """The bound holds for every pair, even one that occurs twice in a word, and is tight."""
     text = ["hahaha hahaha low low low", "lower lowest"]
     kept = count_words(lines=text, prune=3)
     assert kept.items() == [("low", 3)]
@@ -206,7 +206,7 @@ def test_the_bound_on_pairs_is_exact_before_merging(words: list[str], prune: int
 
 
 def test_learning_from_more_than_memory_is_refused(random_text: Path) -> None:
-    """One line that names a threshold; with that one, learning starts, and within the limit."""
+    """The error names a threshold, with which learning stays within the limit."""
     with pytest.raises(
         MTScaffoldError, match=r"within --max-memory \(99 MiB\): drop rare words with --prune"
     ) as caught:
@@ -220,7 +220,7 @@ def test_learning_from_more_than_memory_is_refused(random_text: Path) -> None:
 
 @pytest.mark.parametrize(("number", "letters"), [(150_000, 7), (20_000, 300)])
 def test_the_advice_to_prune_is_a_step_on(tmp_path: Path, number: int, letters: int) -> None:
-    """Where the memory was looked at too seldom, it was the threshold in use, or none; following it ends."""
+    """The advised threshold is always higher than the one in use, and following the advice comes to an end."""
     draw = random.Random(1)
     words = [draw.randbytes(letters // 2 + 1).hex()[:letters] for _ in range(number)]
     lines = (" ".join([word] * (1 + number // rank)) for rank, word in enumerate(words, 1))
@@ -240,7 +240,7 @@ def test_the_advice_to_prune_is_a_step_on(tmp_path: Path, number: int, letters: 
 @pytest.mark.parametrize("memory", [None, "64M"])
 @pytest.mark.parametrize("prune", [0, -1])
 def test_a_threshold_below_one_is_refused(prune: int, memory: str | None) -> None:
-    """Whatever the memory."""
+    """With a limit on memory and without."""
     with pytest.raises(UsageError, match="words are pruned below a count of 1 or more"):
         count_words(lines=["a"], prune=prune, max_memory=memory)
 
@@ -257,7 +257,7 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak from /proc")
 def test_long_words_stay_within_the_memory(tmp_path: Path) -> None:
-    """Each thread's own words were limited by their number alone."""
+    """The words of each thread are limited by their bytes, not only by their number."""
     done = subprocess.run([sys.executable, "-c", LONG_WORDS, tmp_path / "counts"], capture_output=True, check=True)
     assert int(done.stdout) < 80 << 10
 
@@ -282,7 +282,7 @@ def test_long_words_stay_within_the_memory(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_count_files_are_refused(tmp_path: Path, content: str, message: str) -> None:
-    """A shard that was copied incompletely would be half a shard in the codes; no output is left behind."""
+    """Otherwise codes could be learned from half a shard that was copied incompletely; no output is left behind."""
     path = tmp_path / "a.counts"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(MTScaffoldError, match=f"a.counts: {message}"):
@@ -293,7 +293,7 @@ def test_damaged_count_files_are_refused(tmp_path: Path, content: str, message: 
 
 
 def test_counts_of_different_kinds_are_not_mixed(tmp_path: Path) -> None:
-    """Words of two pre-tokenisers have nothing to do with each other; the first line of each file tells."""
+    """Words of two pre-tokenisers cannot be added up; the first line of each file says how they were counted."""
     paths = [tmp_path / name for name in ("a.counts", "b.counts", "c.counts")]
     for path, options in zip(paths, SPLITTING[:3], strict=True):
         write_counts(path, lines=["a 12"], **options)
@@ -317,7 +317,7 @@ def test_memory_sizes(size: int | str, bytes_: int) -> None:
 
 @pytest.mark.parametrize("size", ["", "G", "-1G", "0", "lots", "1X", "nan", "infG", 0])
 def test_other_memory_sizes_are_refused(size: int | str) -> None:
-    """A limit that is misread is none."""
+    """A misread limit would be no limit."""
     with pytest.raises(UsageError, match="an amount of memory"):
         memory_size(size)
 
@@ -337,14 +337,14 @@ def test_a_full_disk_is_reported(random_text: Path) -> None:
 
 
 def test_the_temporary_folder_must_exist(random_text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before anything is counted."""
+    """It is checked before anything is counted."""
     monkeypatch.setenv("MT_SCAFFOLD_TMP", "/no/such/folder")
-    with pytest.raises(MTScaffoldError, match="MT_SCAFFOLD_TMP is /no/such/folder, which is no folder"):
+    with pytest.raises(MTScaffoldError, match="MT_SCAFFOLD_TMP is /no/such/folder, which is not a folder"):
         counted(random_text, max_memory="1M")
 
 
 def test_nothing_is_left_after_an_error(tmp_path: Path, temporary: Path, random_text: Path) -> None:
-    """Neither an output nor what was on disk when the second file turned out to be broken."""
+    """No output is left, nor the words that were on disk when the second file turned out to be broken."""
     broken = tmp_path / "broken.txt"
     broken.write_bytes(b"fine\nbro\xffken\n")
     with pytest.raises(MTScaffoldError, match=r"broken.txt: line 2, byte offset 8: 0xFF is not UTF-8"):
@@ -353,7 +353,7 @@ def test_nothing_is_left_after_an_error(tmp_path: Path, temporary: Path, random_
 
 
 def test_nothing_is_left_after_an_interruption(tmp_path: Path, temporary: Path) -> None:
-    """Ctrl-C while words are on disk, and while the input is still open: one status, no file."""
+    """Ctrl-C while words are on disk and the input is still open leaves no file."""
     command = [sys.executable, "-m", "mt_scaffold", "count-words", "--max-memory", "1K", "-o", str(tmp_path / "out")]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdin is not None and process.stderr is not None
@@ -380,7 +380,7 @@ def test_memory_stays_within_the_limit(tmp_path: Path) -> None:
         for seed in range(3):
             stream.write(random.Random(seed).randbytes(8_000_000).translate(table))
 
-    # Not what getrusage() says, which begins with the memory of the process that started this one.
+    # getrusage() would begin with the memory of the process that started this one.
     command = ["count-words", "--input", str(text), "--output", str(tmp_path / "out"), "--max-memory", "64M"]
     program = (
         f"from mt_scaffold.cli import main\nmain({[*command, '--num-workers', '2']})\n"
@@ -411,7 +411,7 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_whole_files_are_documents(tmp_path: Path) -> None:
-    """``--format files``: a word may hold a line feed, and a space before the LF belongs to the next word."""
+    """With ``--format files`` a word may hold line feeds."""
     text = tmp_path / "a.txt"
     text.write_bytes(b"one\n\n two")
     lines, files = (
@@ -422,7 +422,7 @@ def test_whole_files_are_documents(tmp_path: Path) -> None:
 
 
 def test_documents_in_memory_are_counted_as_a_whole() -> None:
-    """Strings and bytes; what is not text is named by its number."""
+    """They may be strings or bytes; an error names the document by its number."""
     words = count_words(documents=["a\nb", b"\xff"], pretokenise="gpt2")
     assert words.byte_items() == [(b"a", 1), (b"\n", 1), (b"b", 1), (b"\xff", 1)]
     assert words.lines() == 2
@@ -435,7 +435,7 @@ def test_documents_in_memory_are_counted_as_a_whole() -> None:
 
 
 def test_no_threshold_is_advised_that_leaves_nothing() -> None:
-    """Words that all occur as often can only be dropped all together, which is no advice."""
+    """If all words occur equally often, they could only be dropped all together."""
     lines = [f"{number:07}" for number in range(3000)]
     with pytest.raises(
         MTScaffoldError, match=r"3000 word types, .* within --max-memory \(0 MiB\): raise --max-memory$"
@@ -458,6 +458,6 @@ def test_globs_of_count_files(tmp_path: Path) -> None:
 
 
 def test_a_lone_surrogate_in_a_line() -> None:
-    """One line that says which; not Python's own error."""
+    """The error names the line; it is not Python's own."""
     with pytest.raises(MTScaffoldError, match=r"line 2 holds '\\ud800', a lone surrogate and not a character"):
         learn_bpe(lines=["a", "\ud800"])

@@ -24,7 +24,7 @@ TEXTS = ["one", "two\nlines\n", "", "drei Ä\u2028\r\n 🦉", " \n", "x" * 300_0
 
 
 def zstd_module() -> Any:
-    """Python's own, or the one that the extra 'documents' brings."""
+    """Return Python's own module, or the one of the extra 'documents'."""
     name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
     return pytest.importorskip(name, reason="comes with the extra 'documents'")
 
@@ -49,7 +49,7 @@ PACKING: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress,
 
 @pytest.mark.parametrize("ending", PACKING)
 def test_jsonl_gives_whole_documents(tmp_path: Path, ending: str) -> None:
-    """Line feeds within a document stay in it, whatever the compression; the blank lines between are none."""
+    """Line feeds within a document stay in it, whatever the compression; blank lines are not documents."""
     path = tmp_path / f"shard.jsonl{ending}"
     path.write_bytes(PACKING[ending](jsonl(TEXTS).replace(b"\n", b"\n \r\n")))
     assert list(Documents([path])) == [text.encode() for text in TEXTS]
@@ -57,7 +57,7 @@ def test_jsonl_gives_whole_documents(tmp_path: Path, ending: str) -> None:
 
 @pytest.mark.parametrize("ending", PACKING)
 def test_plain_text_is_lines_or_a_file(tmp_path: Path, ending: str) -> None:
-    """Only LF ends a line, an LF at the end begins no further one, and bytes need not be UTF-8."""
+    """Only LF ends a line, a final LF does not begin another one, and bytes need not be UTF-8."""
     content = b"a\r\n\n\xff b\x0b\xe2\x80\xa8c\n" + b"y" * 600_000
     path = tmp_path / f"text{ending}"
     path.write_bytes(PACKING[ending](content))
@@ -82,7 +82,7 @@ def test_parquet_rows_are_documents(tmp_path: Path, kind: str) -> None:
 
 
 def test_parquet_with_two_columns_of_a_name(tmp_path: Path) -> None:
-    """Which of them holds the documents cannot be known."""
+    """It is unknown which of them holds the documents."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = importlib.import_module("pyarrow.parquet")
     parquet.write_table(pyarrow.table([["a"], ["b"]], names=["text", "text"]), tmp_path / "a.parquet")
@@ -91,7 +91,7 @@ def test_parquet_with_two_columns_of_a_name(tmp_path: Path) -> None:
 
 
 def test_a_query_does_not_hide_what_a_url_is() -> None:
-    """Signed URLs end in one; a store's own names may hold a question mark."""
+    """Signed URLs end in a query; names in other stores may hold a question mark."""
     for name, form in (
         ("https://host/a.jsonl?sig=1", "jsonl"),
         ("http://host/a.jsonl.gz#x", "jsonl"),
@@ -104,24 +104,24 @@ def test_a_query_does_not_hide_what_a_url_is() -> None:
 
 
 def test_a_folder_that_a_glob_means_is_named(tmp_path: Path) -> None:
-    """Spark writes folders called after a file; others, and files that two paths lead to, are as before."""
+    """Spark writes folders with the name of a file; other folders are skipped, and a file found twice is read once."""
     (tmp_path / "b.parquet").mkdir()
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "c.txt").write_text("c\n")
-    with pytest.raises(MTScaffoldError, match=r"b\.parquet: a folder, which \*\.parquet matches"):
+    with pytest.raises(MTScaffoldError, match=r"b\.parquet: a folder that \*\.parquet matches"):
         Documents([tmp_path / "*.parquet"])
     assert list(Documents([tmp_path / "**" / "**" / "*.txt"])) == [b"c"]
     assert list(Documents([tmp_path / "a" / "b" / "*"])) == [b"c"]
 
 
 def test_parquet_of_no_rows(tmp_path: Path) -> None:
-    """An empty shard is no damaged one."""
+    """An empty shard is not damaged."""
     pyarrow = pytest.importorskip("pyarrow", reason="comes with the extra 'documents'")
     assert list(Documents([write_parquet(tmp_path / "a.parquet", {"text": pyarrow.array([], "string")})])) == []
 
 
 def test_globs_are_sorted_and_empty_ones_refused(tmp_path: Path) -> None:
-    """The order of shards must not depend on the file system, and a typo must not learn from nothing."""
+    """The order of shards must not depend on the file system, and a typo must not give an empty corpus."""
     for name in ("b.jsonl", "a.jsonl", "10.jsonl", "9.jsonl"):
         (tmp_path / name).write_bytes(jsonl([name]))
     (tmp_path / "a[1]*.txt").write_text("literal")
@@ -156,7 +156,7 @@ def test_globs_are_sorted_and_empty_ones_refused(tmp_path: Path) -> None:
     ids=lambda value: value[:24].decode("latin-1") if isinstance(value, bytes) else "",
 )
 def test_bad_json_is_reported_with_its_line(tmp_path: Path, line: bytes, message: str) -> None:
-    """One line that says where and what, for each way in which a shard can be wrong; what precedes it is yielded."""
+    """Each kind of fault is one line with its place; the documents before it are yielded."""
     path = tmp_path / "shard.jsonl"
     path.write_bytes(b'{"text": "first"}\n' + line + b"\n")
     documents = iter(Documents([path]))
@@ -192,7 +192,7 @@ def test_parquet_errors(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 @pytest.mark.parametrize("share", [0, 0.001, 0.5, 0.999])
 def test_cut_off_files_are_refused(tmp_path: Path, ending: str, share: float) -> None:
-    """A reader that ends silently where a file is cut off would learn from half a corpus."""
+    """Otherwise half a corpus would be learned from without notice."""
     whole = PACKING[ending](random.Random(2).randbytes(400_000))
     path = tmp_path / f"shard{ending}"
     path.write_bytes(whole[: int(len(whole) * share)])
@@ -202,7 +202,7 @@ def test_cut_off_files_are_refused(tmp_path: Path, ending: str, share: float) ->
 
 
 def test_zst_of_several_frames(tmp_path: Path) -> None:
-    """Shards are concatenated, and pzstd writes skippable frames between; garbage at the end is refused."""
+    """Shards may be concatenated, and pzstd writes skippable frames between; garbage at the end is refused."""
     skippable = b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd"
     path = tmp_path / "text.zst"
     path.write_bytes(zst(b"a\nb") + skippable + zst(b"") + zst(b"c\n") + skippable)
@@ -236,7 +236,7 @@ def test_zst_with_a_long_window_and_a_high_ratio(tmp_path: Path) -> None:
 
 
 def test_commands_read_and_write_zst(tmp_path: Path) -> None:
-    """Every command takes what shards are packed in, and writes it, an empty one too, complete or not at all."""
+    """Every command reads and writes it, an empty file too, complete or not at all."""
     zstd_module()
     from mt_scaffold import BPE, learn_bpe
     from mt_scaffold.corpus.files import read_file
@@ -259,7 +259,7 @@ def test_commands_read_and_write_zst(tmp_path: Path) -> None:
     ("name", "options", "error", "message"),
     [
         ("a.txt", {"format": "csv"}, UsageError, "there is no format 'csv'; choose one of lines, files, jsonl"),
-        ("a.txt", {"field": "text"}, UsageError, "a.txt: plain text has no field 'text'; say --format jsonl"),
+        ("a.txt", {"field": "text"}, UsageError, "a.txt: plain text has no field 'text'; give --format jsonl"),
         ("a.parquet.zst", {}, UsageError, "Parquet is compressed within; decompress the file first"),
         ("missing.jsonl", {}, MTScaffoldError, "missing.jsonl: No such file or directory"),
         ("missing.parquet", {}, OSError, "No such file or directory"),
@@ -285,7 +285,7 @@ def test_streams(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("module", "ending"), [("backports.zstd", ".zst"), ("pyarrow", ".parquet")])
 def test_a_missing_package_names_the_extra(tmp_path: Path, module: str, ending: str) -> None:
-    """Both are optional: whoever needs one is told what to install."""
+    """Both are optional; the error says what to install."""
     if module == "backports.zstd" and sys.version_info >= (3, 14):
         pytest.skip("Python reads .zst itself")
     path = tmp_path / f"shard{ending}"

@@ -1,4 +1,4 @@
-"""apply-bpe and learn-bpe warn of input that is not what they take it for, and write what they wrote before."""
+"""apply-bpe and learn-bpe warn of input that is segmented or has a byte order mark, with unchanged output."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 @pytest.mark.parametrize("through", ["path", "gzip", "file", "pipe"])
 def test_apply_bpe_warns_once_and_writes_the_same(folder: Path, text: str, warnings: list[str], through: str) -> None:
-    """What is looked at of the input, be it a pipe, is segmented as well, and each problem is one line on stderr."""
+    """The examined beginning of the input, even of a pipe, is segmented too, and each problem is one line on stderr."""
     content = text.encode() * 30_000
     (folder / "text").write_bytes(content)
     (folder / "text.gz").write_bytes(gzip.compress(content, 1))
@@ -50,7 +50,7 @@ def test_apply_bpe_warns_once_and_writes_the_same(folder: Path, text: str, warni
 
 
 def test_learn_bpe_warns_of_every_input(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each of several texts is looked at, and named."""
+    """Each of several texts is examined, and named."""
     (folder / "a").write_text(SEGMENTED * 3, encoding="utf-8")
     (folder / "b").write_text(MARKED * 3, encoding="utf-8")
     assert main("learn-bpe -s 1 -i a b -o out".split()) == 0
@@ -63,7 +63,7 @@ def test_learn_bpe_warns_of_every_input(folder: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("jsonl", [False, True])
 def test_learn_bpe_reads_all_of_a_pipe(folder: Path, jsonl: bool) -> None:
-    """What was looked at of a pipe is learned from, too, once."""
+    """The examined beginning of a pipe is learned from too, once."""
     lines = ['{"text": "low low er"}\n' if jsonl else "low low er\n"] * 20_000
     command = [*COMMAND, "learn-bpe", "--symbols", "2", "--min-frequency", "20000"]
     command += ["--format", "jsonl"] if jsonl else []

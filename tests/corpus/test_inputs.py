@@ -1,4 +1,4 @@
-"""What a call reads: one file, several files or lines, told apart by the keyword; and codes, which are read once."""
+"""The inputs of a call: one file, several files or lines, each by its keyword; and codes, which are read once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SEVERAL = [name for name in CALLS if name not in ("process_file", "apply_bpe")]
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_list_is_refused_as_a_file(name: str, tmp_path: Path) -> None:
-    """It could hold lines or paths: the message names the keyword for each."""
+    """It could hold lines or paths; the message names the keyword for each."""
     path = tmp_path / "text"
     path.write_text("abc abc\n")
     for wrong in (["abc abc"], [path], ("abc",), (line for line in ["abc"]), b"abc", iter([path])):
@@ -56,7 +56,7 @@ def test_a_list_is_refused_as_a_file(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_exactly_one_input(name: str, tmp_path: Path) -> None:
-    """Neither none nor two, and the message says which."""
+    """None and two are refused, and the message names those given."""
     path = tmp_path / "text"
     path.write_text("abc abc\n")
     with pytest.raises(UsageError, match="there is no input"):
@@ -79,7 +79,7 @@ def test_exactly_one_input(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sizes", [[], [None], [-1], [2, -1], [3, 3, 3, None]])
 def test_a_stream_without_a_size_is_read_to_its_end(sizes: list[int | None]) -> None:
-    """As Python's own files do: the last character of a text was lost where no size was given."""
+    """As with Python's own files; without a size, the last character of a text must not be lost."""
     content = "low lä€w\nlöw".encode()
     pipe, end = os.pipe()
     os.write(end, content)
@@ -108,7 +108,7 @@ def test_a_line_is_a_string_or_bytes() -> None:
 
 
 def test_an_open_file_may_have_any_name(tmp_path: Path) -> None:
-    """A name that is not UTF-8 is shown with escapes, as a path's is."""
+    """A name that is not UTF-8 is shown with escapes, like that of a path."""
     path = tmp_path / os.fsdecode(b"b\xffd")
     path.write_bytes(CODES)
     with open(path, "rb") as stream:
@@ -128,7 +128,7 @@ def test_an_output_is_needed() -> None:
 
 
 def test_the_texts_of_joint_learning_are_files() -> None:
-    """Lists of lines are refused with what is accepted instead."""
+    """Lists of lines are refused, and the message says what is accepted."""
     with pytest.raises(UsageError, match="paths= takes paths and open files, not a list"):
         learn_joint_bpe_and_vocab([["ab"], ["cd"]], "codes", ["vocabulary", "another"])  # type: ignore[list-item]
 
@@ -150,7 +150,7 @@ class ReadOnce(io.BytesIO):
 
 
 def test_codes_are_read_once() -> None:
-    """Whatever takes codes accepts an open file, and reads it a single time."""
+    """Every call with codes accepts an open file, and reads it a single time."""
     calls: list[Callable[[Any], object]] = [
         BPE,
         Codes.read,
@@ -205,7 +205,7 @@ def test_a_wrong_number_of_merges(merges: int) -> None:
 
 
 def test_an_output_for_text_gets_all_of_it_or_an_error() -> None:
-    """Half a character at the end was lost, and bytes that are no text were Python's own error."""
+    """Half a character at the end is not lost, and bytes that are not text are not reported by Python's own error."""
     bpe = BPE(b"#version: 0.2 byte\na b\n")
     for text, byte in ((b"ab \xc3", "C3"), ("é".encode(), "C3"), (b"\xff", "FF")):
         with pytest.raises(UsageError, match=f"open for text, but the output has 0x{byte}, which is not UTF-8"):

@@ -23,14 +23,14 @@ def mode(path: Path) -> int:
 
 
 def test_a_new_file_follows_the_umask(tmp_path: Path, umask: int) -> None:
-    """As what a shell redirects into."""
+    """Like a file that a shell redirects into."""
     write_text(tmp_path / "new", "x\n")
     assert mode(tmp_path / "new") == 0o666 & ~umask
 
 
 @pytest.mark.parametrize("before", [0o666, 0o600, 0o664, 0o444])
 def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path, umask: int, before: int) -> None:
-    """Others of a group can still write what they could, whoever runs a command again."""
+    """Members of a group can still write it after another one has run the command again."""
     path = tmp_path / "old"
     path.write_text("old\n")
     path.chmod(before)
@@ -39,7 +39,7 @@ def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path, umask: int, befo
 
 
 def test_a_new_folder_and_its_private_files_follow_the_umask(tmp_path: Path, umask: int) -> None:
-    """Neither a temporary folder nor what safetensors writes decides who can read it."""
+    """Neither a temporary folder's mode nor that of safetensors' files decides who can read it."""
     with appears_complete(tmp_path / "new") as folder:
         (folder / "inner").mkdir()
         os.close(os.open(folder / "inner" / "private", os.O_CREAT | os.O_WRONLY, 0o600))

@@ -1,4 +1,4 @@
-"""Files and folders in the making: nothing of a dead process stays, and nothing of a living one goes."""
+"""Unfinished files and folders: those of a dead process are removed, those of a living one stay."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def left_behind(path: Path, program: str, host: str | None = None) -> str:
 
 @pytest.mark.parametrize("program", [FILE, FOLDER])
 def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path, program: str) -> None:
-    """A folder too."""
+    """Files and folders."""
     path = tmp_path / "out"
     name = left_behind(path, program)
     assert name == f".out.{socket.gethostname()}.0.part" and os.listdir(tmp_path) == [name]
@@ -52,14 +52,14 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path, program: st
 
 
 def test_what_another_host_left_stays(tmp_path: Path) -> None:
-    """Its owner may live, and its lock not be seen here."""
+    """Its owner may be alive with a lock that is not visible here."""
     name = left_behind(tmp_path / "out", FILE, host="node7")
     write_text(tmp_path / "out", "text")
     assert sorted(os.listdir(tmp_path)) == [name, "out"]
 
 
 def test_two_writers_of_one_file(tmp_path: Path) -> None:
-    """Each has its part, also in one process; the last to end gives the file."""
+    """Each has its own part, even in one process; the last to finish provides the file."""
     path = tmp_path / "out"
     with open_output(path) as first:
         first.write(b"first")
@@ -79,7 +79,7 @@ def test_nobody_elses_file_is_written_to(tmp_path: Path) -> None:
 
 
 def test_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the file system has none, nothing is removed."""
+    """On a file system without locks nothing is removed."""
     name = left_behind(tmp_path / "out", FILE)
 
     def refuse(*_: object) -> None:
@@ -91,14 +91,14 @@ def test_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_long_name(tmp_path: Path) -> None:
-    """A name may have 255 bytes, and so no room for more."""
+    """A name of 255 bytes leaves no room for an addition."""
     path = tmp_path / ("x" * 255)
     write_text(path, "text")
     assert path.read_text() == "text" and os.listdir(tmp_path) == [path.name]
 
 
 def test_results_are_on_disk_before_they_have_their_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a power failure, a file is complete or not there. Large text that is quickly made again need not be."""
+    """After a power failure, a file is complete or missing. Large text that is quickly rebuilt need not be synced."""
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
     write_text(tmp_path / "out", "text")
@@ -109,6 +109,6 @@ def test_results_are_on_disk_before_they_have_their_name(tmp_path: Path, monkeyp
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such folder")
 def test_a_folder_that_takes_no_file_ends_the_tries() -> None:
-    """A part that is not there is tried again, as its folder may go and come; /proc is there and says so for ever."""
+    """A missing part is tried again, as its folder may come and go; in /proc the same error would recur forever."""
     with pytest.raises(MTScaffoldError, match="/proc/output"), open_output("/proc/output"):
         pass

@@ -30,8 +30,8 @@ CLASSES = runpy.run_path(str(ROOT / "scripts" / "unicode_classes.py"))
 
 MDN = SHARED / "data" / "bench" / "mdn.de.gz"
 CASES = [json.loads(line) for line in (VECTORS / "pretokenise.jsonl").read_text("utf-8").splitlines()]
-# What the patterns tell apart, and what they might confuse: spaces and line ends of one to three bytes, characters that
-# are spaces to others (U+001C, U+200B), apostrophes, letters of contractions and U+017F, digits, title case, letters
+# Characters that the patterns distinguish or might confuse: spaces and line ends of one to three bytes, characters that
+# others treat as spaces (U+001C, U+200B), apostrophes, letters of contractions and U+017F, digits, title case, letters
 # without case, marks.
 DENSE = (
     "  \t\n\r\n''’sdmtlLvVrReEſaAzßÄǅʰªあ中\u0301\u0903\u20dd12３५Ⅷ½!.,/-–😀\u00a0\u2003\u3000\u2028\u0085\x1c\u200b"
@@ -52,7 +52,7 @@ WORDS = [
     "AbC",
 ]
 
-# As GPT-2 was released with it (its encoder.py); tiktoken's is a faster form of it.
+# The pattern of GPT-2's release (its encoder.py); tiktoken's is a faster form of it.
 GPT2_RELEASED = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 PRETOKENISERS = {(name, split): Pretokeniser(name, split) for name in PATTERNS for split in (False, True)}
@@ -62,7 +62,7 @@ any_bytes = st.lists(st.sampled_from(DENSE).map(str.encode) | st.binary(max_size
 
 
 def check(document: bytes) -> None:
-    """Every published pattern, with digits split and without: the core's words are the reference's."""
+    """Check for every published pattern, with digits split and without, that the core's words are the reference's."""
     for (name, split_digits), pretokeniser in PRETOKENISERS.items():
         words = pretokeniser.split(document)
         assert words == pretokenise(document, PATTERNS[name], split_digits), (name, split_digits, document)
@@ -79,7 +79,7 @@ def test_core_and_reference_give_the_vector(case: dict[str, Any]) -> None:
 
 
 def test_the_patterns_are_those_published(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Word for word those of the installed tiktoken; its tables of merges are left where they are."""
+    """They are those of the installed tiktoken, whose tables of merges are not loaded."""
     public = pytest.importorskip("tiktoken_ext.openai_public", reason="tiktoken is not installed")
     for loader in ("load_tiktoken_bpe", "data_gym_to_mergeable_bpe_ranks"):
         monkeypatch.setattr(public, loader, lambda *_, **__: {})
@@ -94,10 +94,10 @@ def test_the_table_of_classes_is_that_of_regex() -> None:
 
 
 def test_every_code_point_in_context() -> None:
-    """Alone, between letters, spaces, digits, signs and line ends, after an apostrophe: all that any class is told by.
+    """Alone, between letters, spaces, digits, signs and line ends, after an apostrophe: every context of the patterns.
 
-    Every code point up to U+024F; beyond, those beside which the class changes between runs of more than two, and every
-    997th. That all have the right class is for the test above.
+    Every code point up to U+024F; beyond, those next to which the class changes between runs of more than two, and
+    every 997th. The test above checks the class of all.
     """
     contexts = (
         "{0}",
@@ -120,7 +120,7 @@ def test_every_code_point_in_context() -> None:
 @hundreds
 @given(text=dense_text)
 def test_text(text: str) -> None:
-    """Text of little else than what the patterns tell apart; GPT-2's own pattern gives the same words."""
+    """Text dense in characters that the patterns distinguish; GPT-2's own pattern gives the same words."""
     check(text.encode())
     assert PRETOKENISERS["gpt2", False].split(text.encode()) == pretokenise(text.encode(), GPT2_RELEASED)
 
@@ -134,7 +134,7 @@ def test_bytes(document: bytes) -> None:
 
 @pytest.mark.parametrize("letters", ["ab", "ab ", "aA'ts", "aä ", "1 ", " \n\ta", "!a\r\n/", "aあA", "a1\u00a0 "])
 def test_runs_across_chunks(letters: str) -> None:
-    """The core takes 64 bytes at a time; runs of all lengths cross their ends, and the end of the document too."""
+    """The core takes 64 bytes at a time; runs of all lengths cross these boundaries and end the document."""
     rng = random.Random(letters)
     for length in range(50, 140):
         runs = (rng.choice(letters) * rng.choice((1, 1, 1, 2, 3, 5, 70)) for _ in range(length))
@@ -152,7 +152,7 @@ def test_real_text(path: Path) -> None:
 
 
 def test_a_pattern_leaves_nothing_out() -> None:
-    """What lies between matches is a word; a match of nothing cuts nothing; offsets are right after wide characters."""
+    """Text between matches is a word; an empty match cuts nothing; offsets are right after wide characters."""
     assert Pretokeniser(r"\d+").split("Ä 24 €x") == ["Ä ".encode(), b"24", " €x".encode()]
     assert Pretokeniser(r"x*").split(b"axx\xffx") == [b"a", b"xx", b"\xff", b"x"]
     assert Pretokeniser(r"x*", split_digits=True).split("3x٣ax".encode()) == [b"3", b"x", "٣".encode(), b"a", b"x"]
@@ -165,7 +165,7 @@ def test_a_pattern_leaves_nothing_out() -> None:
 
 
 def test_text_is_its_utf8() -> None:
-    """Strings and bytes are the same document; a lone surrogate, which has no UTF-8, is refused by name."""
+    """Strings and bytes are the same document; a lone surrogate, which UTF-8 cannot express, is refused by name."""
     assert Pretokeniser("gpt2").split("naïve €") == Pretokeniser("gpt2").split("naïve €".encode())
     with pytest.raises(MTScaffoldError, match="surrogate"):
         Pretokeniser("gpt2").split("a\ud800")
@@ -188,13 +188,13 @@ def test_text_is_its_utf8() -> None:
     ],
 )
 def test_bad_patterns(pattern: str, message: str) -> None:
-    """An unknown name, what regex refuses, and what the first line of a codes file cannot hold."""
+    """Unknown names, patterns that regex refuses, and those that the first line of a codes file cannot hold."""
     with pytest.raises(UsageError, match=message):
         Pretokeniser(pattern)
 
 
 def test_spaces_cannot_split_digits() -> None:
-    """Nothing would say that the digits belong together when the text is joined again."""
+    """Joining the text again could not tell that the digits belong together."""
     with pytest.raises(
         UsageError, match="digits are split by a pre-tokeniser; give one of gpt2, cl100k, o200k, metaspace"
     ):
@@ -202,9 +202,9 @@ def test_spaces_cannot_split_digits() -> None:
 
 
 def test_a_pattern_that_tries_every_way_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would take years for one line, and no signal would be heard."""
+    """It would take years for one line, and ignore signals meanwhile."""
     monkeypatch.setattr("mt_scaffold.corpus.pretokenise._LEAST_SECONDS", 0.2)
-    with pytest.raises(MTScaffoldError, match="needs too long for a text of 64 characters"):
+    with pytest.raises(MTScaffoldError, match="takes too long on a text of 64 characters"):
         Pretokeniser("(?:a|aa)+b").split("a" * 64)
 
 
@@ -223,12 +223,12 @@ def test_a_pattern_that_tries_every_way_is_stopped(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_only_patterns_that_can_be_slow_are_timed(pattern: str, slow: bool) -> None:
-    """Asking for the time at every match makes others two to three times as slow."""
+    """Checking the time at every match makes others two to three times as slow."""
     assert _tries_every_way(pattern) is slow
 
 
 def test_a_pattern_without_the_package_regex(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The published patterns need nothing; another names the package that it needs."""
+    """The published patterns do without it; any other reports the package that it needs."""
     monkeypatch.setitem(sys.modules, "regex", None)
     assert Pretokeniser("gpt2").split("a b") == [b"a", b" b"]
     with pytest.raises(MTScaffoldError, match="needs the package regex, which is not installed; run pip install regex"):
@@ -251,7 +251,7 @@ def test_counting_lines(pattern: str, num_workers: int) -> None:
 
 
 def test_counting_words_that_are_not_utf8() -> None:
-    """Between spaces only where that is asked for: other symbols than bytes need UTF-8."""
+    """Words between spaces may be other bytes only on request: symbols other than bytes need UTF-8."""
     assert count_words(lines=[b"\xff a \xff"], any_bytes=True).byte_items() == [(b"\xff", 2), (b"a", 1)]
     with pytest.raises(MTScaffoldError, match="line 1, byte offset 0: 0xFF is not UTF-8"):
         count_words(lines=[b"\xff a"])
@@ -260,7 +260,7 @@ def test_counting_words_that_are_not_utf8() -> None:
 @hundreds
 @given(before=dense_text | any_bytes, after=dense_text | any_bytes)
 def test_a_certain_cut_changes_no_word(before: str | bytes, after: str | bytes) -> None:
-    """Whatever follows the text in which it was found."""
+    """It holds whatever follows the text in which it was found."""
     head, tail = (text.encode() if isinstance(text, str) else text for text in (before, after))
     for pretokeniser in PRETOKENISERS.values():
         cut = pretokeniser.core.last_certain_cut(head)
@@ -279,7 +279,7 @@ def test_a_certain_cut_is_found() -> None:
 
 @pytest.mark.parametrize("kind", ["words", "nothing to cut at", "a pattern"])
 def test_counting_a_document_larger_than_a_block(kind: str) -> None:
-    """With its LFs, in blocks of 256 KiB where it can be cut and as a whole where not: the words are the same."""
+    """The words are the same, LFs included, whether it is cut into blocks of 256 KiB or cannot be cut."""
     from mt_scaffold import _core
 
     rng = random.Random(kind)

@@ -23,7 +23,7 @@ WORDS = st.lists(st.text(st.sampled_from("".join(ALPHABET)), min_size=1, max_siz
     seed=st.integers(0, 2**64 - 1),
 )
 def test_joining_undoes_segmenting(words: list[str], separator: str, dropout: float, seed: int) -> None:
-    """For any words with single spaces: the separator may occur inside one, but no word may end in it."""
+    """For any words with single spaces between them; the separator may occur inside a word, but not at its end."""
     assume(not any(word.endswith(separator) for word in words))
     line = " ".join(words)
     assume(line == line.strip(LINE_MARGIN))
@@ -32,7 +32,7 @@ def test_joining_undoes_segmenting(words: list[str], separator: str, dropout: fl
 
 
 def test_a_word_that_ends_in_the_separator_is_joined_to_the_next() -> None:
-    """Nothing tells its last subword from one inside a word; this is why no word may end in it."""
+    """Its last subword looks like one inside a word; this is why no word may end in the separator."""
     bpe = BPE(b"#version: 0.2\n@ @</w>\n")
     assert bpe.segment("a@@ b") == "a@@ @@ b"
     assert bpe.join("a@@ @@ b") == "ab"
@@ -59,7 +59,7 @@ def test_tables_of_text_are_those_of_tabulate(data: st.DataObject, markdown: boo
     columns = data.draw(st.integers(1, 5))
     rows = data.draw(st.lists(st.lists(CELLS, min_size=columns, max_size=columns), min_size=2, max_size=6))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tabulate, "wcwidth", None)  # where it is installed, widths are those of a terminal
+        patch.setattr(tabulate, "wcwidth", None)  # if it is installed, widths are those of a terminal
         style = "github" if markdown else "simple"
         theirs = tabulate.tabulate(rows[1:], rows[0], tablefmt=style, disable_numparse=True)
     assert format_table(rows, markdown, figures=False) == theirs + "\n"
@@ -75,7 +75,7 @@ def test_tables_of_figures() -> None:
 
 
 def test_a_bar_ends_no_cell() -> None:
-    """Names are their owners' choice: in Markdown a bar is escaped and <unk> is no HTML, in LaTeX both are shown."""
+    """Names may hold anything: in Markdown a bar is escaped and <unk> is not HTML, in LaTeX both are shown."""
     rows = [["system", "<unk> in train"], ["x|y", "1"], ["`a|<b>`", "2"]]
     assert format_table(rows, markdown=True, figures=False).splitlines()[2:] == [
         "| x\\|y     | 1                   |",

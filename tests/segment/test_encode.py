@@ -1,4 +1,4 @@
-"""``encode`` and ``decode``: files of ids that fairseq and nanoGPT read, and that become the same text again."""
+"""``encode`` and ``decode``: files of ids that fairseq and nanoGPT read, and that decode to the same text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
 from mt_scaffold.methods import Scaffold
 from mt_scaffold.segment.encode import decode_documents, encode_documents
 
-numpy = pytest.importorskip("numpy", reason="what the files of ids are read with")
+numpy = pytest.importorskip("numpy", reason="reads the files of ids")
 
 END = "<|endoftext|>"
 LINES = [*hard_text(4, 2500).split("\n"), "", "\r", " a  b \r", "  "]
@@ -46,7 +46,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def ids_of(path: Path, kind: str = "u2") -> list[list[int]]:
-    """The ids of each document, read as the formats' own loaders do."""
+    """The ids of each document, read as the programs' own loaders do."""
     ids = numpy.memmap(path, dtype=kind, mode="r") if path.stat().st_size else numpy.zeros(0, kind)
     index = path.with_suffix(".idx").read_bytes()
     magic, version, code, number = struct.unpack("<9sQBQ", index[:26])
@@ -58,7 +58,7 @@ def ids_of(path: Path, kind: str = "u2") -> list[list[int]]:
 
 
 def test_the_files_hold_what_bpe_gives(folder: Path, tmp_path: Path) -> None:
-    """Each document's ids, then the appended token; the same bytes for any number of workers and any input format."""
+    """They have each document's ids and the appended token, the same for any number of workers and input format."""
     codes = folder / "codes"
     bpe = BPE(codes, special_tokens=[END])
     done = encode_documents(codes, [folder / "lines.txt"], tmp_path / "a.bin", append=END, num_workers=1)
@@ -74,13 +74,14 @@ def test_the_files_hold_what_bpe_gives(folder: Path, tmp_path: Path) -> None:
 
 
 def test_dropout_numbers_documents_through_all_files(folder: Path, tmp_path: Path) -> None:
-    """The files are those of encode_batch, whatever the inputs are cut into."""
+    """The ids are those of encode_batch for all documents, whatever the files and their formats."""
     codes, names = folder / "codes", ["lines.txt", "objects.jsonl", "lines.gz"]
     for workers in (1, 3):
         encode_documents(
             codes,
-            [folder / "lines.txt"] * 3,
+            [folder / name for name in names],
             tmp_path / f"{workers}.bin",
+            field="body",
             dropout=0.2,
             seed=5,
             epoch=2,
@@ -93,7 +94,7 @@ def test_dropout_numbers_documents_through_all_files(folder: Path, tmp_path: Pat
 
 
 def test_fairseq_reads_the_files(folder: Path, tmp_path: Path) -> None:
-    """Its own reader of memory-mapped data sets, for both types, empty documents included."""
+    """Its own reader of memory-mapped data sets takes both types, empty documents included."""
     indexed_dataset = pytest.importorskip("fairseq.data.indexed_dataset", reason="comes with the extra 'fairseq'")
     bpe = BPE(folder / "codes")
     for kind in ("uint16", "uint32"):
@@ -105,7 +106,7 @@ def test_fairseq_reads_the_files(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("special", [[], ["--append", END]])
 def test_text_comes_back_from_the_commands(folder: Path, tmp_path: Path, special: list[str]) -> None:
-    """As lines, as JSONL, and as one document without an index, which is what nanoGPT's own files are."""
+    """As lines, as JSONL, and as one document without an index, like nanoGPT's own files."""
     codes, source, ids = f"--codes={folder / 'codes'}", folder / "lines.txt", tmp_path / "ids.bin"
     assert main(["encode", codes, "--input", str(source), "--output", str(ids), *special]) == 0
     back = tmp_path / "back"
@@ -123,7 +124,7 @@ def test_text_comes_back_from_the_commands(folder: Path, tmp_path: Path, special
 
 
 def test_decoding_with_other_codes_is_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The manifest knows codes, merges and special tokens: fluent garbage with status 0 is what others would give."""
+    """The manifest has codes, merges and special tokens; with others, decoding would give fluent garbage."""
     codes, other, ids, back = folder / "codes", tmp_path / "other", tmp_path / "x.bin", tmp_path / "back"
     other.write_bytes(b"".join(codes.read_bytes().splitlines(keepends=True)[:20]))
     (tmp_path / "same.gz").write_bytes(gzip.compress(codes.read_bytes()))
@@ -142,6 +143,10 @@ def test_decoding_with_other_codes_is_refused(folder: Path, tmp_path: Path, caps
         assert main(["decode", "--codes", str(path), "--input", str(ids), "--output", str(back), *options]) == 2
         error = capsys.readouterr().err
         assert re.search(says, error) and error.count("\n") == 1 and not back.exists()
+    encode_documents(codes, [folder / "lines.txt"], ids, special_tokens=[END, "<|end|>"], append=END)
+    with pytest.raises(UsageError, match=r"encoded with --append <\|endoftext\|>, not <\|end\|>; omit it"):
+        decode_documents(codes, ids, back, special_tokens=[END, "<|end|>"], append="<|end|>")
+    encode_documents(codes, [folder / "lines.txt"], ids, append=END)
     # The special tokens are the manifest's; with --special, the appended one stays.
     decode_documents(tmp_path / "same.gz", ids, back)
     assert back.read_bytes() == (folder / "lines.txt").read_bytes()
@@ -153,7 +158,7 @@ def test_decoding_with_other_codes_is_refused(folder: Path, tmp_path: Path, caps
 def test_a_pair_without_its_manifest_decodes_with_a_notice(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Files of other tools have none. One of other ids, or damaged, is an error."""
+    """Files of other tools have none. A manifest of other ids, or a damaged one, is an error."""
     codes, ids, back = folder / "codes", tmp_path / "x.bin", tmp_path / "back"
     encode_documents(codes, [folder / "lines.txt"], ids)
     manifest = tmp_path / "x.manifest.json"
@@ -179,7 +184,7 @@ def test_a_pair_without_its_manifest_decodes_with_a_notice(
 
 
 def test_special_tokens_in_documents(folder: Path, tmp_path: Path) -> None:
-    """Refused with file and line or document, and nothing is left behind; on request a token, or text."""
+    """They are refused with file and line, and nothing is left behind; on request they are tokens, or text."""
     for name, content, place in (
         ("a.txt", f"one\ntwo {END}\n", "line 2"),
         ("a.jsonl", f'\n{{"text": "one"}}\n \n\n{{"text": "{END}"}}\n\n', "line 5"),
@@ -190,7 +195,7 @@ def test_special_tokens_in_documents(folder: Path, tmp_path: Path) -> None:
         with pytest.raises(SpecialTokenError, match=f"{name}: {place}: the text holds .* byte offset .*--in-text"):
             encode_documents(folder / "codes", [text], tmp_path / "x.bin", special_tokens=[END])
         command = ["encode", f"--codes={folder / 'codes'}", "--special", END, "--input", str(text)]
-        # It is the data that is wrong, not the call.
+        # The data is wrong, not the call.
         assert main([*command, "--output", str(tmp_path / "x.bin")]) == 1
         assert sorted(tmp_path.iterdir()) == before
     bpe = BPE(folder / "codes", special_tokens=[END])
@@ -200,8 +205,8 @@ def test_special_tokens_in_documents(folder: Path, tmp_path: Path) -> None:
         assert ids_of(tmp_path / "x.bin")[1] == expected
 
 
-def test_what_cannot_be_encoded(folder: Path, tmp_path: Path) -> None:
-    """One line that says what to do, before anything is written."""
+def test_wrong_calls_of_encode(folder: Path, tmp_path: Path) -> None:
+    """Each is refused with one line that says what to do, before anything is written."""
     codes, text = folder / "codes", folder / "lines.txt"
     with pytest.raises(UsageError, match=r"x: not a file NAME.bin"):
         encode_documents(codes, [text], tmp_path / "x")
@@ -221,7 +226,7 @@ def test_what_cannot_be_encoded(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_full_disk(folder: Path, tmp_path: Path) -> None:
-    """The message names the output that does not fit, not the documents, and nothing is left of it."""
+    """The message names the output that does not fit, not the documents, and no part of it is left."""
     program = (
         "import resource, signal, sys\n"
         "from mt_scaffold.cli import main\n"
@@ -236,8 +241,8 @@ def test_a_full_disk(folder: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_what_cannot_be_decoded(folder: Path, tmp_path: Path) -> None:
-    """A wrong id, a wrong or cut index, documents that lines would not tell apart: nothing is written."""
+def test_wrong_files_and_calls_of_decode(folder: Path, tmp_path: Path) -> None:
+    """A wrong id, a wrong or cut index, documents with line ends as lines: nothing is written."""
     codes, ids, out = folder / "codes", tmp_path / "x.bin", tmp_path / "out"
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"text": "b\\nc"}\n')
 
@@ -271,8 +276,9 @@ def test_what_cannot_be_decoded(folder: Path, tmp_path: Path) -> None:
 
 
 def megatron_index(dtype_code: int, sizes: list[int], width: int) -> bytes:
-    """Megatron's index of documents of one sequence each, after the reader of its IndexedDataset: 34 bytes of header
-    (the bounds of documents are one more than these), sizes, starts in bytes, bounds in sequences.
+    """Return Megatron's index of documents of one sequence each, as its IndexedDataset reads it.
+
+    34 bytes of header (with one more bound than documents), sizes, starts in bytes, bounds in sequences.
     """
     starts = numpy.cumsum([0, *sizes], dtype="<i8")[:-1] * width
     header = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, dtype_code, len(sizes), len(sizes) + 1)
@@ -283,7 +289,7 @@ def megatron_index(dtype_code: int, sizes: list[int], width: int) -> bytes:
 
 @pytest.mark.parametrize(("dtype", "code"), [(None, 8), ("uint32", 4)])
 def test_an_index_for_megatron(folder: Path, tmp_path: Path, dtype: str | None, code: int) -> None:
-    """The layout is Megatron's, int32 above uint16; the ids are those beside fairseq's index, and decode reads both."""
+    """It has Megatron's layout, with int32 above uint16; the ids are those for fairseq, and decode reads both."""
     codes, text = folder / "codes", folder / "lines.txt"
     encode_documents(codes, [text], tmp_path / "fairseq.bin", append=END, dtype=dtype)
     encode_documents(codes, [text], tmp_path / "megatron.bin", append=END, dtype=dtype, index="megatron")
@@ -298,7 +304,7 @@ def test_an_index_for_megatron(folder: Path, tmp_path: Path, dtype: str | None, 
 
 
 def test_the_index_of_another_program_is_refused_by_name(folder: Path, tmp_path: Path) -> None:
-    """Both begin with the same bytes; documents of several sequences and an index cut anywhere are errors, too."""
+    """Both begin with the same bytes; documents of several sequences and an index cut anywhere are errors too."""
     ids, index = tmp_path / "x.bin", tmp_path / "x.idx"
     for number in (0, 1, 300):
         (tmp_path / "a").write_text("a b\n" * number)
@@ -338,7 +344,7 @@ def test_no_documents_are_no_ids(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_without_an_index_is_one_document(folder: Path, tmp_path: Path) -> None:
-    """What other tools wrote is decoded at the defaults, line ends and all, in the type that the codes' ids need."""
+    """Files of other tools are decoded by default, line ends included, in the type that the codes' ids need."""
     ids = tmp_path / "x.bin"
     text = "two lines\nand a half"
     numpy.array(BPE(folder / "codes").encode(text), "u2").tofile(ids)
@@ -351,8 +357,10 @@ def test_a_file_without_an_index_is_one_document(folder: Path, tmp_path: Path) -
     assert (tmp_path / "back").read_text() == text
 
 
-def test_jsonl_says_what_is_not_utf8(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """JSON cannot hold such bytes: they are replaced, but not silently; other documents and formats say nothing."""
+def test_jsonl_warns_of_bytes_that_are_not_utf8(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """JSON cannot hold such bytes: they are replaced, with a warning; other documents and formats give none."""
     text, ids, back = tmp_path / "a.txt", tmp_path / "x.bin", tmp_path / "back"
     text.write_bytes(b"a\nb\xff\nc\xe6\n\xef\xbf\xbd\n")
     encode_documents(folder / "codes", [text], ids)
@@ -366,7 +374,7 @@ def test_jsonl_says_what_is_not_utf8(folder: Path, tmp_path: Path, capsys: pytes
         "\ufffd",
     ]
     assert capsys.readouterr().err == (
-        f"warning: {ids}: 2 documents are not UTF-8, and U+FFFD stands for what is not; --format lines or files keeps "
+        f"warning: {ids}: 2 documents are not UTF-8, and U+FFFD replaces what is not; --format lines or files keeps "
         "every byte\n"
     )
 
@@ -374,6 +382,6 @@ def test_jsonl_says_what_is_not_utf8(folder: Path, tmp_path: Path, capsys: pytes
 def test_an_epoch_without_dropout_is_warned_of(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As by apply-bpe: whoever meant dropout learns that there is none."""
+    """As by apply-bpe, in case dropout was forgotten."""
     encode_documents(folder / "codes", [folder / "lines.txt"], tmp_path / "x.bin", epoch=1)
     assert capsys.readouterr().err == "warning: an epoch has no effect without dropout or uniform sampling\n"

@@ -19,13 +19,13 @@ from mt_scaffold.corpus.text import bytes_to_notation
 
 LETTERS = [*"abcdef", "ä", "日", "</w>"]
 
-# Merges would make "a bcd." of "abcd": (b, c) comes first. From the left, "ab" is the longest token that it begins
-# with, and then there is "cd." at the end but no "cd" inside a word.
+# Merges make "a bcd" of "abcd", as (b, c) comes first. From the left, "ab" is the longest token, and then "cd", which
+# is a token at the end of a word only.
 CODES = b"#version: 0.2\nb c\nbc d</w>\na b\nc d</w>\n"
 
 
 def test_by_hand() -> None:
-    """A token that ends a word is found at the end only, one that does not never there."""
+    """Tokens with an end-of-word marker are found only at the end of a word, the others never there."""
     greedy, merging = BPE(CODES, inference="greedy"), BPE(CODES)
     assert merging.segment("abcd") == "a@@ bcd"
     assert greedy.segment("abcd") == "ab@@ cd"
@@ -40,8 +40,8 @@ def test_scaffold_tokens_are_not_in_the_vocabulary() -> None:
     assert BPE(codes, inference="greedy").segment("abcd") == "a@@ bcd"
 
 
-def test_the_tokens_of_pickybpe_are_those_that_stand_at_the_end() -> None:
-    """Of as many merges as are used: a removal counts from its place in the order on."""
+def test_the_tokens_of_pickybpe_are_those_of_its_final_vocabulary() -> None:
+    """After the merges that are used: a removal counts from its place in the order."""
     codes = b"#version: 0.4 picky\nu l\nul d</w>\nsplit ul u l\no uld</w>\nsplit uld</w> u l d</w>\nw ould</w>\n"
     for merges, expected in ((1, "ul@@ d o@@ ul@@ d m@@ o@@ ul@@ d"), (2, "uld o@@ uld m@@ o@@ uld")):
         assert BPE(codes, merges, inference="greedy").segment("uld ould mould") == expected
@@ -54,7 +54,7 @@ def test_the_tokens_of_pickybpe_are_those_that_stand_at_the_end() -> None:
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold", "picky"])
 @pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
 def test_core_equals_reference(mode: Mode, algorithm: str) -> None:
-    """On words with letters of all lengths, and with the letters of the end-of-word marker."""
+    """Compared on words with letters of all lengths, and with the letters of the end-of-word marker."""
     text = hard_text(1, 1000).split("\n") + rich_text(3, 1500, LETTERS)
     threshold = 0.6 if algorithm == "picky" else None
     codes = learn_with(lines=text, num_symbols=300, algorithm=algorithm, threshold=threshold, **mode.options).codes
@@ -89,7 +89,7 @@ def test_core_equals_reference(mode: Mode, algorithm: str) -> None:
 
 
 def test_what_is_refused_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """No dropout and no vocabulary with it; a copy, a worker and the command line segment in the same way."""
+    """Dropout and a vocabulary are refused; a copy, a pickle and the command line segment in the same way."""
     bpe = BPE(CODES, inference="greedy")
     for call in (
         lambda: bpe.segment("abcd", dropout=0.1),
@@ -114,7 +114,7 @@ def test_what_is_refused_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_ids_and_statistics_follow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The other ways to a segmentation, ids and counted words, are greedy too."""
+    """Ids and statistics of counted words are greedy too."""
     codes = Codes(b"#version: 0.3 bytes gpt2\nb c\nbc d\na b\nc d\n")
     greedy = BPE(codes, inference="greedy")
     assert greedy.segment("abcd") == "ab cd"

@@ -88,12 +88,12 @@ def tiktoken_of(bpe: BPE, pattern: str, special: tuple[str, ...] = ()) -> Any:
     )
 
 
-# Runs, margins of every kind, the letters of "</w>", contractions, digits, case, and bytes that are no UTF-8.
+# Runs, margins of every kind, the letters of "</w>", contractions, digits, case, and bytes that are not UTF-8.
 PIECES = [
     "a", "aa", "@@", "b", "the", " ", "  ", "\n", "\r", "\r\n", "\t", "</w>", "<", "/w>", "'s", "'LL", "12", "3", ".",
     "é", "日本", "\u3000", "\u2028", "😀", "Ǆ", "ſ", "\u0301",
 ]  # fmt: skip
-# Of characters that this Python knows: which others are letters differs between tiktoken's Unicode and ours.
+# Only characters known to this Python: tiktoken's Unicode and ours differ in which others are letters.
 CHARACTERS = st.characters(exclude_categories=["Cs", "Cn"])
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(CHARACTERS, max_size=3), max_size=24).map("".join)
 BYTES = st.binary(max_size=60) | st.lists(
@@ -104,7 +104,7 @@ BYTES = st.binary(max_size=60) | st.lists(
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("pretokeniser", PRETOKENISERS)
 def test_any_bytes_come_back(pretokeniser: str, algorithm: str) -> None:
-    """decode(encode(x)) == x, for bytes and for text, with and without dropout, in a batch and alone."""
+    """decode(encode(x)) == x for bytes and for text, with and without dropout, in a batch and alone."""
     bpe = bpe_of(pretokeniser, algorithm)
 
     @given(st.lists(BYTES, max_size=4), TEXTS, st.integers(0, 99))
@@ -128,7 +128,7 @@ def test_any_bytes_come_back(pretokeniser: str, algorithm: str) -> None:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("pretokeniser", PRETOKENISERS)
 def test_the_core_equals_its_reference(pretokeniser: str, algorithm: str) -> None:
-    """Tokens and their order, ids with special tokens and without, and the decoding of arbitrary ids."""
+    """They agree on tokens and their order, ids with and without special tokens, and the decoding of arbitrary ids."""
     codes, special = codes_of(pretokeniser, algorithm), (END, "the", "th")
     bpe = BPE(codes, special_tokens=special, pad_vocab_to=64)
     reference = reference_of(bpe, codes, special, 64)
@@ -228,8 +228,8 @@ def test_runs_of_a_letter_give_the_ids_of_tiktoken() -> None:
             assert bpe.encode(text) == theirs.encode_ordinary(text)
 
 
-def test_where_a_string_is_merged_otherwise_than_by_its_pair() -> None:
-    """tiktoken merges what spells a token; the codes merge the pairs that they list. No learner writes these codes."""
+def test_codes_merge_pairs_and_tiktoken_strings() -> None:
+    """tiktoken merges any two that spell a token, codes only the listed pairs. No learner writes these codes."""
     bpe = BPE(b"#version: 0.3 bytes gpt2\nb c\na b\nab c\n")
     assert [bpe.tokens[id] for id in bpe.encode("abc")] == [b"a", b"bc"]
     theirs = tiktoken_of(bpe, "gpt2")
@@ -237,7 +237,7 @@ def test_where_a_string_is_merged_otherwise_than_by_its_pair() -> None:
 
 
 def test_special_tokens_are_treated_as_by_tiktoken() -> None:
-    """allowed_special and disallowed_special: the same ids, and a ValueError where tiktoken raises one."""
+    """allowed_special and disallowed_special give the same ids, and a ValueError whenever tiktoken raises one."""
     special = (END, PAD, "<|x|>")
     bpe = bpe_of("cl100k", "bpe", *special)
     theirs = tiktoken_of(bpe, "cl100k", special)
@@ -261,7 +261,7 @@ def test_special_tokens_are_treated_as_by_tiktoken() -> None:
 
 
 def test_special_tokens_in_a_batch() -> None:
-    """They are refused by default, with the number of the first text that holds one; found, they end the words."""
+    """By default they are refused, with the number of the first text that holds one; allowed, they end words."""
     bpe = bpe_of("gpt2", "scaffold", END, "<|end")
     texts = ["one", f"two{END}", f"{END}"]
     # However many threads share a text, the offset is that of the whole text.
@@ -275,14 +275,14 @@ def test_special_tokens_in_a_batch() -> None:
     ids, offsets = bpe.encode_batch(texts, allowed_special="all")
     end = bpe.special_tokens[END]
     assert ids[offsets[1] :].tolist() == [*bpe.encode("two"), end, end]
-    # The longest at a place wins.
+    # The longest match at one place wins.
     assert bpe.encode("<|end", allowed_special="all") == [end + 1]
     as_text, _ = bpe.encode_batch(texts, disallowed_special=())
     assert end not in as_text and bpe.decode(as_text) == "".join(texts)
 
 
 def pieces_by_hand(text: str, tokens: list[str]) -> list[str]:
-    """Cut a text at tokens: at each place the longest, and on after it."""
+    """Cut a text at tokens, the longest at each place, and continue after it."""
     pieces, begin, place = [], 0, 0
     while place < len(text):
         here = max((token for token in tokens if text.startswith(token, place)), key=len, default="")
@@ -301,7 +301,7 @@ def pieces_by_hand(text: str, tokens: list[str]) -> list[str]:
 @example(["a" * 99 + "🙂<" + "a" * 40, "é" * 31 + "<"], ["<", "🙂<a", "🙂"])
 @example(["ab<é東🙂ab"], ["ab", "b", "<é", "é", "東", "🙂a"])
 def test_special_tokens_are_found_as_by_hand(texts: list[str], tokens: list[str]) -> None:
-    """Overlapping, at both ends, one the beginning of another or inside it, with few first bytes and with many."""
+    """They may overlap, be at both ends, begin another one or be inside it, and have few first bytes or many."""
     bpe = BPE(b"#version: 0.3 bytes gpt2\na b\n", special_tokens=tokens)
     ids, offsets = bpe.encode_batch(texts, allowed_special="all")
     for text, begin, end in zip(texts, offsets, offsets[1:], strict=False):
@@ -313,7 +313,7 @@ def test_special_tokens_are_found_as_by_hand(texts: list[str], tokens: list[str]
 
 
 def test_special_tokens_and_padding_between_words() -> None:
-    """With </w> they imply no space on either side, and padding is as if it were not there."""
+    """With </w> special tokens imply no space on either side, and padding has no effect."""
     bpe = BPE(codes_of("spaces", "bpe"), special_tokens=[END], pad_vocab_to=1000)
     end, padding = bpe.special_tokens[END], bpe.n_vocab - 1
     for text in (f"a{END}b", f"a {END} b", f"{END}a", f" {END}\n{END} ", f"a{END}\rb"):
@@ -343,7 +343,7 @@ def test_ids_are_numbered_as_documented() -> None:
 
 @pytest.mark.parametrize("pretokeniser", ["gpt2", "spaces"])
 def test_offsets_are_characters(pretokeniser: str) -> None:
-    """The first character that holds a byte of each token, also where a token is a part of a character."""
+    """They are of the first character that holds a byte of the token, even if the token is a part of a character."""
     bpe = bpe_of(pretokeniser, "scaffold")
 
     @given(TEXTS, st.integers(0, 9))
@@ -359,8 +359,8 @@ def test_offsets_are_characters(pretokeniser: str) -> None:
     check()
 
 
-def test_offsets_where_bytes_are_not_utf8() -> None:
-    """U+FFFD counts as the character of the bytes it replaces, as many as decode gives; padding is between two."""
+def test_offsets_of_bytes_that_are_not_utf8() -> None:
+    """They are positions of the U+FFFD that replace such bytes, as in ``decode``; padding has the next position."""
     bpe = BPE(b"#version: 0.3 bytes gpt2\n", pad_vocab_to=512)
     data = b"a\xff\xe6\x97b\xf0\x9f\x98"
     assert bpe.decode_with_offsets([*data[:2], 511, *data[2:], 511]) == (
@@ -378,7 +378,7 @@ def test_offsets_where_bytes_are_not_utf8() -> None:
     "ids", [[97, 600], [-1], (2**70,), numpy.array([600], "u2"), numpy.array([-1], "i8"), numpy.array([2**63], "u8")]
 )
 def test_an_id_out_of_range_is_one_clear_error(ids: Any) -> None:
-    """It names the id, its position and the ids that there are, whatever the ids come in."""
+    """It has the id, its position and the range of ids, whatever container the ids come in."""
     bpe = bpe_of("gpt2", "bpe")
     wrong = re.escape(f"at position {len(ids) - 1} is out of range: these codes have ids 0 to {bpe.n_vocab - 1};")
     for decode in (bpe.decode, bpe.decode_bytes, bpe.decode_with_offsets):
@@ -387,7 +387,7 @@ def test_an_id_out_of_range_is_one_clear_error(ids: Any) -> None:
 
 
 def test_an_id_that_no_integer_type_holds_is_not_shown_as_another() -> None:
-    """It used to be shown as -1, or as 2^63 - 1."""
+    """Such as -1, or 2^63 - 1."""
     wrong_ids: list[Any] = [[2**70], [-(2**70)], numpy.array([2**64 - 1], "u8")]
     for ids in wrong_ids:
         with pytest.raises(MTScaffoldError, match=r"^an id of more than 63 bits at position 0 is out of range"):
@@ -396,7 +396,7 @@ def test_an_id_that_no_integer_type_holds_is_not_shown_as_another() -> None:
 
 @pytest.mark.parametrize("kind", [">u2", ">i4", ">u8"])
 def test_ids_in_another_byte_order_are_refused(kind: str) -> None:
-    """Read as they lie they would be other ids; the error says how to convert them, and that works."""
+    """Read as they are they would be other ids; the error says how to convert them, and that works."""
     ids = numpy.array([104, 105], kind)
     bpe = bpe_of("gpt2", "bpe")
     with pytest.raises(TypeError, match=r"another byte order \('>.'\).*ids\.astype\(ids\.dtype\.newbyteorder\('='\)\)"):
@@ -408,7 +408,7 @@ def test_ids_in_another_byte_order_are_refused(kind: str) -> None:
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda bpe: pickle.loads(pickle.dumps(bpe))])
 def test_a_bpe_can_be_copied(copied: Callable[[BPE], BPE]) -> None:
-    """The workers of a spawning DataLoader get a pickle: the copy segments, encodes and decodes as the first does."""
+    """Workers of a spawning DataLoader get a pickle; the copy segments, encodes and decodes like the original."""
     bpe = BPE(codes_of("gpt2", "scaffold"), 100, special_tokens=iter([END]), pad_vocab_to=64)
     again = copied(bpe)
     assert again is not bpe and again.tokens == bpe.tokens and again.special_tokens == bpe.special_tokens
@@ -420,7 +420,7 @@ def test_a_bpe_can_be_copied(copied: Callable[[BPE], BPE]) -> None:
 
 @pytest.mark.parametrize("kind", ["u1", "i2", "u2", "i4", "u4", "i8", "u8"])
 def test_ids_are_taken_from_any_integers(kind: str) -> None:
-    """Lists, arrays of every width and every stride, NumPy's own integers; and nothing else."""
+    """From lists, arrays of every width and stride, and NumPy's own integers; anything else is refused."""
     bpe = bpe_of("o200k", "scaffold")
     data = b"any bytes"
     ids = numpy.frombuffer(data, "u1").astype(kind)
@@ -446,10 +446,7 @@ def test_dropout_depends_on_seed_epoch_and_index_alone() -> None:
     assert other.tolist() != ids.tolist()
     plain, _ = bpe.encode_batch(texts)
     assert len(plain) < len(ids)
-    # One text as a line of apply-bpe with the same seed.
-    assert bpe.encode("low lower", dropout=0.5, seed=1, index=4) == bpe.encode(
-        "low lower", dropout=0.5, seed=1, index=4
-    )
+    # The ids of a text are its subwords with the same seed.
     subwords = bpe.segment("low lower lowest", dropout=0.5, seed=1, index=4).split(" ")
     ids_of = [bpe.tokens[id] for id in bpe.encode("low lower lowest", dropout=0.5, seed=1, index=4)]
     assert ["".join(NOTATION[byte] for byte in token) for token in ids_of] == subwords
@@ -457,7 +454,7 @@ def test_dropout_depends_on_seed_epoch_and_index_alone() -> None:
 
 @pytest.mark.parametrize("pretokeniser", PRETOKENISERS)
 def test_a_long_text_is_cut_only_where_no_id_changes(pretokeniser: str) -> None:
-    """The threads share a single long text; special tokens at the cuts are found; the reference agrees on a part."""
+    """Threads share a single long text; special tokens at the cuts are found; the ids are those of its parts."""
     bpe = bpe_of(pretokeniser, "scaffold", "o\nw", END)
     generator = random.Random(1)
     words = ["word", "don't", "x\n", "\n\n", " \n ", "o\nw", END, "42", "//", "\r\n", "  ", "Ab.", "é", "\u3000", " "]
@@ -478,8 +475,8 @@ def test_a_long_text_is_cut_only_where_no_id_changes(pretokeniser: str) -> None:
     assert bpe.decode(dropped) == text
 
 
-def test_what_ids_cannot_be_made_of() -> None:
-    """Each wrong call is one line that says what to do."""
+def test_wrong_calls_for_ids() -> None:
+    """Each is refused with one line that says what to do."""
     codes = codes_of("gpt2", "bpe")
     bpe = BPE(codes, special_tokens=[END])
     with pytest.raises(MTScaffoldError, match="only codes of bytes have ids; learn them with learn-bpe --pretokenise"):
@@ -525,7 +522,7 @@ def test_what_ids_cannot_be_made_of() -> None:
         bpe.encode("a", dropout=2)
 
 
-# In the widths in which CPython holds a str, with what pads and ends each: ASCII, Latin-1, the plane of most, all.
+# In all widths in which CPython holds a str: ASCII, Latin-1, UCS-2, UCS-4, and with surrogates for bytes.
 WIDTHS = ["plain words ", "größer als übel ", "„größer“ – 漢字 ", "😀 größer „漢“ ", "a \udcff\udcc3 ü "]
 
 
@@ -542,7 +539,7 @@ def test_a_str_of_any_width_has_the_ids_of_its_bytes(texts: list[str]) -> None:
 
 @pytest.mark.parametrize("width", range(len(WIDTHS)))
 def test_a_long_str_may_be_cut_between_threads(width: int) -> None:
-    """A long text is cut into parts, never within a special token, and what an error says counts from its start."""
+    """A long text is cut into parts, never within a special token, and offsets in errors count from its start."""
     marker = "ab<<<<<<<<>"
     bpe = bpe_of("gpt2", "bpe", marker)
     text = (WIDTHS[width] * 9 + marker) * 9_000
@@ -562,7 +559,7 @@ def test_a_long_str_may_be_cut_between_threads(width: int) -> None:
 
 
 def test_ids_outlive_the_call_and_may_be_changed() -> None:
-    """The array owns its memory, small or mapped, also after more calls and without the BPE."""
+    """The array owns its memory, small or mapped, even after more calls and without the BPE."""
     bpe = BPE(codes_of("gpt2", "bpe"))
     for text in ("", "banana", TEXT * 300):
         ids, _ = bpe.encode_batch([text])
@@ -576,7 +573,7 @@ def test_ids_outlive_the_call_and_may_be_changed() -> None:
 
 
 def test_many_words_have_the_ids_that_each_has_alone() -> None:
-    """Neither what is new in a batch, nor a word's length, nor a cache that grows and replaces words changes ids."""
+    """Ids depend neither on the other words of a batch, nor on a word's length, nor on the state of the cache."""
     drawn = random.Random(5)
     words = [
         " " + "".join(drawn.choices("abcdeth", k=min(drawn.randrange(1, 9) ** 2 // 3 + 1, 40))) for _ in range(99_000)
@@ -584,14 +581,14 @@ def test_many_words_have_the_ids_that_each_has_alone() -> None:
     codes = codes_of("gpt2", "bpe")
     ids, offsets = BPE(codes).encode_batch(words, num_workers=1)
     of_word = {word: ids[offsets[i] : offsets[i + 1]] for i, word in enumerate(words)}
-    # Many words that are new, then few, then single ones.
+    # First many new words, then few different ones, then words from all.
     order = [*words, *drawn.choices(words[:200], k=20_000), *drawn.choices(words, k=20_000)]
     found, _ = BPE(codes).encode_batch(["".join(order)], num_workers=1)
     assert numpy.array_equal(found, numpy.concatenate([of_word[word] for word in order]))
 
 
 def texts_of_every_width(count: int) -> list[str]:
-    """Texts that Python holds in one, two and four bytes a character, mostly ASCII or not at all, of many lengths."""
+    """Texts that Python holds in one, two and four bytes per character, with little or much ASCII, of many lengths."""
     drawn = random.Random(8)
     alphabets = [
         "a b's\n.",
@@ -613,7 +610,7 @@ def texts_of_every_width(count: int) -> list[str]:
 
 @pytest.mark.parametrize("instructions", ["none", "avx2", "avx512"])
 def test_every_kind_of_instructions_finds_the_same_words(instructions: str) -> None:
-    """A processor without the instructions of this one gives the same ids."""
+    """Processors without the instructions of this one give the same ids."""
     cases = [(name, split) for name in ("gpt2", "cl100k", "o200k") for split in (False, True)]
     codes = [codes_of(name, "bpe", split) for name, split in cases]
     program = (
@@ -648,8 +645,8 @@ ONE_TEXT = {
 
 @pytest.mark.parametrize("pretokeniser", ["gpt2", "spaces", r"\w+|[^\w\s]+"])
 @pytest.mark.parametrize("text", ONE_TEXT.values(), ids=ONE_TEXT)
-def test_the_short_way_through_a_call_gives_what_the_long_one_gives(text: str, pretokeniser: str) -> None:
-    """A call with the defaults goes straight into the core; other arguments, which say the same, do not."""
+def test_the_fast_path_of_a_call_gives_what_the_general_one_gives(text: str, pretokeniser: str) -> None:
+    """A call with the defaults goes straight into the core; equivalent arguments do not."""
     for special in ((), (END, PAD)):
         bpe = bpe_of(pretokeniser, "scaffold", *special)
         calls: list[Any] = [bpe.encode, bpe.encode_to_numpy]
@@ -673,8 +670,8 @@ def test_the_short_way_through_a_call_gives_what_the_long_one_gives(text: str, p
             assert bpe.encode_to_numpy(same, disallowed_special=()).tolist() == found
 
 
-def test_an_array_takes_what_encode_takes() -> None:
-    """Special tokens, dropout and errors are those of encode, whatever the result is in."""
+def test_encode_to_numpy_takes_what_encode_takes() -> None:
+    """Special tokens, dropout and errors are those of encode."""
     bpe = bpe_of("gpt2", "scaffold", END)
     calls: list[Any] = [bpe.encode, bpe.encode_to_numpy]
     options: dict[str, Any]
@@ -702,14 +699,14 @@ def test_an_array_takes_what_encode_takes() -> None:
 
 
 def test_equal_ids_are_one_object() -> None:
-    """A sentence needs no new integer for an id that was met before, and a list of many ids no more than its slots."""
+    """No new integer object is made for an id that was met before, so a list of ids takes no more than its slots."""
     bpe = bpe_of("gpt2", "bpe")
     first, again = bpe.encode(TEXT), bpe.encode(TEXT)
     assert max(first) > 256 and all(map(operator.is_, first, again))
 
 
 def test_a_call_for_one_sentence_runs_no_other_python() -> None:
-    """Each Python function that a call runs takes as long as the core takes for a word or two."""
+    """A Python function takes as long as the core takes for a word or two."""
     bpe, words = bpe_of("gpt2", "bpe", END), BPE(b"#version: 0.2\na n\nb an\n")
     calls: list[tuple[Any, int]] = [(bpe.encode, 1), (bpe.encode_to_numpy, 1), (bpe.segment, 2), (words.segment, 3)]
     for call, functions in calls:

@@ -1,7 +1,8 @@
-"""The ids of imported codes travel with the codes, and text is prepared for every way to segment it."""
+"""The ids of imported codes stay with the codes, and text is prepared for every method that segments it."""
 
 from __future__ import annotations
 
+import base64
 import copy
 import io
 import json
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, apply_bpe, learn_bpe
+from mt_scaffold.cli import main
 from mt_scaffold.corpus import files
 from mt_scaffold.corpus.storage import remote
 from mt_scaffold.integrations.vocabularies.imported import of_pieces
@@ -48,7 +50,7 @@ def codes(tmp_path: Path) -> Path:
 
 
 def test_ids_follow_the_codes(codes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Into another folder, a pickle and a copy, and from an open file: ids by rank would be other ids."""
+    """From another folder, a pickle, a copy or an open file, ids are not those by rank."""
     text = "ab ba"
     expected = BPE(codes).encode(text)
     assert expected != BPE(codes.read_bytes()).encode(text)
@@ -66,7 +68,7 @@ def test_ids_follow_the_codes(codes: Path, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_ids_of_another_numbering_are_not_decoded(codes: Path, tmp_path: Path) -> None:
-    """The same codes with other ids, or without their manifest, would give another text."""
+    """The same codes with other ids, or without their manifest, would give a different text."""
     (tmp_path / "text").write_text("ab ba\n")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -106,10 +108,10 @@ def test_the_first_manifests_are_read(codes: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pretokenise", ["gpt2", "spaces"])
-def test_codes_in_a_store_ask_for_their_manifest_alone(
+def test_codes_in_a_store_request_only_their_manifest(
     pretokenise: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Folders need not be listed, and codes that never have one are read without asking."""
+    """Folders need not be listed, and there is no request for codes that never have a manifest."""
     fsspec = pytest.importorskip("fsspec", reason="comes with the extra 'remote'")
     store = fsspec.filesystem("memory")
     monkeypatch.setattr(type(store), "ls", None)
@@ -132,8 +134,18 @@ def test_codes_in_a_store_ask_for_their_manifest_alone(
     assert len(asked) == (1 if pretokenise == "spaces" else 2)
 
 
+@pytest.mark.parametrize("again", ["<x>=301", "<x>=300"])
+def test_a_special_token_is_imported_once(tmp_path: Path, capsys: pytest.CaptureFixture[str], again: str) -> None:
+    """Otherwise one of its ids would be dropped without notice."""
+    ranks = b"".join(base64.b64encode(bytes((byte,))) + b" %d\n" % byte for byte in range(256))
+    (tmp_path / "x.tiktoken").write_bytes(ranks)
+    command = ["import", str(tmp_path / "x.tiktoken"), "--pretokenise", "gpt2", "--output", str(tmp_path / "codes")]
+    assert main([*command, "--special", "<x>=300", again]) == 2
+    assert "--special: duplicate token '<x>'" in capsys.readouterr().err and not (tmp_path / "codes").exists()
+
+
 def test_a_damaged_manifest_is_not_ignored(codes: Path) -> None:
-    """Text would be prepared otherwise, too."""
+    """Without it, text would also be prepared differently."""
     Path(manifest_path(codes)).write_text("{")
     with pytest.raises(MTScaffoldError, match=r"codes\.manifest\.json: not JSON"):
         BPE(codes)
@@ -141,7 +153,7 @@ def test_a_damaged_manifest_is_not_ignored(codes: Path) -> None:
 
 @pytest.mark.parametrize("spaces", SPACES, ids=str)
 def test_subwords_are_those_of_the_ids(tmp_path: Path, spaces: Spaces) -> None:
-    """Of a string, its bytes, a line and a file; joined, they are the text as ids give it back."""
+    """This holds for a string, its bytes, a line and a file; joined, they are the decoded text of the ids."""
     bpe = BPE(imported(tmp_path / "codes", spaces))
     lines = ["ab ab", " ab", "  ab  ba ", "", "a\u2581b", "ab", "ä日😀ab\tab", "ab\u00a0ab\u2028", "\x00 ab\rab\r"]
     subwords = []
@@ -169,7 +181,7 @@ def test_subwords_are_those_of_the_ids(tmp_path: Path, spaces: Spaces) -> None:
 
 
 def test_a_copy_keeps_what_a_subclass_adds() -> None:
-    """Its attributes, and those set on a BPE; what is worked out from the codes is made again."""
+    """It has the subclass's attributes and those set later; values derived from the codes are computed again."""
 
     class Lower(BPE):
         def __init__(self, codes: bytes, lower: bool) -> None:
@@ -196,7 +208,7 @@ def test_a_copy_keeps_what_a_subclass_adds() -> None:
 
 
 def test_ids_without_tokens_are_counted() -> None:
-    """The last ids, of which no token has one, were said to be of what is unknown."""
+    """More ids than tokens are reported by number, not as a wrong id of unknown bytes."""
     codes = Codes(b"#version: 0.3 bytes gpt2\na b\n", "c")
     assert Numbering((*range(257), 5)).fault(codes) == "there are 258 ids for 257 tokens"
 
@@ -226,8 +238,8 @@ def test_ids_without_tokens_are_counted() -> None:
     ],
     ids=repr,
 )
-def test_a_manifest_whose_ids_none_can_have_is_refused(codes: Path, changes: dict[str, Any]) -> None:
-    """Of negative ids the core wrote beside its table; of an empty token it found no end."""
+def test_a_manifest_with_impossible_ids_is_refused(codes: Path, changes: dict[str, Any]) -> None:
+    """Negative ids would make the core write outside its table, an empty token would make it loop forever."""
     path = Path(manifest_path(codes))
     content = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**content, **changes}), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The kinds of inference beside merges and greedy: longest-merge, fewest and remerge, over any codes."""
+"""The kinds of inference other than merges and greedy: longest-merge, fewest and remerge, over any codes."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ from mt_scaffold.segment.inference import INFERENCES
 hundreds = settings(max_examples=300, derandomize=True, deadline=None, database=None)
 LETTERS = [*"abcdef", "ä", "日", "</w>"]
 SUSPICIOUS = 1e-5  # a p-value below this means that the distributions differ
-# Overlaps, merges of merges, a string that is made in two ways ("abab"); "ba" and "abba" are scaffold.
+# Overlaps, merges of merges, a string made in two ways ("abab"); "ba" and "abba" are scaffold.
 CODES = (
     b"#version: 0.2\na b\nb a scaffold\nab b\nab ba scaffold\nb b</w>\nb a</w>\nab b</w>\nba ba\naba b\nab a\nab ab\n"
 )
 
 
 def parsed(codes: bytes) -> tuple[Mode, list[Pair], set[str]]:
-    """The mode of a codes file of any kind, its merges, and the tokens that are in no vocabulary at its end."""
+    """The mode of a codes file of any kind, its merges, and the tokens that are not in its final vocabulary."""
     first, *lines = codes.split(b"\n")[:-1]
     known = {line: mode for mode in MODES for line in (mode.first_line.encode(), mode.picky_line.encode())}
     mode, merges, scaffold = known.get(first, PRETOKENISED), [], set[str]()
@@ -67,7 +67,7 @@ def parsed(codes: bytes) -> tuple[Mode, list[Pair], set[str]]:
 
 
 def reference_with(kind: str, codes: bytes) -> Callable[[str], list[str]]:
-    """What the reference of a kind makes of a word: its subwords, without the end-of-word marker."""
+    """Return a kind's reference: a function from a word to its subwords, without the end-of-word marker."""
     mode, merges, scaffold = parsed(codes)
     if kind == "longest-merge":
         return LongestMergeBPE(merges, scaffold, end_of_word=mode.end_of_word).segment_word
@@ -89,7 +89,7 @@ def shown(subwords: list[str], mode: Mode) -> bytes:
 
 
 def test_the_core_has_the_kinds_of_the_registry() -> None:
-    """What the options offer, the core does, in the same order; the default comes first."""
+    """The core has every kind that the options offer, in the same order; the default comes first."""
     assert tuple(INFERENCES) == _core.INFERENCES
     with pytest.raises(UsageError, match="there is no inference 'fast'; choose one of merges, greedy, longest-merge"):
         _core.Segmenter(CODES, "@@", inference="fast")
@@ -99,14 +99,14 @@ def test_the_core_has_the_kinds_of_the_registry() -> None:
 
 
 def test_the_longest_merge_by_hand() -> None:
-    """Length comes before rank, ties go to the lower rank and then to the left, one place at a time."""
+    """Length counts before rank; ties go to the lower rank, then to the left; one place is merged at a time."""
     bpe = BPE(b"#version: 0.2\na b\nc d\nab c\nab a\n", inference="longest-merge")
     # ab first (rank 0), then "abc" (3 symbols) before "cd" (2).
     assert bpe.segment("abcde") == "abc@@ d@@ e"
     # The first "ab" grows before the second one is merged; all of them at a time would give "ab ab x".
     assert bpe.segment("ababx") == "aba@@ b@@ x"
     assert BPE(b"#version: 0.2\na a\n", inference="longest-merge").segment("aaab") == "aa@@ a@@ b"
-    # The end-of-word marker is no symbol: "bc." is as long as "ab", which has the lower rank.
+    # The end-of-word marker is not a symbol: "bc</w>" is as long as "ab", which has the lower rank.
     assert BPE(b"#version: 0.2\na b\nb c</w>\n", inference="longest-merge").segment("abc") == "ab@@ c"
     # "bcd" is scaffold: it merges like any token, and becomes its parts afterwards.
     scaffold = BPE(b"#version: 0.2\nb c\nbc d scaffold\nd e</w>\n", inference="longest-merge")
@@ -114,7 +114,7 @@ def test_the_longest_merge_by_hand() -> None:
 
 
 def test_the_fewest_by_hand() -> None:
-    """Fewer than from the left; of equally many, the longest first token, then the longest next; none is scaffold."""
+    """Never more than greedy; of equally many, the longest first token, then the longest next; none is scaffold."""
     codes = b"#version: 0.2\na b\nab c\nc d\ncd e</w>\nd e</w>\n"
     assert BPE(codes, inference="greedy").segment("abcde") == "abc@@ de"
     assert BPE(codes, inference="fewest").segment("abcde") == "abc@@ de"  # not "ab cde"
@@ -127,7 +127,7 @@ def test_the_fewest_by_hand() -> None:
 
 
 def test_remerge_by_hand() -> None:
-    """The letters of a scaffold token merge with those beside it, but never into a scaffold token."""
+    """The letters of a scaffold token merge with those next to it, but never into a scaffold token."""
     codes = b"#version: 0.2\nb c scaffold\na b\nbc d\nc e</w>\n"
     assert BPE(codes).segment("abcx abcd abce") == "a@@ b@@ c@@ x a@@ b@@ c@@ d a@@ b@@ c@@ e"
     assert BPE(codes, inference="remerge").segment("abcx abcd abce") == "ab@@ c@@ x ab@@ c@@ d ab@@ ce"
@@ -145,7 +145,7 @@ def test_remerge_by_hand() -> None:
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold", "trimmed", "picky"])
 @pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
 def test_core_equals_reference(mode: Mode, algorithm: str, kind: str) -> None:
-    """On words with letters of all lengths, with those of the end-of-word marker, and on long words."""
+    """Compared on words with letters of all lengths, with those of the end-of-word marker, and on long words."""
     if algorithm == "picky" and not INFERENCES[kind].picky:
         pytest.skip("refused")
     text = hard_text(1, 1000).split("\n") + rich_text(3, 1500, LETTERS)
@@ -162,7 +162,7 @@ def test_core_equals_reference(mode: Mode, algorithm: str, kind: str) -> None:
     generator = random.Random(2)
     given = hard_words(generator, 400, ALPHABET) + " ".join(rich_text(4, 500, LETTERS)).split(" ")
     given += ["".join(generator.choices(LETTERS, k=generator.randint(40, 300))) for _ in range(20)]
-    differing = 6 * (kind == "remerge" and algorithm == "bpe")  # which it does not change
+    differing = 6 * (kind == "remerge" and algorithm == "bpe")  # the same without scaffold tokens
     for word in given:
         as_bytes = mode.word(word if mode is CHARACTERS else word.encode().decode("latin-1"))
         subwords = reference(as_bytes.decode("latin-1" if mode.byte_level else "utf-8"))
@@ -174,7 +174,7 @@ def test_core_equals_reference(mode: Mode, algorithm: str, kind: str) -> None:
 
 @st.composite
 def cases(draw: st.DrawFn, min_size: int = 1, max_size: int = 12) -> tuple[bytes, str]:
-    """Draw codes that no corpus need have given, and a word."""
+    """Draw codes that need not come from any corpus, and a word."""
     alphabet = draw(st.sampled_from(ALPHABETS))
     made = [*alphabet, *(letter + END_OF_WORD for letter in alphabet)]
     base, marks, lines = set(made), dict[str, bool](), ["#version: 0.2"]
@@ -203,7 +203,7 @@ def test_core_equals_reference_on_awkward_words(kind: str, case: tuple[bytes, st
 @hundreds
 @given(case=cases(), data=st.data())
 def test_a_vocabulary_filters_what_the_longest_merges_give(case: tuple[bytes, str], data: st.DataObject) -> None:
-    """As with merges: subwords that it lacks are split."""
+    """As with merges, subwords that are not in it are split."""
     codes, word = case
     _, merges, scaffold = parsed(codes)
     forms = sorted({*BPE(codes).surface_forms(), word})
@@ -213,7 +213,7 @@ def test_a_vocabulary_filters_what_the_longest_merges_give(case: tuple[bytes, st
 
 
 def test_fewest_is_the_least_of_all_segmentations() -> None:
-    """By enumeration: no segmentation has fewer subwords, and among equals the lengths are the greatest in order."""
+    """No enumerated segmentation has fewer subwords, and among equals the lengths are the greatest in order."""
     generator, choices = random.Random(1), Counter[int]()
     for _ in range(300):
         tokens = {"".join(generator.choices("ab", k=generator.randint(2, 4))) for _ in range(8)}
@@ -234,7 +234,7 @@ def test_fewest_is_the_least_of_all_segmentations() -> None:
 @pytest.mark.parametrize("kind", ["longest-merge", "fewest"])
 @pytest.mark.parametrize("name", sorted(path.name for path in VECTORS.iterdir() if path.is_dir()))
 def test_vectors(name: str, kind: str) -> None:
-    """The core gives, byte for byte, what the reference made of the probe of each vector."""
+    """The core gives, byte for byte, the reference's segmentation of the probe of each vector."""
     vector = VECTORS / name
     bpe = BPE(vector / "scaffold.codes", inference=kind)
     probe = (vector / "probe.txt").read_bytes().split(b"\n")
@@ -267,7 +267,7 @@ def test_dropout_of_the_longest_merge_has_its_exact_distribution(dropout: float)
 
 
 def test_dropout_of_all_and_of_long_words() -> None:
-    """A probability of 1 gives base symbols, 0 what there is without; in between, what a long word could give."""
+    """A probability of 1 gives base symbols, 0 the usual segmentation, others one of the possible ones."""
     word = "".join(random.Random(1).choices("ab", k=400))
     bpe = BPE(CODES, inference="longest-merge")
     assert bpe.segment(word, dropout=1) == "@@ ".join(word)
@@ -279,7 +279,7 @@ def test_dropout_of_all_and_of_long_words() -> None:
 
 @pytest.mark.parametrize("kind", ["longest-merge", "fewest"])
 def test_uniform_sampling_of_the_other_words(kind: str) -> None:
-    """Words that are not sampled are segmented in this way; those that are, from the same vocabulary as always."""
+    """Words that are not sampled are segmented by this inference; those that are, from the same vocabulary as usual."""
     _, merges, scaffold = parsed(CODES)
     sampler, usual = UniformSampler(merges, scaffold), reference_with(kind, CODES)
     bpe, given = BPE(CODES, inference=kind), ["abab", "aaba", "babaab"] * 30
@@ -288,13 +288,13 @@ def test_uniform_sampling_of_the_other_words(kind: str) -> None:
         assert bpe.segment(" ".join(given), seed=seed, uniform_sampling=0.5) == " ".join(map("@@ ".join, expected))
 
 
-# ---- the other ways to a segmentation
+# ---- ids, statistics, copies and commands
 
 
 @pytest.mark.parametrize("kind", ["longest-merge", "fewest", "remerge"])
 @pytest.mark.parametrize("mode", [BYTES, PRETOKENISED], ids=["bytes", "pretokenised"])
 def test_ids_follow(mode: Mode, kind: str) -> None:
-    """Ids are those of the same subwords, and decode to the text."""
+    """Ids are those of the same subwords and decode to the text."""
     text = hard_text(1, 600)
     bpe = BPE(learn_bpe(lines=text.split("\n"), num_symbols=200, **mode.options).codes, inference=kind)
     for line in hard_text(2, 300).split("\n"):
@@ -323,7 +323,7 @@ def test_statistics_copies_and_the_command_follow(kind: str, tmp_path: Path) -> 
 
 
 def test_what_is_refused() -> None:
-    """Dropout and a vocabulary with the fewest tokens; PickyBPE's codes with the longest merge."""
+    """Dropout and a vocabulary with the fewest tokens, and PickyBPE's codes with the longest merge."""
     bpe = BPE(CODES, inference="fewest")
     with pytest.raises(UsageError, match="fewest inference merges nothing, so dropout has nothing to skip"):
         bpe.segment("abb", dropout=0.1)
@@ -334,10 +334,10 @@ def test_what_is_refused() -> None:
 
 
 def test_the_kinds_differ() -> None:
-    """On one vocabulary, no kind is another one by mistake."""
+    """On one vocabulary, no two kinds give the same."""
     letters = LETTERS[:-1]
     learned = learn_bpe(lines=rich_text(3, 1500, letters), num_symbols=300, algorithm="bpe").codes
-    # Without scaffold tokens, remerge is merges.
+    # Without scaffold tokens, remerge would equal merges.
     codes = trim(learned, lines=rich_text(3, 1500, letters), below=12).codes
     given = " ".join(rich_text(4, 700, letters))
     assert len({BPE(codes, inference=kind).segment(given) for kind in INFERENCES}) == len(INFERENCES)

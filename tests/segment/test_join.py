@@ -29,7 +29,7 @@ def joined(text: bytes, **options: Any) -> bytes:
 @settings(max_examples=200, deadline=None, derandomize=True, database=None)
 @given(lines=st.lists(st.text("lowern \r", max_size=20)), end=st.booleans(), dropout=st.sampled_from([0.0, 0.5]))
 def test_join_undoes_segmenting(lines: list[str], end: bool, dropout: float) -> None:
-    """But for runs of spaces inside a line, which segmenting collapses; margins, CRs and a missing last LF stay."""
+    """Except for runs of spaces inside a line, which segmenting collapses; margins, CRs and a missing last LF stay."""
     text = "\n".join(lines) + "\n" * end
     output = io.BytesIO()
     BPE(CODES).process_file(io.BytesIO(text.encode()), output, dropout, seed=1)
@@ -48,7 +48,7 @@ def test_join_is_the_published_expression(text: str) -> None:
 
 
 def test_codes_with_a_pretokeniser(tmp_path: Path) -> None:
-    """Their subwords are in GPT-2's notation; a character that it lacks is reported with file and line."""
+    """Their subwords are in GPT-2's notation; a character outside it is reported with file and line."""
     codes = learn_bpe(lines=["low lower lowest"], num_symbols=5, pretokenise="gpt2").codes
     text = "löw  lower \n\nend".encode()
     output = io.BytesIO()
@@ -62,7 +62,7 @@ def test_codes_with_a_pretokeniser(tmp_path: Path) -> None:
 
 
 def test_long_lines_and_separators(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Blocks end at lines, however long; another separator; an empty one is refused; errors are one line."""
+    """Blocks end at line ends, however long the lines; an empty separator is refused; errors are one line."""
     text = b"a@@ b " * 400_000 + b"\nc@@ d"
     assert joined(text) == b"ab " * 400_000 + b"\ncd"
     assert joined(b"a_ b", separator="_") == b"ab"
@@ -77,13 +77,13 @@ def test_long_lines_and_separators(tmp_path: Path, capfd: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("text", ["z@@\n", "z@@\r\n", "a@@ b@@", "a@@ b  \n", "@@ a", "a\n", "", "x @@ y"])
 def test_the_method_and_the_command_join_alike(text: str) -> None:
-    """A separator before a line end goes, and no space does."""
+    """A separator before a line end is removed, a space there is not."""
     assert BPE(b"#version: 0.2\na n\n").join(text).encode() == joined(text.encode())
 
 
 @pytest.mark.parametrize("separator", ["@@", "@", "@_@", "@ @", " ", "  "])
-def test_the_fast_way_to_join_is_the_exact_one(separator: str) -> None:
-    """Without line ends, separators are replaced as strings, which must find the same ones."""
+def test_the_fast_path_of_joining_equals_the_pattern(separator: str) -> None:
+    """In text without line ends, separators are replaced as strings, which must find the same ones."""
     draw = random.Random(separator)
     for _ in range(3000):
         line = "".join(draw.choices("@ a_", k=draw.randrange(12)))

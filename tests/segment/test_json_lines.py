@@ -1,4 +1,4 @@
-"""JSONL that the core reads by itself: the same texts and errors as with Python's json."""
+"""JSONL that the core reads itself: the same texts and errors as with Python's json."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.methods import PlainBPE
 from mt_scaffold.segment.encode import decode_documents, encode_documents
 
-# Keys and strings with all that JSON escapes, and characters of every length.
+# Keys and strings with every character that JSON escapes, and characters of every length.
 STRINGS = st.text(st.sampled_from('text"\\/\b\n\r\t\x00\x1f\x7f \u00e4\u2028\ud7ff\U0001f989'), max_size=40)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | STRINGS,
@@ -63,7 +63,7 @@ ESCAPES = [
 
 @st.composite
 def objects(draw: st.DrawFn) -> str:
-    """An object in which the field comes once or more often, among others, as a program or a person writes it."""
+    """An object with any number of fields, often the same one, as a program or a person writes it."""
     members = []
     for _ in range(draw(st.integers(0, 4))):
         key = draw(st.sampled_from(['"text"', '"t\\u0065xt"', '"id"', '"Text"', "text"]))
@@ -79,7 +79,7 @@ def objects(draw: st.DrawFn) -> str:
 
 @st.composite
 def lines(draw: st.DrawFn) -> bytes:
-    """A line of JSONL, which may be damaged, or anything."""
+    """A line of JSONL, possibly damaged, or any bytes."""
     if draw(st.integers(0, 9)) == 0:
         return draw(st.binary(max_size=20) | st.sampled_from([b"", b" \t\r", b"\x1c", b"\xef\xbb\xbf{}"])).replace(
             b"\n", b""
@@ -106,16 +106,16 @@ def core() -> Any:
 
 
 def read_by_core(text: bytes, left: list[int], workers: int = 1) -> Any:
-    """The documents in lines of JSON, or the error; `left` takes the numbers of the lines that Python read."""
+    """The documents in lines of JSON, or the error; ``left`` collects the numbers of the lines that Python read."""
     ids, sizes = io.BytesIO(), io.BytesIO()
 
-    def otherwise(line: bytes, number: int, offset: int) -> bytes | None:
+    def fallback(line: bytes, number: int, offset: int) -> bytes | None:
         left.append(number)
         return field_of_line(line, number, offset, "shard", "text")
 
     encode = partial(core().encode_lines, ("shard", text), ("ids", ids), ("sizes", sizes), "")
     try:
-        done = encode(width=2, workers=workers, json=(b"text", otherwise))
+        done = encode(width=2, workers=workers, json=(b"text", fallback))
     except MTScaffoldError as error:
         return str(error)
     values = memoryview(ids.getvalue()).cast("H")
@@ -143,7 +143,7 @@ def read_by_python(text: bytes) -> Any:
 @example([b'{"text": "a"} {'], True)
 @example([b'{"text": "a'], False)
 def test_the_core_reads_what_python_reads(given: list[bytes], ends: bool) -> None:
-    """Every line has the same text or the same error, whatever stands in it."""
+    """Every line has the same text or the same error, whatever it holds."""
     text = b"\n".join(given) + b"\n" * ends
     assert read_by_core(text, []) == read_by_python(text)
 
@@ -151,7 +151,7 @@ def test_the_core_reads_what_python_reads(given: list[bytes], ends: bool) -> Non
 @settings(max_examples=200, deadline=None)
 @given(st.dictionaries(STRINGS.filter(lambda key: json.dumps(key, ensure_ascii=False)[1:-1] == key), VALUES), STRINGS)
 def test_ordinary_lines_need_no_python(members: dict[str, Any], text: str) -> None:
-    """Or else the core would be right and slow."""
+    """Otherwise the core would be correct but slow."""
     line = json.dumps({**members, "text": text}, ensure_ascii=False, allow_nan=True).encode()
     left: list[int] = []
     assert read_by_core(line, left) == [text.encode()]
@@ -161,7 +161,7 @@ def test_ordinary_lines_need_no_python(members: dict[str, Any], text: str) -> No
 @pytest.mark.parametrize("wrong", [b"", b'{"text": "\xff"}', b'{"text": "a}', b'{"txt": 1}'])
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_lines_and_offsets_in_large_files(tmp_path: Path, wrong: bytes, ending: str) -> None:
-    """A line beyond the first blocks is named by its number and offset, and documents keep their order."""
+    """An error beyond the first blocks has the right line and offset, and documents keep their order."""
     text = b"".join(b'{"text": "%d %s"}\n\n' % (i, b"x" * (i % 700)) for i in range(5000))
     text += wrong + b"\n" + text
     expected = read_by_python(text)

@@ -1,4 +1,4 @@
-"""A string where a list of strings is expected: refused, for its letters would be the entries."""
+"""A string in place of a list of strings is refused: its letters would be the entries."""
 
 import io
 from typing import Any
@@ -14,7 +14,7 @@ CODES = "#version: 0.2\na b\nab c</w>\n"
 
 @pytest.mark.parametrize("option", [{"glossaries": "abc"}, {"vocab": "ab"}, {"special_tokens": "ab"}], ids=str)
 def test_a_string_is_no_list_of_strings(option: dict[str, Any]) -> None:
-    """Glossaries "abc" would be the glossaries a, b and c."""
+    """The glossaries "abc" would be the glossaries a, b and c."""
     (name,) = option
     with pytest.raises(UsageError, match=f"{name}: give a list of strings"):
         BPE(CODES.encode(), **option)
@@ -24,7 +24,7 @@ def test_a_string_is_no_list_of_strings(option: dict[str, Any]) -> None:
 
 
 def test_a_string_is_no_list_of_words() -> None:
-    """Here "ab" would be the words a and b; subword-nmt's class takes it so."""
+    """As words "ab" would be a and b, as it is for subword-nmt's class."""
     with pytest.raises(UsageError, match="tokens: give a list of strings"):
         BPE(CODES.encode()).segment_tokens("ab")
     assert BPE(CODES.encode()).segment_tokens(["abc"]) == ["abc"]

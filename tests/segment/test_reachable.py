@@ -1,4 +1,4 @@
-"""What resampling can make of words: exactly that, by enumerating every outcome in plain Python."""
+"""The subwords that resampling can make of words, compared with every outcome enumerated in plain Python."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def reached(codes: bytes, words: list[str], draw: Draw, **options: object) -> se
     st.sampled_from(["bpe", "scaffold", "picky"]),
 )
 def test_dropout_makes_these_subwords_and_no_others(counts: dict[str, int], symbols: int, algorithm: str) -> None:
-    """A dictionary has an entry for each of them, and no other: neither <unk> nor classes that never occur."""
+    """So dictionaries need no <unk> for them, and have no entries that never occur."""
     text = " ".join(word for word, count in counts.items() for _ in range(count))
     codes = learn_with(lines=[text], num_symbols=symbols, min_frequency=1, algorithm=algorithm).text
     words = [*counts]
@@ -58,7 +58,7 @@ def test_dropout_makes_these_subwords_and_no_others(counts: dict[str, int], symb
 def test_codes_in_any_order_and_with_tokens_that_nothing_makes(
     pairs: list[tuple[str, str]], words: list[str], final: list[bool]
 ) -> None:
-    """Codes may be from elsewhere: a line whose left side no other line makes is never followed."""
+    """Codes of other programs may have a line whose left side no other line makes; it is never followed."""
     lines = [
         f"{left} {right}{END_OF_WORD if last else ''}\n" for (left, right), last in zip(pairs, final, strict=False)
     ]
@@ -68,7 +68,7 @@ def test_codes_in_any_order_and_with_tokens_that_nothing_makes(
 
 @given(word_counts.filter(lambda counts: max(map(len, counts)) <= 6), st.integers(1, 12))
 def test_uniform_sampling_makes_every_normal_token_that_a_word_holds(counts: dict[str, int], symbols: int) -> None:
-    """As the reference enumerates the segmentations into them and single characters."""
+    """The reference enumerates the segmentations into such tokens and single characters."""
     text = " ".join(word for word, count in counts.items() for _ in range(count))
     codes = learn_with(lines=[text], num_symbols=symbols, min_frequency=1, algorithm="scaffold").text
     sampler = sampler_of(codes)
@@ -79,7 +79,7 @@ def test_uniform_sampling_makes_every_normal_token_that_a_word_holds(counts: dic
 @pytest.mark.parametrize("draw", [Draw("dropout", 0.4), Draw("uniform_sampling", 1)])
 @pytest.mark.parametrize("inference", ["merges", "longest-merge"])
 def test_vocabulary_glossaries_and_inference_are_those_of_segmenting(draw: Draw, inference: str) -> None:
-    """What a filter splits is not reached, a glossary stays whole, and what ends before one does not end a word."""
+    """A split subword is not reached, a glossary entry stays whole, and what ends before one does not end a word."""
     codes = b"#version: 0.2\na b\nab a\nb a</w>\nab ab</w>\naba b</w>\n"
     words = ["abab", "abaXba", "Xab", "bXX"]
     options = {"vocab": ["ab@@", "ba", "aba@@", "X@@"], "glossaries": ["X"], "inference": inference}
@@ -92,7 +92,7 @@ def test_vocabulary_glossaries_and_inference_are_those_of_segmenting(draw: Draw,
 
 @pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
 def test_sampled_text_holds_nothing_else(mode: Mode) -> None:
-    """With symbols of bytes, words that spell out </w> and characters of no merge; nothing drawn is left out."""
+    """Every subword drawn is listed, also of bytes, of words that spell out </w> and of characters in no merge."""
     lines = ["low</w>er lower 日本 äöü lowest", "new</w> newer </w>"] * 3
     codes = learn_with(lines=lines, num_symbols=25, min_frequency=1, algorithm="scaffold", **mode.options).text
     text = [*lines[:2], "lowew zzz 🙂"]
@@ -105,7 +105,7 @@ def test_sampled_text_holds_nothing_else(mode: Mode) -> None:
 
 
 def test_inference_without_merges_has_no_dropout() -> None:
-    """There is nothing to skip, and so nothing to ask."""
+    """There are no merges to skip, so the call is refused."""
     bpe = BPE(b"#version: 0.2\na b\n", inference="greedy")
     with pytest.raises(UsageError, match="greedy inference merges nothing"):
         bpe.reachable(count_words(lines=["ab"]), 0.1)

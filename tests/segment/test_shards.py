@@ -1,4 +1,4 @@
-"""``encode`` into a folder: a pair of files per input, resumed, checked, and in stores that fsspec knows."""
+"""``encode`` into a folder: a pair of files per input, resumed, checked, and in stores that fsspec supports."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def copy(encoded: Path, tmp_path: Path) -> Path:
 
 
 def again(corpus: Path, folder: Path, **settings: Any) -> None:
-    """Encode the shards as in ``encoded``, but for ``settings``."""
+    """Encode the shards as in ``encoded``, except for ``settings``."""
     encode_folder(corpus / "codes", [corpus / "in" / "*.jsonl"], folder, **{"append": END, **settings})
 
 
 def test_each_shard_is_what_encode_writes(corpus: Path, encoded: Path, tmp_path: Path) -> None:
-    """The pair of an input is the same as by itself, for any number of threads; the manifest has digests and totals."""
+    """The pair of an input is what ``encode`` writes for it alone; the manifest has digests and totals."""
     total = {"documents": 0, "ids": 0, "bytes": 0}
     for path in sorted((corpus / "in").iterdir()):
         found = encode_documents(corpus / "codes", [path], tmp_path / f"{path.stem}.bin", append=END)
@@ -98,7 +98,7 @@ def test_each_shard_is_what_encode_writes(corpus: Path, encoded: Path, tmp_path:
 
 
 def test_bytes_are_those_of_documents(corpus: Path, tmp_path: Path) -> None:
-    """Whatever the format and the end of the file, so that tokens per byte can be compared."""
+    """They do not depend on the format and the end of the file, so that tokens per byte can be compared."""
     texts = ["one", "", "two \r", "three"]
     (tmp_path / "a.txt").write_bytes("\n".join(texts).encode())
     (tmp_path / "b.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
@@ -107,7 +107,7 @@ def test_bytes_are_those_of_documents(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_shards_are_named_after_inputs(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By their folders where these differ; inputs of one name, and standard input, are refused."""
+    """Their folders are included if these differ; inputs of one name, and standard input, are refused."""
     for name in ("de/00.jsonl", "en/00.jsonl", "en/more/train.en"):
         (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "in" / name).write_text('{"text": "a"}\n')
@@ -151,7 +151,7 @@ def test_the_same_command_encodes_only_what_is_missing(corpus: Path, copy: Path,
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 def test_other_settings_are_refused(corpus: Path, encoded: Path, settings: dict[str, Any], problem: str) -> None:
-    """A folder holds ids of one kind."""
+    """A folder holds ids with the same settings."""
     before = digests(encoded)
     with pytest.raises(UsageError, match=problem):
         again(corpus, encoded, **settings)
@@ -159,11 +159,11 @@ def test_other_settings_are_refused(corpus: Path, encoded: Path, settings: dict[
 
 
 def test_other_inputs_are_refused(corpus: Path, encoded: Path, tmp_path: Path) -> None:
-    """Neither more nor fewer inputs can go into the same folder; nor over other files."""
+    """Neither more nor fewer inputs can go into the same folder, nor may they overwrite other files."""
     for path in (corpus / "in").iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     files = sorted(tmp_path.iterdir())
-    for inputs, problem in ((files[1:], "with the input of 00, too"), (files[::-1], "in another order")):
+    for inputs, problem in ((files[1:], "with the input of 00 too"), (files[::-1], "in another order")):
         with pytest.raises(UsageError, match=problem):
             encode_folder(corpus / "codes", inputs, encoded, append=END)
     (tmp_path / "more.jsonl").write_text("")
@@ -178,7 +178,7 @@ def test_other_inputs_are_refused(corpus: Path, encoded: Path, tmp_path: Path) -
 
 
 def test_dropout_depends_on_the_seed_alone(corpus: Path, tmp_path: Path) -> None:
-    """Shards are sampled by their number, not by which process has which; two equal shards differ."""
+    """Shards are sampled by their number, whatever the number of workers; two equal shards differ."""
     (tmp_path / "in").mkdir()
     for name in ("a", "b"):
         (tmp_path / "in" / f"{name}.txt").write_text("low lower lowest newer newest\n" * 20)
@@ -197,7 +197,7 @@ def damage(path: Path) -> None:
 
 
 def recording(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
-    """Return what changes the content of a manifest."""
+    """Return a function that changes the content of a manifest."""
 
     def write(path: Path) -> None:
         content = json.loads(path.read_text())
@@ -262,7 +262,7 @@ def recording(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]
 def test_check_finds_damage(
     corpus: Path, copy: Path, encoded: Path, capsys: pytest.CaptureFixture[str], name: str, change: Any, problem: str
 ) -> None:
-    """And names the file; following what it says mends the folder."""
+    """It names the file, and following its advice mends the folder."""
     command = ["encode", f"--codes={corpus / 'codes'}", f"--output={copy}", "--check"]
     assert main(command) == 0
     assert "10 shards, 3,000 documents" in capsys.readouterr().out
@@ -275,8 +275,8 @@ def test_check_finds_damage(
 
 
 @pytest.mark.parametrize("index", ["fairseq", "megatron"])
-def test_an_empty_index_is_not_taken_for_a_finished_one(corpus: Path, tmp_path: Path, index: str) -> None:
-    """It is the last file to reach the disk; a folder in which all is there is left as it is."""
+def test_an_empty_index_is_not_treated_as_finished(corpus: Path, tmp_path: Path, index: str) -> None:
+    """It is the last file to reach the disk; a complete folder is left as it is."""
     arguments = ["encode", f"--codes={corpus / 'codes'}", f"--output={tmp_path}/", "--index", index]
     arguments += ["--input", str(corpus / "in" / "05.jsonl")]
     assert main(arguments) == main(arguments) == 0
@@ -284,8 +284,21 @@ def test_an_empty_index_is_not_taken_for_a_finished_one(corpus: Path, tmp_path: 
     assert main(arguments) == 1
 
 
+def test_check_compares_the_settings_that_are_given(
+    corpus: Path, copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``--check`` with other settings than the folder's must not print that all is as written."""
+    check = ["encode", f"--codes={corpus / 'codes'}", "--check", f"--output={copy}/"]
+    for right in ("", f"--append {END}", f"--append {END} --special {END}", "--dtype uint16"):
+        assert main([*check, *right.split()]) == 0, right
+    for wrong in ("--append x", "--special x", "--dtype uint32", "--index megatron", "--dropout 0.1 --seed 1"):
+        capsys.readouterr()
+        assert main([*check, *wrong.split()]) == 2, wrong
+        assert "encoded with other settings (" in capsys.readouterr().err
+
+
 def test_check_refuses_other_codes(corpus: Path, copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of the folder as a whole, and of one shard that was copied into it."""
+    """Other codes than the whole folder's, and a shard of other codes that was copied into it."""
     learn_bpe(corpus / "text", corpus / "other", 100, pretokenise="gpt2")
     with pytest.raises(UsageError, match=r"encoded with codes .*, not with other"):
         check_folder(corpus / "other", copy)
@@ -310,7 +323,7 @@ def inputs(corpus: Path, tmp_path: Path) -> Path:
 
 
 def rewrite(path: Path) -> None:
-    """Change a letter of the text of a file, which keeps its size and its time."""
+    """Change a letter of the text of a file, keeping its size and modification time."""
     content, before = path.read_bytes(), path.stat()
     place = content.index(b'"text": "') + 9
     letter = b"b" if content[place : place + 1] == b"a" else b"a"
@@ -320,7 +333,7 @@ def rewrite(path: Path) -> None:
 
 
 def test_an_input_rewritten_at_the_same_size_is_noticed(inputs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By the same command and by --check; what the error says to do mends the folder."""
+    """Both the same command and --check notice it, and the error's advice mends the folder."""
     command = ["encode", f"--codes={inputs}/codes", f"--output={inputs}/out", f"--append={END}", "--input"]
     command.append(f"{inputs}/in/*")
     assert main([*command, "--check"]) == 0
@@ -337,7 +350,7 @@ def test_an_input_rewritten_at_the_same_size_is_noticed(inputs: Path, capsys: py
 
 
 def test_check_says_what_it_compared(inputs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without --input, ids alone; with the inputs of another corpus, neither."""
+    """Without --input, only the ids are compared; the inputs of another corpus are refused."""
     command = ["encode", f"--codes={inputs}/codes", f"--output={inputs}/out", "--check"]
     assert main(command) == 0
     assert "as written (inputs not compared: name them with --input)" in capsys.readouterr().out
@@ -346,7 +359,7 @@ def test_check_says_what_it_compared(inputs: Path, capsys: pytest.CaptureFixture
 
 
 def test_manifests_have_the_digests_of_inputs(inputs: Path) -> None:
-    """Of one pair of files from several inputs as of a folder; a stream cannot be read twice and has none."""
+    """So does that of one pair of files from several inputs; a stream cannot be read twice and has no digest."""
     digest = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted((inputs / "in").iterdir())}
     shards = json.loads((inputs / "out" / "manifest.json").read_text())["shards"]
     assert {shard["input"]: shard["sha256"] for shard in shards} == digest
@@ -356,7 +369,7 @@ def test_manifests_have_the_digests_of_inputs(inputs: Path) -> None:
 
 
 def test_a_folder_without_digests_of_inputs_is_not_resumed(inputs: Path) -> None:
-    """Such as an earlier version wrote: nobody knows whether its text is still the same."""
+    """Earlier versions wrote such folders; whether their text is still the same is unknown."""
     path = inputs / "out" / "05.manifest.json"
     manifest = json.loads(path.read_text())
     del manifest["inputs"]
@@ -366,7 +379,7 @@ def test_a_folder_without_digests_of_inputs_is_not_resumed(inputs: Path) -> None
 
 
 def test_a_killed_process_is_resumed(tmp_path: Path) -> None:
-    """The same command ends with the bytes of one that was left alone."""
+    """The same command then completes the folder with the bytes of an undisturbed run."""
     write_inputs(tmp_path, 2000)
     options = ["--codes", "codes", "--input", "in/*.jsonl", "--append", END, "--num-workers", "1", "--output", "out/"]
     command = [sys.executable, "-m", "mt_scaffold", "encode", *options]
@@ -382,7 +395,7 @@ def test_a_killed_process_is_resumed(tmp_path: Path) -> None:
 
 
 def test_two_processes_do_not_share_a_folder(inputs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The second one is told how to share the work."""
+    """The error tells the second one how to share the work."""
     with open(inputs / "out" / "manifest.json", "rb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         command = ["encode", f"--codes={inputs}/codes", f"--output={inputs}/out", f"--append={END}", "--input"]
@@ -392,7 +405,7 @@ def test_two_processes_do_not_share_a_folder(inputs: Path, capsys: pytest.Captur
 
 
 def test_progress_has_shards_speed_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shards that were finished before took this process no time."""
+    """The speed does not include shards that were finished before."""
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     lines: list[str] = []
@@ -430,7 +443,7 @@ def contents(store: Any, folder: str) -> dict[str, bytes]:
 
 
 def test_a_store_takes_shards(corpus: Path, encoded: Path, memory: Any) -> None:
-    """Inputs, codes and outputs are URLs; the bytes are those of a folder, and --check reads them."""
+    """Inputs, codes and outputs may be URLs; the bytes are those of a local folder, and --check reads them."""
     memory.pipe_file("/shards/codes", (corpus / "codes").read_bytes())
     for _ in range(2):
         encode_folder(f"{STORE}/codes", [f"{STORE}/in/*.jsonl"], f"{STORE}/out/", append=END)
@@ -446,7 +459,7 @@ def test_a_store_takes_shards(corpus: Path, encoded: Path, memory: Any) -> None:
 
 
 def test_every_command_reads_and_writes_stores(corpus: Path, memory: Any, tmp_path: Path) -> None:
-    """Counting, learning and a single pair of files: compressed text and Parquet too, as from a disk."""
+    """Counting, learning and a single pair of files work as on a disk, also with compressed text and Parquet."""
     pyarrow = pytest.importorskip("pyarrow", reason="comes with the extra 'documents'")
     parquet = pytest.importorskip("pyarrow.parquet", reason="comes with the extra 'documents'")
     source = corpus / "in" / "00.jsonl"
@@ -479,10 +492,10 @@ def test_every_command_reads_and_writes_stores(corpus: Path, memory: Any, tmp_pa
         ("hdfs://x/y", "hdfs://x/y: "),
     ],
 )
-def test_what_a_store_cannot_do_is_one_line(
+def test_an_error_of_a_store_is_one_line(
     memory: Any, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], url: str, problem: str
 ) -> None:
-    """Each store has its own exceptions, and a user wants none of them."""
+    """Each store has its own exceptions, which are not shown as tracebacks."""
     output = f"{tmp_path}/out/"
     assert main(["encode", f"--codes={corpus / 'codes'}", "--input", url, "--output", output]) == 1
     (line,) = capsys.readouterr().err.splitlines()
@@ -492,7 +505,7 @@ def test_what_a_store_cannot_do_is_one_line(
 def test_without_fsspec_a_line_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The base installation has no fsspec; a store without its package says which."""
+    """The base installation has no fsspec."""
     command = ["count-words", "--output", str(tmp_path / "counts"), "--input"]
     with monkeypatch.context() as patch:
         for name in [name for name in sys.modules if name.split(".")[0] == "fsspec"]:
@@ -528,7 +541,7 @@ def s3(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def test_a_folder_in_s3(corpus: Path, encoded: Path, s3: Any) -> None:
-    """Encoded, resumed and checked as one on a disk."""
+    """It is encoded, resumed and checked like one on a disk."""
     options = [f"--codes={corpus / 'codes'}", "--input", "s3://bucket/in/*.jsonl", "--append", END]
     command = ["encode", *options, "--output", "s3://bucket/out"]
     for _ in range(2):
@@ -539,8 +552,10 @@ def test_a_folder_in_s3(corpus: Path, encoded: Path, s3: Any) -> None:
     assert main(command) == 0 and main([*command, "--check"]) == 0
 
 
-def test_a_folder_in_s3_is_no_file(corpus: Path, s3: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The store opens it as a file of no bytes, so that a whole corpus would be empty; a folder in a glob is named."""
+def test_a_folder_in_s3_is_not_a_file(
+    corpus: Path, s3: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The store opens it as an empty file, so a whole corpus would be empty; the error names a folder in a glob."""
     s3.pipe({"bucket/spark/a.jsonl/part": b"", "bucket/spark/b.jsonl": b'{"text": "b"}\n'})
     s3.pipe({"bucket/odd/[1].jsonl": b'{"text": "odd"}\n', "bucket/odd/1.jsonl": b'{"text": "1"}\n'})
     for source in ("s3://bucket/in", "s3://bucket/in/", "s3://bucket/spark/*.jsonl"):
@@ -555,7 +570,7 @@ def test_a_folder_in_s3_is_no_file(corpus: Path, s3: Any, tmp_path: Path, capsys
 def test_two_processes_that_start_a_folder_do_not_both_have_it(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second one sees no manifest yet, and must not put its own in the place of the first one's."""
+    """The second one sees no manifest yet, and must not replace the first one's with its own."""
     again(corpus, tmp_path / "out")
     before = (tmp_path / "out" / "manifest.json").read_bytes()
     seen = folders._files
@@ -568,18 +583,18 @@ def test_two_processes_that_start_a_folder_do_not_both_have_it(
 
 
 @pytest.mark.parametrize("kind", ["folder", "link"])
-def test_a_manifest_that_is_no_file_is_refused(corpus: Path, tmp_path: Path, kind: str) -> None:
-    """Neither replaced nor waited for."""
+def test_a_manifest_that_is_not_a_file_is_refused(corpus: Path, tmp_path: Path, kind: str) -> None:
+    """It is neither replaced nor waited for."""
     if kind == "folder":
         (tmp_path / "manifest.json").mkdir()
     else:
         (tmp_path / "manifest.json").symlink_to("nowhere")
-    with pytest.raises(MTScaffoldError, match=r"manifest\.json: exists and is no file"):
+    with pytest.raises(MTScaffoldError, match=r"manifest\.json: exists and is not a file"):
         again(corpus, tmp_path)
 
 
 def test_a_manifest_that_was_replaced_is_locked_again(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its lock is free, as the process that has just completed the folder held the one before."""
+    """The lock on the new file is free: the process that completed the folder held the one on the old file."""
     opened: list[str] = []
     inodes = {(copy / "manifest.json").stat().st_ino}
     lock = fcntl.flock
@@ -600,7 +615,7 @@ def test_a_manifest_that_was_replaced_is_locked_again(copy: Path, monkeypatch: p
 
 
 def test_names_need_not_be_utf8(corpus: Path, tmp_path: Path) -> None:
-    """Of inputs and outputs: the manifest shows them escaped, and is found again."""
+    """Inputs and outputs may have any names: the manifest shows them escaped, and is found again."""
     name = os.fsdecode(b"\xff")
     inputs, output = tmp_path / f"{name}.jsonl", tmp_path / f"{name}.bin"
     inputs.write_bytes((corpus / "in" / "00.jsonl").read_bytes())

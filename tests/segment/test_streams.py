@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from mt_scaffold import BPE
+from mt_scaffold.cli import main
 from mt_scaffold.corpus.text import bytes_to_notation
 from mt_scaffold.segment.ids import IncrementalDecoder
 from mt_scaffold.segment.numbering import Numbering, Spaces
@@ -56,7 +59,7 @@ TEXTS[0], TEXTS[1] = b"a\xff\xe2\x96 b", b"<|end|> "
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_split_at_every_byte_gives_what_encoding_and_decoding_at_once_give(kind: str) -> None:
-    """1,000 texts: ids do not depend on where a text is cut, and text not on how its ids arrive."""
+    """For 1,000 texts, ids do not depend on where a text is cut, nor its text on how the ids arrive."""
     if kind == "pattern":
         pytest.importorskip("regex", reason="comes with the extra 'documents'")
     bpe = KINDS[kind]
@@ -79,7 +82,7 @@ def test_every_split_at_every_byte_gives_what_encoding_and_decoding_at_once_give
 
 
 def test_ids_come_before_the_text_ends_and_no_part_of_a_character_is_shown() -> None:
-    """That is what a stream is for."""
+    """Otherwise there would be no use in a stream."""
     encoder = IncrementalEncoder(KINDS["gpt2"])
     assert encoder.encode("banana ban and more") != []
     decoder = IncrementalDecoder(KINDS["gpt2"])
@@ -87,9 +90,20 @@ def test_ids_come_before_the_text_ends_and_no_part_of_a_character_is_shown() -> 
     assert bytes_to_notation(b" ") == "Ġ"
 
 
+@pytest.mark.parametrize(("closed", "name"), [("stdin", "input"), ("stdout", "output")])
+def test_a_closed_stream_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], closed: str, name: str
+) -> None:
+    """As with every other command that reads and writes standard streams."""
+    (tmp_path / "codes").write_bytes(b"#version: 0.3 bytes gpt2\n" + MERGES)
+    monkeypatch.setattr(sys, closed, None)
+    assert main(["decode", "--codes", str(tmp_path / "codes"), "--stream"]) == 1
+    assert capsys.readouterr().err.startswith(f"mt-scaffold: standard {name} is closed")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stream_of_ids_is_their_text(kind: str) -> None:
-    """Each piece as soon as it is certain, whole characters only, and together what ``decode`` returns."""
+    """Each piece comes as soon as it is certain, in whole characters; together they are what ``decode`` returns."""
     bpe = KINDS[kind]
     text = "banana ä an 😀b"
     ids = list(bpe.encode(text))
@@ -111,7 +125,7 @@ def test_a_stream_of_ids_is_their_text(kind: str) -> None:
 
 
 def test_a_bpe_shows_its_codes() -> None:
-    """Not an address of memory."""
+    """Its representation has their name and size, not a memory address."""
     assert repr(BPE(b"#version: 0.2\na n\nb an\n")) == "<BPE of codes: 2 merges>"
     assert repr(BPE(b"#version: 0.2\na n\nb an\n", 1, inference="longest-merge")).endswith(
         ": 1 merge, longest-merge inference>"

@@ -37,12 +37,12 @@ from mt_scaffold.cli import main
 from mt_scaffold.corpus.text import bytes_to_notation
 
 SUSPICIOUS = 1e-5  # a p-value below this means that the distributions differ
-# "ab" ends no word and "b</w>" is in none but at its end; "ba" is scaffold.
+# "ab" occurs inside a word and "ab</w>" at its end; "ba" is scaffold, but "ba</w>" is not.
 CODES = b"#version: 0.2\na a\na b\nb a scaffold\naa b\nb a</w>\na b</w>\nab ab</w>\n"
 
 
 def sampler_of(codes: bytes) -> UniformSampler:
-    """The reference with the vocabulary of a codes file of any kind: what stands at its end."""
+    """The reference with the final vocabulary of a codes file of any kind."""
     first, *lines = codes.split(b"\n")[:-1]
     picky = b" picky" in first
     known = {line: mode for mode in MODES for line in (mode.first_line.encode(), mode.picky_line.encode())}
@@ -81,7 +81,7 @@ def sampled(bpe: BPE, text: str, probability: float, seed: int = 1, epoch: int =
 
 
 def test_every_segmentation_has_the_same_probability() -> None:
-    """By enumeration: on random vocabularies, the draws give all segmentations, each with exactly 1 / their number."""
+    """On random vocabularies the draws give all enumerated segmentations, each with exactly 1 / their number."""
     generator = random.Random(1)
     most = 0
     for _ in range(60):
@@ -101,7 +101,7 @@ def test_every_segmentation_has_the_same_probability() -> None:
 
 @pytest.mark.parametrize("probability", [1.0, 0.3])
 def test_the_core_draws_uniformly(probability: float) -> None:
-    """Frequencies of the segmentations of several words of a line pass a chi-squared test, whatever their place."""
+    """Frequencies of the segmentations of the words of a line pass a chi-squared test, whatever their position."""
     bpe, reference, usual = BPE(CODES), sampler_of(CODES), reference_of(CODES)
     words = ["ababab", "aabab", "ba", "xab", "ababab"]
     lines = sampled(bpe, f"{' '.join(words)}\n" * 20_000, probability, seed=3)[:-1]
@@ -120,7 +120,7 @@ def test_the_core_draws_uniformly(probability: float) -> None:
 
 
 def test_words_and_lines_are_independent() -> None:
-    """The same word twice on a line, and on two lines: all pairs of segmentations are equally frequent."""
+    """For one word twice on a line, and on two lines, all pairs of segmentations are equally frequent."""
     bpe = BPE(CODES)
     lines = sampled(bpe, "abab abab\n" * 40_000, 1.0, seed=5)[:-1]
     number = len(sampler_of(CODES).distribution("abab"))
@@ -133,7 +133,7 @@ def test_words_and_lines_are_independent() -> None:
 
 
 def test_the_share_of_sampled_words() -> None:
-    """Numbers of untouched words follow the geometric law, beyond the 64 that one random number decides, too."""
+    """The number of untouched words is geometric, also beyond the 64 that one random number decides."""
     stream = RandomStream(7)
     for probability in (0.5, 0.1, 0.01):
         drawn = [untouched(probability, stream) for _ in range(5000)]
@@ -155,7 +155,7 @@ def shown(words: list[list[str]], mode: Mode = CHARACTERS) -> bytes:
 
 
 def as_usual(codes: bytes) -> Callable[[str], list[str]]:
-    """What the reference makes of a word without sampling, each word once."""
+    """Return the reference's segmentation of a word without sampling, with a cache."""
     return functools.cache(
         (picky_reference_of if b" picky" in codes.split(b"\n")[0] else reference_of)(codes).segment_word
     )
@@ -164,7 +164,7 @@ def as_usual(codes: bytes) -> Callable[[str], list[str]]:
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold", "picky"])
 @pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
 def test_core_equals_reference(mode: Mode, algorithm: str) -> None:
-    """On words with letters of all lengths and those of the end-of-word marker, for all kinds of codes."""
+    """Compared on words with letters of all lengths and those of the end-of-word marker, for all kinds of codes."""
     letters = [*"abcdef", "ä", "日", "</w>"]
     text = hard_text(1, 600).split("\n") + rich_text(3, 800, letters)
     threshold = 0.6 if algorithm == "picky" else None
@@ -197,11 +197,10 @@ TOKENS = st.lists(
 def test_core_equals_reference_on_any_vocabulary(
     tokens: list[tuple[str, str, bool]], words: list[str], probability: float, seed: int, index: int, marks: set[int]
 ) -> None:
-    """Vocabularies that no learner would make, and any probability, seed and index."""
+    """Compared on vocabularies that no learner would make, with any probability, seed and index."""
     merges = [(left, right + "</w>" * final) for left, right, final in tokens] or [("a", "b")]
     scaffold = {"".join(merge) for number, merge in enumerate(merges) if number in marks}
     lines = [" ".join([*merge, *["scaffold"] * ("".join(merge) in scaffold)]) for merge in merges]
-    # A scaffold token needs derivations that end in symbols: those of a learner have them.
     bpe = BPE("\n".join(["#version: 0.2", *lines, ""]).encode())
     reference = UniformSampler(merges, scaffold)
     usual = lambda word: bpe.segment(word).split("@@ ")  # noqa: E731
@@ -210,8 +209,7 @@ def test_core_equals_reference_on_any_vocabulary(
 
 
 def test_words_of_thousands_of_letters() -> None:
-    """Numbers of segmentations far beyond those of a double, drawn alike in core and reference, and neither all nor
-    none of the choices taken."""
+    """Core and reference draw alike from more segmentations than a double can count, with pieces of all lengths."""
     bpe, reference = BPE(CODES), sampler_of(CODES)
     word = "".join(random.Random(1).choices("aab", k=4000))
     number, scale = reference.count([*word[:-1], word[-1] + "</w>"])[0]
@@ -223,11 +221,11 @@ def test_words_of_thousands_of_letters() -> None:
     assert min(lengths[1], lengths[2], lengths[3]) > 100
 
 
-# ---- what does not change it
+# ---- reproducibility
 
 
 def test_a_seed_fixes_the_output() -> None:
-    """Whatever the number of workers and the way to the core; another seed, epoch or index gives another one."""
+    """It is the same for any number of workers and every method; another seed or epoch gives another one."""
     text = hard_text(5, 3000)
     codes = learn_bpe(lines=text.split("\n"), num_symbols=200).codes
     bpe = BPE(codes)
@@ -250,7 +248,7 @@ def test_a_seed_fixes_the_output() -> None:
 
 
 def test_ids(tmp_path: Path) -> None:
-    """Ids of a text are sampled as its subwords are; those of the file, of a batch and of a single text are equal."""
+    """Ids of a text are sampled like its subwords; those of a file, of a batch and of a single text are equal."""
     text = ["abab aabab ba", "", "bababa  ab"] * 20
     codes = learn_bpe(lines=text, num_symbols=6, pretokenise="gpt2").codes
     bpe = BPE(codes)
@@ -268,11 +266,11 @@ def test_ids(tmp_path: Path) -> None:
     assert np.fromfile(tmp_path / "x.bin", np.uint32).tolist() == ids.tolist()
 
 
-# ---- beside other options
+# ---- with other options
 
 
 def test_words_that_have_one_segmentation() -> None:
-    """Unknown characters are single symbols, as with dropout; a glossary entry is never split."""
+    """Unknown characters stay single symbols, as with dropout; a glossary entry is never split."""
     bpe = BPE(CODES)
     assert bpe.segment("x \u65e5\u65e5 xy", seed=1, uniform_sampling=1) == "x \u65e5@@ \u65e5 x@@ y"
     kept = BPE(CODES, glossaries=["aab"])
@@ -283,7 +281,7 @@ def test_words_that_have_one_segmentation() -> None:
 
 
 def test_a_vocabulary_takes_tokens_away() -> None:
-    """What the vocabulary filter would split is in no drawn segmentation, inside a word and at its end apart."""
+    """Tokens that the vocabulary filter would split are never drawn, separately inside a word and at its end."""
     codes = b"#version: 0.2\na b\nab a\nb a</w>\nab a</w>\na b</w>\n"
     for vocabulary in ({"ab@@"}, {"aba", "ba"}, {"aba@@", "ab"}, {"x"}, set()):
         reference = reference_of(codes, vocabulary=vocabulary)
@@ -299,7 +297,7 @@ def test_a_vocabulary_takes_tokens_away() -> None:
 
 
 def test_greedy_inference() -> None:
-    """The words that are not sampled are segmented from the left; the vocabulary is the same."""
+    """Words that are not sampled are segmented greedily from the left, with the same vocabulary."""
     reference = sampler_of(CODES)
     merges = [("a", "a"), ("a", "b"), ("aa", "b"), ("b", "a</w>"), ("a", "b</w>"), ("ab", "ab</w>")]
     usual = lambda word: [piece.removesuffix("</w>") for piece in segment_greedily(word, merges)]  # noqa: E731
@@ -310,7 +308,7 @@ def test_greedy_inference() -> None:
 
 
 def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Probabilities out of range, dropout at the same time, and an epoch without a seed."""
+    """Probabilities out of range, additional dropout, and an epoch without a seed."""
     bpe, bytewise = BPE(CODES), BPE(b"#version: 0.3 bytes gpt2\na b\n")
     for call in (
         lambda p, **more: bpe.segment("ab", uniform_sampling=p, **more),
@@ -363,7 +361,7 @@ def lines_of_reference(codes: bytes, probe: bytes, probability: float, seed: int
 
 @pytest.mark.parametrize("name", VECTOR_NAMES)
 def test_core_and_reference_give_the_vectors(name: str) -> None:
-    """The probe of each vector sampled with probability 0.5 and seed 1 is the expected bytes."""
+    """The probe of each vector, sampled with probability 0.5 and seed 1, gives the expected bytes."""
     for algorithm in ("scaffold", "picky"):
         codes = (VECTORS / name / f"{algorithm}.codes").read_bytes()
         probe = (VECTORS / name / "probe.txt").read_bytes()

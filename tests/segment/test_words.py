@@ -16,7 +16,7 @@ from mt_scaffold.methods.leaves import prune_leaves
 from mt_scaffold.methods.trimming import trim
 from mt_scaffold.segment.numbering import Spaces, numbering_of, ordinary_tokens, write_numbered
 
-# Whole lines of one word, so that most words are what begins a text.
+# Mostly lines of one word, so that most words begin a text.
 LINES = ["ab"] * 9 + ["abc"] * 5 + [" ab abc"] * 2 + ["abc\tab", "", "c  ab\u2581b"]
 PIECES = ["\u2581", "a", "b", "c", "\t", "ab", "\u2581ab", "abc", "\u2581abc"]
 MERGES = [("a", "b"), ("\u2581", "ab"), ("ab", "c"), ("\u2581ab", "c")]
@@ -38,7 +38,7 @@ def codes(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def encoded(codes: Path) -> Counter[str]:
-    """How often each token stands in the lines as they are encoded."""
+    """Return how often each token occurs in the encoded lines."""
     read, bpe, counts = Codes.read(codes), BPE(codes), Counter[str]()
     numbering = numbering_of(read)
     assert numbering is not None
@@ -49,7 +49,7 @@ def encoded(codes: Path) -> Counter[str]:
 
 
 def test_trimming_marks_what_encoding_makes_rarely(codes: Path, tmp_path: Path) -> None:
-    """From lines, documents and files alike."""
+    """Lines, documents and files give the same."""
     (tmp_path / "text").write_text("\n".join(LINES), encoding="utf-8")
     frequencies = encoded(codes)
     merged = {"".join(pair).replace("\u2581", "Ġ") for pair in MERGES}
@@ -61,7 +61,7 @@ def test_trimming_marks_what_encoding_makes_rarely(codes: Path, tmp_path: Path) 
 
 
 def test_leaves_are_the_rarest_as_encoded(codes: Path) -> None:
-    """The leaf that goes first is that which encoding makes least often."""
+    """The first leaf to be removed is the one that encoding makes least often."""
     frequencies = encoded(codes)
     # The leaves are "abc" with a space before it and without.
     gone = {"abc", "Ġabc"} - {merge.token for merge in prune_leaves(codes, 1, lines=LINES).merges}
@@ -70,7 +70,7 @@ def test_leaves_are_the_rarest_as_encoded(codes: Path) -> None:
 
 
 def test_extending_learns_what_encoding_uses(codes: Path, tmp_path: Path) -> None:
-    """Words at the beginning of a text become one token, with the space that stands before them."""
+    """A word at the beginning of a text becomes one token with the space that is put before it."""
     (tmp_path / "text").write_text("abcabc\n" * 9, encoding="utf-8")
     longer = str(tmp_path / "longer")
     text = ["--input", str(tmp_path / "text")]
@@ -80,7 +80,7 @@ def test_extending_learns_what_encoding_uses(codes: Path, tmp_path: Path) -> Non
 
 
 def test_count_files_do_not_have_these_spaces(codes: Path, tmp_path: Path) -> None:
-    """They are refused rather than counted otherwise; without such spaces they are the text."""
+    """They are refused rather than counted differently; for codes without such spaces they equal the text."""
     pretokeniser = Codes.read(codes).header.pretokeniser
     write_counts(tmp_path / "counts", lines=LINES, pretokenise=pretokeniser)
     spaces = numbering_of(Codes.read(codes)).spaces  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Words that end in the separator: what segmented text loses of them, and who says so."""
+"""Words that end in the separator are ambiguous in segmented text; commands warn of them."""
 
 import io
 from pathlib import Path
@@ -15,7 +15,7 @@ from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.segment.join import join_text
 
 TEXT = b"@@ -1 +1 @@ def f\nfoo@@ food foo foo@@\r\n@@@ a@@b @@\n"
-# foo inside a word, and at the end of one that ends in the separator.
+# The token foo inside a word, and foo@@ at the end of one.
 CODES = "#version: 0.2\nf o\nfo o\n@ @</w>\nfoo @@</w>\n"
 
 
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_warning_has_the_count_and_the_first_line(
     folder: Path, capfd: pytest.CaptureFixture[str], command: str, workers: str
 ) -> None:
-    """Once, on stderr, and the output is the same as without it."""
+    """It is given once, on stderr."""
     text, output = folder / "text", folder / "output"
     options = {
         "learn-bpe": ["--symbols", "2", "--output", str(output)],
@@ -42,11 +42,11 @@ def test_a_warning_has_the_count_and_the_first_line(
     assert main([command, "--input", str(text), *options, "--num-workers", workers]) == 0
     said = capfd.readouterr().err
     assert said.count("(this is the first)") == 1
-    assert f"warning: {text}: line 1: 6 words end in '@@' (this is the first), and join will lose where" in said
+    assert f"warning: {text}: line 1: 6 words end in '@@' (this is the first), and join drops the space" in said
 
 
-def test_what_ends_in_no_word_is_no_warning(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Inside words, and before a CR inside a line; another separator; the first line of a later block counts lines."""
+def test_only_words_that_end_in_the_separator_are_warned_of(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Not inside words, nor before a CR inside a line, nor with another separator; lines are counted over blocks."""
     text = folder / "text"
     text.write_bytes(b"a@@b @@\rc c@\n")
     arguments = ["apply-bpe", "--input", str(text), "--codes", str(folder / "codes"), "--output", str(folder / "o")]
@@ -58,19 +58,19 @@ def test_what_ends_in_no_word_is_no_warning(folder: Path, capfd: pytest.CaptureF
 
 
 def test_join_warns_of_a_word_that_it_loses(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Its output stays that of subword-nmt's own way to join."""
+    """Its output is what subword-nmt's own expression gives."""
     output = io.BytesIO()
     join_text(io.BytesIO(b"an@@ d\n@@ -1 +1 @@ def f\n"), output)
     assert output.getvalue() == b"and\n-1 +1 def f\n"
     said = capfd.readouterr().err
-    assert said.count("\n") == 1 and "line 2: 2 times '@@' alone (this is the first), a word that is lost" in said
+    assert said.count("\n") == 1 and "line 2: '@@' alone, 2 times (this is the first), a word that is lost" in said
     join_text(io.BytesIO(b"an@@ d a@@@@ b@@\n"), io.BytesIO())
     assert not capfd.readouterr().err
 
 
 @pytest.mark.parametrize("separator", ["@@", "@", "</", "_"])
 def test_names_keep_where_words_end(separator: str) -> None:
-    """Every text, inside a word and at its end, has a name that is read back."""
+    """Every text, inside a word and at its end, has a unique name that is read back."""
     parts = ["a", "@", separator, "</w>"]
     texts = {"".join(each) for n in range(4) for each in _sequences(parts, n)} - {""}
     names = {(text, inside): symbol_name(text, inside, separator) for text in texts for inside in (True, False)}
@@ -91,7 +91,7 @@ def test_names_of_tokens_and_separators_that_mark_nothing() -> None:
 
 
 def test_ids_keep_where_words_end(folder: Path) -> None:
-    """foo in food and foo@@ have two ids; what they stand for joins to the text. The words @@ are words."""
+    """foo in food and the word foo@@ have different ids, and names join to the text; @@ is a word."""
     for language in ("en", "de"):
         (folder / f"train.{language}").write_bytes(TEXT.replace(b"\r", b""))
     segmentation = joint_segmentation(folder / "codes")
@@ -117,7 +117,7 @@ def _counts(lines: list[str]) -> WordCounts:
 
 
 def test_validation_in_fairseq_joins_by_names(folder: Path) -> None:
-    """The hypotheses whose BLEU ends a training, and the bytes that its loss is divided by."""
+    """Both the hypotheses whose BLEU ends a training and the number of bytes that its loss is divided by."""
     pytest.importorskip("fairseq", reason="needs the extra 'fairseq'")
     import torch
 

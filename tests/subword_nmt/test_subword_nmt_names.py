@@ -1,4 +1,4 @@
-"""``mt_scaffold.subword_nmt`` in place of subword-nmt: its names and signatures, and what its functions return.
+"""``mt_scaffold.subword_nmt`` in place of subword-nmt: its names and signatures, and the results of its functions.
 
 The names and signatures are those of version 0.3.9; results are compared with version 0.3.8, the newest that can be
 installed, whose functions differ in the parameters for bytes only.
@@ -96,7 +96,7 @@ def test_names_and_signatures(module: str) -> None:
 
 
 def test_names_of_the_command() -> None:
-    """The module ``subword_nmt`` has what it imports from the others, and ``main``."""
+    """The module ``subword_nmt`` has the names that it imports from the others, and ``main``."""
     module = importlib.import_module("mt_scaffold.subword_nmt.subword_nmt")
     assert sorted(module.__all__) == sorted([*NAMES_OF_THE_COMMAND.split(), "main"])
     assert all(callable(getattr(module, name)) for name in module.__all__)
@@ -104,7 +104,7 @@ def test_names_of_the_command() -> None:
 
 @pytest.mark.parametrize("module", [*SIGNATURES, "subword_nmt"])
 def test_every_name_that_a_script_can_reach(module: str) -> None:
-    """Those that subword-nmt's modules import as well: a published script calls ``apply_bpe.cpu_count``."""
+    """Also those that subword-nmt's modules import: a published script calls ``apply_bpe.cpu_count``."""
     left_out = {"learn_bpe": {"get_pair_statistics", "update_pair_statistics", "replace_pair", "prune_stats", "tqdm"}}
     theirs, ours = (importlib.import_module(f"{name}.{module}") for name in ("subword_nmt", "mt_scaffold.subword_nmt"))
     features = {name for name, value in vars(theirs).items() if type(value).__name__ == "_Feature"}
@@ -132,7 +132,7 @@ def test_every_name_that_a_script_can_reach(module: str) -> None:
 def test_segmenting(options: dict[str, Any], dropout: float) -> None:
     """Every method gives what subword-nmt's does; dropout draws the same numbers from ``random``, one by one."""
     results = []
-    # Their cache would hold what dropout gave, so each method gets a new object.
+    # Their cache would keep the results of dropout, so there is a new object for each line.
     for make in (theirs, ours):
         random.seed(5)
         result = [make(**options).process_line(line, dropout) for line in LINES[:30]]
@@ -146,7 +146,7 @@ def test_segmenting(options: dict[str, Any], dropout: float) -> None:
 
 @pytest.mark.parametrize("version", ["#version: 0.1\n", ""])
 def test_codes_of_format_01(version: str) -> None:
-    """Codes of old projects, in which the end of a word is a symbol of its own, with or without their first line."""
+    """Codes of old projects, in which the end of a word is a separate symbol, with or without their first line."""
     codes = version + "a b\nab </w>\ne r\ner </w>\nd e\na b\n"
     for merges in (-1, 2):
         text = [line for line in LINES if "</w>" not in line]
@@ -189,7 +189,7 @@ def test_scaffold_codes() -> None:
 
 
 def test_dropout_is_not_remembered() -> None:
-    """Unlike subword-nmt, a word that dropout has segmented is segmented without dropout afterwards."""
+    """Unlike in subword-nmt, a word segmented with dropout is segmented without it afterwards."""
     bpe = ours()
     before = [bpe.process_line(line) for line in LINES]
     assert [bpe.process_line(line, 0.9) for line in LINES] != before
@@ -199,7 +199,7 @@ def test_dropout_is_not_remembered() -> None:
 
 
 def test_codes_of_every_kind(tmp_path: Path) -> None:
-    """Open for text or bytes, partly read, by codecs, or in memory: they are read from their beginning."""
+    """Open for text or bytes, partly read, from codecs, or in memory, they are read from their beginning."""
     path = tmp_path / "codes"
     path.write_text(CODES, encoding="utf-8", newline="\n")
     expected = [theirs().process_line(line) for line in LINES]
@@ -220,7 +220,7 @@ def test_codes_of_every_kind(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [b"", b"#version: 0.2\n"])
 def test_codes_that_are_not_utf8(version: bytes, tmp_path: Path) -> None:
-    """However they are opened, the file, line and byte are named; without their bytes, the file alone."""
+    """The error names the file, line and byte, or the file alone if its bytes cannot be read again."""
     path = tmp_path / "codes"
     path.write_bytes(version + b"a b\nc \xff\n")
     place = f"codes: line {3 if version else 2}, byte offset {6 + len(version)}: 0xFF is not UTF-8"
@@ -255,7 +255,7 @@ def test_encode_and_what_it_calls() -> None:
 
 
 def test_a_program_may_replace_encode() -> None:
-    """Where one patches the function, as subword-nmt's own tests do, every word goes through the patch."""
+    """If one patches the function, as subword-nmt's own tests do, every word goes through the patch."""
 
     def halves(word: str, *_: object) -> list[str]:
         return [word[: len(word) // 2], word[len(word) // 2 :]]
@@ -267,7 +267,7 @@ def test_a_program_may_replace_encode() -> None:
 
 
 def test_codes_may_be_a_mock() -> None:
-    """Nor do its tests give real codes where they test glossaries."""
+    """subword-nmt's own tests of glossaries give no real codes."""
     codes = mock.MagicMock()
     codes.readline.return_value = "anything"
     bpe = apply_bpe.BPE(codes, glossaries=["like", r"\d+"])
@@ -300,7 +300,7 @@ def test_a_subclass_may_replace_a_method() -> None:
 
 
 def test_a_subclass_may_isolate_glossaries_its_own_way() -> None:
-    """Words go through its ``_isolate_glossaries``, as in subword-nmt; scaffold codes, which could not, are refused."""
+    """Words go through its ``_isolate_glossaries``, as in subword-nmt; scaffold codes are refused."""
 
     def letters(_: object, word: str) -> list[str]:
         return list(word)
@@ -334,7 +334,7 @@ def opened_in_every_way(path: Path) -> list[Callable[[], Any]]:
 
 
 def test_learning_and_counting(tmp_path: Path) -> None:
-    """From files that were opened in every way, and from lines, into files that were opened in every way."""
+    """From lines and from files opened in every way, into files opened in every way."""
     text = tmp_path / "text"
     text.write_bytes(TEXT.encode("utf-8"))
     expected, vocabulary = io.StringIO(), io.StringIO()
@@ -364,7 +364,7 @@ def test_learning_and_counting(tmp_path: Path) -> None:
 
 
 def test_processing_lines(tmp_path: Path) -> None:
-    """A file by its name, with threads or with the draws of one; a subclass segments its own way."""
+    """A file by its name, with dropout in one thread or without in several."""
     path = tmp_path / "text"
     path.write_text("".join(line for line in LINES if "\r" not in line), encoding="utf-8", newline="\n")
     for dropout in (0, 0.3):
@@ -382,7 +382,7 @@ def test_processing_lines(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dropout", [0, 0.3])
 def test_files_are_read_alike_with_dropout(dropout: float, tmp_path: Path) -> None:
-    """What is not UTF-8, not there, or compressed is so with dropout as without; so is a wrong number of workers."""
+    """Dropout does not change how a compressed, missing or invalid file or a wrong number of workers is treated."""
     bad, zipped = tmp_path / "bad", tmp_path / "text.gz"
     bad.write_bytes(b"a\nb\xff\n")
     with pytest.raises(MTScaffoldError, match="bad: line 2, byte offset 3: 0xFF is not UTF-8"):
@@ -470,8 +470,7 @@ BYTE_LINES = [" abä  ab\r\n".encode(), b"\xff\xfe \xfe\xffab\n", b"\xc3\xa4\xc3
 @pytest.mark.parametrize("vocab", [None, {b"ab@@", b"\xa4@@", b"\xfe"}])
 @pytest.mark.parametrize("glossaries", [None, ["\u00e4", "a."]])
 def test_byte_level(vocab: set[bytes] | None, glossaries: list[str] | None) -> None:
-    """Lines are bytes, and so is all that comes back: as ``mt_scaffold.BPE`` segments them, and with dropout as words
-    of single bytes; nothing needs to be UTF-8."""
+    """Lines and results are bytes, segmented as by ``mt_scaffold.BPE``, with dropout too; nothing need be UTF-8."""
     bpe = apply_bpe.BPE(io.BytesIO(BYTE_CODES), separator=b"@@", vocab=vocab, glossaries=glossaries, is_bytes=True)
     known = None if vocab is None else {form.decode("utf-8", "surrogateescape") for form in vocab}
     native = mt_scaffold.BPE(BYTE_CODES, vocab=known, glossaries=glossaries)
@@ -484,8 +483,10 @@ def test_byte_level(vocab: set[bytes] | None, glossaries: list[str] | None) -> N
 
 
 def test_byte_level_of_every_module(tmp_path: Path) -> None:
-    """``is_bytes`` and ``--byte`` give what ``mt_scaffold`` does with ``byte_level``, from files open for bytes or, as
-    ``create_parser`` opens them, for text."""
+    """``is_bytes`` and ``--byte`` give what ``byte_level`` does in ``mt_scaffold``.
+
+    Files may be open for bytes or, as ``create_parser`` opens them, for text.
+    """
     text, codes, vocabulary = tmp_path / "text", tmp_path / "codes", tmp_path / "vocabulary"
     text.write_bytes(b"".join(BYTE_LINES * 3))
     expected = mt_scaffold.learn_bpe(text, num_symbols=5, algorithm="bpe", byte_level=True).text
@@ -515,8 +516,8 @@ def test_byte_level_of_every_module(tmp_path: Path) -> None:
     }
 
 
-def test_byte_level_is_asked_for() -> None:
-    """Codes of one kind given as the other are refused, as those of a pre-tokeniser are: lines would be of no use."""
+def test_byte_level_must_match_the_codes() -> None:
+    """Codes of one kind given as the other are refused, and so are those of a pre-tokeniser."""
     with pytest.raises(UsageError, match="codes: codes of byte-level BPE; pass is_bytes=True"):
         apply_bpe.BPE(io.BytesIO(b"#version: 0.2 byte\na b\n"))
     with pytest.raises(UsageError, match="codes: not codes of byte-level BPE"):
@@ -550,7 +551,7 @@ if __name__ == "__main__":
 
 
 def test_a_program_runs_unchanged(tmp_path: Path) -> None:
-    """Though subword-nmt is installed, the program, its workers and the commands it starts import ours."""
+    """Although subword-nmt is installed, the program, its workers and the commands it starts import ours."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     command = [sys.executable, "-m", "mt_scaffold.as_subword_nmt", str(program), "one", "--two"]
@@ -563,9 +564,9 @@ def test_a_program_runs_unchanged(tmp_path: Path) -> None:
 
 
 def test_a_program_starts_another_that_way(tmp_path: Path) -> None:
-    """The second start and one import in a child, which both find the folder in PYTHONPATH, import ours, too.
+    """A program started by such a program imports ours too: it finds the folder in PYTHONPATH.
 
-    A real subword-nmt in the working directory and beside the program must not come first.
+    A real subword-nmt in the working directory or next to the program must not come first.
     """
     decoy = "raise SystemExit('the wrong subword_nmt')\n"
     (tmp_path / "programs").mkdir()
@@ -588,7 +589,7 @@ def test_a_program_starts_another_that_way(tmp_path: Path) -> None:
 
 
 def test_one_import_is_enough(tmp_path: Path) -> None:
-    """It must come first, and says so where it does not."""
+    """It must come first; otherwise the error says so."""
     first = "import mt_scaffold.as_subword_nmt, subword_nmt.learn_bpe; print(subword_nmt.learn_bpe.__file__)"
     late = "import subword_nmt, mt_scaffold.as_subword_nmt"
     environment = {**os.environ, "PYTHONPATH": str(Path(mt_scaffold.__file__).parents[1])}
@@ -610,7 +611,7 @@ def test_one_import_is_enough(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_to_run(arguments: list[str], message: str) -> None:
-    """How it is used, which program is missing, or that it is of another kind; no traceback."""
+    """The error is the usage, or names the program that is missing or not Python; there is no traceback."""
     command = [sys.executable, "-m", "mt_scaffold.as_subword_nmt", *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1 and "Traceback" not in done.stderr
@@ -628,7 +629,7 @@ def test_nothing_to_run(arguments: list[str], message: str) -> None:
     ids=["shell", "long path", "pypy", "python"],
 )
 def test_scripts_of_other_kinds(content: str, status: int, tmp_path: Path) -> None:
-    """A shell script is refused in one line; what only begins as one, as pip makes them, is run."""
+    """A shell script is refused in one line; a Python script that pip begins like one is run."""
     script = tmp_path / "script"
     script.write_text(content)
     command = [sys.executable, "-m", "mt_scaffold.as_subword_nmt", str(script)]
@@ -639,14 +640,14 @@ def test_scripts_of_other_kinds(content: str, status: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_help(option: str) -> None:
-    """Asked for, how it is used goes to standard output, and is no failure."""
+    """On request the usage goes to standard output, with exit status 0."""
     command = [sys.executable, "-m", "mt_scaffold.as_subword_nmt", option]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "") and "PROGRAM" in done.stdout
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    """``subword-nmt``'s entry point learns original BPE, and exits where a command fails."""
+    """``subword-nmt``'s entry point learns original BPE, and exits if a command fails."""
     main = importlib.import_module("mt_scaffold.subword_nmt.subword_nmt").main
     monkeypatch.chdir(tmp_path)
     Path("text").write_text(TEXT, encoding="utf-8", newline="\n")

@@ -1,7 +1,7 @@
-"""Files and folders in the making: hidden beside their final names, and removed by the next run if their owner died.
+"""Unfinished files and folders: hidden next to their final names, and removed by the next run if their owner died.
 
-The part of ``NAME`` is ``.NAME.HOST.NUMBER.part``. Its owner holds flock's lock on it, which ends with
-the owner, however that ends. What another host has left stays: its locks may not be seen here.
+The part of ``NAME`` is ``.NAME.HOST.NUMBER.part``. Its owner holds a lock on it (flock), which is released however the
+owner ends. Parts of another host are left alone: its locks may not be visible here.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 
-# Of the 255 that a name may have.
+# Of the 255 bytes that a name may have.
 _LONGEST_STEM = 240
-# To create a part in a folder that seems to come and go.
+# Attempts to create a part whose folder seems to come and go.
 _TRIES = 100
 
 
 def create_part(target: str, mode: int) -> tuple[int, str]:
     """Create the part of a file with ``mode``, less the umask; return its descriptor and path. Raises OSError.
 
-    Closing the last copy of the descriptor gives the part up: rename or remove it before.
+    Closing the last duplicate of the descriptor gives the part up: rename or remove it before.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     return _create(target, lambda path: os.open(path, flags, mode))
@@ -31,9 +31,9 @@ def create_part(target: str, mode: int) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def part_folder(target: str) -> Iterator[str]:
-    """Give the path of an empty folder, the part of ``target``, for as long as the block lasts. Raises OSError.
+    """Yield the path of an empty folder, the part of ``target``. Raises OSError.
 
-    What has not been renamed by then is removed.
+    Unless it has been renamed, it is removed at the end of the block.
     """
     descriptor, path = _create(target, _make_folder)
     try:
@@ -59,12 +59,12 @@ def _create(target: str, make: Callable[[str], int]) -> tuple[int, str]:
         except FileExistsError:
             continue
         except FileNotFoundError:
-            # A folder may go as below. One that is there and takes no file, such as /proc, says the same every time.
+            # A new folder may be removed as below. A parent that takes no files, such as /proc, fails every time.
             missing += 1
             if missing < _TRIES and os.path.isdir(os.path.dirname(path) or "."):
                 continue
             raise
-        # Before it is locked, another process may take it for a dead one's.
+        # Before it is locked, another process may remove it as a dead owner's.
         if _lock(descriptor) is not False and _is_at(descriptor, path):
             break
         os.close(descriptor)
@@ -82,7 +82,7 @@ def _paths(target: str) -> Iterator[str]:
 
 
 def _lock(descriptor: int) -> bool | None:
-    """Lock an open part; False where another process has locked it, None where the file system has no locks."""
+    """Lock an open part; return False if another process has locked it, None if the file system has no locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -102,7 +102,7 @@ def _is_at(descriptor: int, path: str) -> bool:
 
 def _remove_if_dead(path: str) -> None:
     with contextlib.suppress(OSError):
-        # Not for writing, which a folder refuses; NFS has no exclusive locks then, and the part stays.
+        # Read-only, as a folder cannot be opened for writing; NFS then refuses the lock, and the part stays.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if _lock(descriptor) and _is_at(descriptor, path):

@@ -16,7 +16,7 @@ from typing import Any
 from mt_scaffold.errors import MTScaffoldError
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://")
-# How much is fetched at a time.
+# Bytes fetched at a time.
 _BLOCK = 1 << 23
 
 
@@ -31,7 +31,7 @@ def is_remote(path: object) -> bool:
 
 @contextlib.contextmanager
 def _explained(url: str) -> Iterator[None]:
-    """Turn every error of a store into one line: each has exceptions that no common class unites."""
+    """Turn every error of a store into one line; stores' exceptions have no common base class."""
     try:
         yield
     except MTScaffoldError:
@@ -46,7 +46,7 @@ def _explained(url: str) -> Iterator[None]:
 def store_of(url: str) -> tuple[Any, str]:
     """Return the file system of fsspec for a URL, and the path within it.
 
-    Raises MTScaffoldError where fsspec, or its package for the store, is not installed.
+    Raises MTScaffoldError if fsspec, or its package for the store, is not installed.
     """
     try:
         import fsspec.core
@@ -56,7 +56,7 @@ def store_of(url: str) -> tuple[Any, str]:
         ) from error
     with _explained(url):
         try:
-            # Other processes change what is there.
+            # No cache, as other processes change the store.
             store, path = fsspec.core.url_to_fs(url, use_listings_cache=False)
         except ImportError as error:
             reason = str(error).rstrip(".").splitlines()[0]
@@ -65,11 +65,11 @@ def store_of(url: str) -> tuple[Any, str]:
 
 
 def open_remote(url: str) -> io.BufferedReader:
-    """Open a file for reading bytes, as stored. Raises MTScaffoldError where it cannot be read, then or later."""
+    """Open a file for reading bytes, as stored. Raises MTScaffoldError if it cannot be read, now or later."""
     store, path = store_of(url)
     with _explained(url):
         stream = store.open(path, "rb", block_size=_BLOCK)
-        # Some stores open a folder as a file of no bytes.
+        # Some stores open a folder as an empty file.
         _refuse_folder(url, getattr(stream, "details", None))
         return io.BufferedReader(_RemoteFile(stream, url), 1 << 18)
 
@@ -114,7 +114,7 @@ def remote_matches(url: str) -> tuple[list[str], list[str]]:
 
 
 def remote_size(url: str) -> int:
-    """Return the size of a file in bytes. Raises MTScaffoldError where there is none."""
+    """Return the size of a file in bytes. Raises MTScaffoldError if there is no such file."""
     store, path = store_of(url)
     with _explained(url):
         found = store.info(path)
@@ -135,7 +135,7 @@ def remote_exists(url: str) -> bool:
 
 
 def name_of(url: str) -> str:
-    """Return what says by its ending what a file is: of an HTTP URL, what comes before its query.
+    """Return the name whose ending gives a file's format: an HTTP URL without its query or fragment.
 
     >>> name_of("https://host/train.jsonl.gz?signature=1"), name_of("s3://bucket/what?.gz")
     ('https://host/train.jsonl.gz', 's3://bucket/what?.gz')

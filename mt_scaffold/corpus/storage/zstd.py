@@ -8,19 +8,19 @@ from typing import Any, BinaryIO, cast
 
 from mt_scaffold.errors import MTScaffoldError
 
-# Compresses about as well as gzip does, many times faster.
+# Compresses about as well as gzip, and many times faster.
 _LEVEL = 3
 # Windows of any size (zstd --long=31), as a logarithm.
 _WINDOW = 31
 
 
 class ZstdReader(io.RawIOBase):
-    """The bytes of a ``.zst`` file, whose frames follow one another.
+    """The content of a ``.zst`` file of any number of frames.
 
-    stream: the file, open for bytes; closed with the reader. name: what messages call it.
+    stream: the file, open for bytes; closed with the reader. name: of the file, for errors.
 
-    Reading raises EOFError where the file is cut off, and OSError without a number where it is damaged. Raises
-    MTScaffoldError where no module reads the format.
+    Reading raises EOFError if the file is cut off, and OSError without an errno if it is damaged. Raises
+    MTScaffoldError if no module reads the format.
     """
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
@@ -44,7 +44,7 @@ class ZstdReader(io.RawIOBase):
 
 
 def compressing(stream: BinaryIO, name: str) -> BinaryIO:
-    """Return a file open for bytes that are written to ``stream`` as one frame; closing it leaves that open."""
+    """Return a file whose bytes are written to ``stream`` as one frame; closing it leaves ``stream`` open."""
     file = _zstd(name).ZstdFile(stream, "wb", level=_LEVEL)
     file.write(b"")  # an empty file is a frame too
     return cast(BinaryIO, file)
