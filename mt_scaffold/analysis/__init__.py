@@ -1,1 +1,1 @@
-"""What a vocabulary does: statistics, comparisons, the way of one word, and the plain Python reference."""
+"""Analysis of vocabularies: statistics, comparisons, how one word is segmented, and the plain Python reference."""

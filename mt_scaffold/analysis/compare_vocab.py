@@ -1,4 +1,4 @@
-"""Two codes files + words → which tokens of the BPE vocabulary Scaffold-BPE removes, and which it adds."""
+"""Two codes files + words → the tokens of the BPE vocabulary that Scaffold-BPE removes, and those that it adds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mt_scaffold.tables import decimal, format_table, token_cell
 
 _WORDS = CodesHeader()  # of characters, between spaces
 _BPE, _SCAFFOLD = ", BPE", ", Scaffold-BPE"
-# The paper's figures of a vocabulary on a text, with the places it gives.
+# The paper's figures of a vocabulary on a text, with its number of decimal places.
 _FIGURES = (("bytes per token", "bytes_per_token", 3), ("H, bits", "entropy_bits", 4), ("redundancy", "redundancy", 4))
 
 
@@ -39,7 +39,7 @@ class NewToken:
 class RemovedToken:
     """A token of the first vocabulary only, with its frequency in the text as the first codes segment it.
 
-    scaffold: whether the second codes keep it as a scaffold token; otherwise they do not hold it at all.
+    scaffold: whether the second codes keep it as a scaffold token; otherwise they do not have it at all.
     """
 
     token: str
@@ -49,13 +49,13 @@ class RemovedToken:
 
 @dataclass(frozen=True)
 class VocabularyComparison:
-    """What the normal merged tokens of a Scaffold-BPE vocabulary are, compared with those of a BPE vocabulary.
+    """The normal merged tokens of a Scaffold-BPE vocabulary, compared with those of a BPE vocabulary.
 
     bpe, scaffold: the names of the codes. kept: how many tokens both have.
     removed, new: the tokens that only BPE has and only Scaffold-BPE has, the most frequent first.
-    average_frequency_removed, average_frequency_new: None where there are no such tokens.
+    average_frequency_removed, average_frequency_new: None if there are no such tokens.
     gain: how much higher the average frequency of the new tokens is than that of the removed ones, 0.5 for half as
-        much again; None where either list is empty or the removed tokens never occur.
+        much again; None if either list is empty or the removed tokens never occur.
     """
 
     bpe: str
@@ -74,7 +74,7 @@ class VocabularyComparison:
 
 @dataclass(frozen=True)
 class TextFigures:
-    """What one vocabulary makes of the text, as in ``stats.Summary``: the paper's compression, H and R."""
+    """The figures of one vocabulary on the text, as in ``stats.Summary``: the paper's compression, H and R."""
 
     vocabulary_size: int
     bytes_per_token: float
@@ -88,8 +88,8 @@ class SizeComparison:
 
     removed, new: how many tokens only BPE has and only Scaffold-BPE has. The rest is as in VocabularyComparison.
     scaffold_share_of_bpe: the share of BPE's vocabulary, base symbols included, that Scaffold-BPE marks as scaffold:
-        the paper's percentage of scaffold tokens (section "Introduction"). None where it was not measured.
-    bpe, scaffold: what each vocabulary makes of the text; None where it was not measured.
+        the paper's percentage of scaffold tokens (section "Introduction"). None if not measured.
+    bpe, scaffold: the figures of each vocabulary on the text; None if not measured.
     """
 
     symbols: int
@@ -118,21 +118,20 @@ def compare_vocab(
 ) -> VocabularyComparison:
     """Compare the normal merged tokens of two codes files on a text (not segmented).
 
-    bpe, scaffold: codes, as ``BPE`` takes them, of the same symbols; imported ones, too, and where symbols are bytes
-    each with its pre-tokeniser. infile: a path (``.gz`` too) or
-    an open file. paths: several of them, read as one text. lines: an iterable of strings. Exactly one of the three is
-    given. num_workers: threads, as in ``count_words``.
+    bpe, scaffold: codes with the same kind of symbols, as ``BPE`` takes them, including imported ones; the
+    pre-tokenisers of codes of bytes may differ. infile: a path (``.gz`` too) or an open file. paths: several of them,
+    read as one text. lines: an iterable of strings. Exactly one of the three is given. num_workers: threads, as in
+    ``count_words``.
 
-    Raises MTScaffoldError where a file is malformed, missing or not UTF-8, or the text has no words; UsageError for
-    none or several inputs, for codes whose tokens cannot be compared, and where only the first codes have scaffold
-    tokens.
+    Raises MTScaffoldError if a file is malformed, missing or not UTF-8, or the text has no words; UsageError for none
+    or several inputs, for codes whose tokens cannot be compared, and if only the first codes have scaffold tokens.
     """
     read = [Codes.of(source) for source in (bpe, scaffold)]  # a missing file is reported before the long count
     headers = [source.header for source in read]
     if (headers[0].bytes, headers[0].end_of_word) != (headers[1].bytes, headers[1].end_of_word):
         raise UsageError(
-            f"{read[0].name} and {read[1].name} differ in their symbols, or only one has a pre-tokeniser, as their "
-            "first lines say; compare codes of the same kind"
+            f"{read[0].name} and {read[1].name}: their first lines differ in the kind of symbols, or only one has a "
+            "pre-tokeniser; compare codes of the same kind"
         )
     counts = counts_for(read, infile, num_workers, paths, lines)
     first, second = (
@@ -142,7 +141,7 @@ def compare_vocab(
     imported = not headers[0].end_of_word and numbering_of(read[0]) is not None
     if first.scaffold and not second.scaffold and not imported:
         raise UsageError(
-            f"{first.codes.name} are Scaffold-BPE codes and {second.codes.name} are not: the BPE codes come first"
+            f"{first.codes.name} has codes of Scaffold-BPE and {second.codes.name} does not; give the BPE codes first"
         )
     return compare_vocabularies(first, second)
 
@@ -178,15 +177,15 @@ def compare_sizes(
 ) -> list[SizeComparison]:
     """Learn BPE and Scaffold-BPE codes of each size from a text, and compare the vocabularies on it, as the paper does.
 
-    sizes: numbers of symbols, as ``learn_bpe`` takes them, with ``total_symbols`` and what words are (``pretokenise``,
-    ``split_digits``, ``byte_level``). The text is as in ``compare_vocab``; its words are counted once.
+    sizes: numbers of symbols, as ``learn_bpe`` takes them, like ``total_symbols``, ``pretokenise``, ``split_digits``
+    and ``byte_level``. The text is as in ``compare_vocab``; its words are counted once.
 
-    A size for which the text has too few pairs is left out, with a line on stderr. Raises MTScaffoldError where that
-    leaves none, and where a file is missing or not UTF-8 or has no words; UsageError for none or several inputs, and
-    for sizes out of range.
+    A size for which the text has too few pairs is left out, with a line on stderr. Raises MTScaffoldError if no size
+    is left, or if a file is missing or not UTF-8 or has no words; UsageError for none or several inputs, and for sizes
+    out of range.
     """
     for symbols in sizes:
-        PlainBPE(symbols)  # refuses what is out of range
+        PlainBPE(symbols)  # refuses values out of range
     header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
     counts = count_words(
         infile,
@@ -212,15 +211,15 @@ def compare_at_sizes(
 ) -> list[SizeComparison]:
     """Learn BPE and Scaffold-BPE codes of each size on counted words, and compare the vocabularies on those words.
 
-    counts: from ``count_words``; they remain usable. sizes: numbers of symbols; one for which the text runs out of
-    pairs is left out, with a line on stderr. header: of the codes; what it says of words must be what was counted.
-    total_symbols: base symbols count too, as in the paper's N.
+    counts: from ``count_words``; not used up. sizes: numbers of symbols; one for which the text runs out of pairs is
+    left out, with a line on stderr. header: of the codes; the words must have been counted as it says. total_symbols:
+    N includes the base symbols, as in the paper.
     """
     base = sum(counts.base_symbols(header.bytes, header.end_of_word)) if total_symbols else 0
     rows = []
     for symbols in sizes:
         if symbols <= base:
-            raise UsageError(f"N = {symbols:,}: the text has {base:,} base symbols already; give a greater one")
+            raise UsageError(f"N = {symbols:,}: the text already has {base:,} base symbols; give a greater N")
         measured = []
         for method in (PlainBPE(symbols - base, min_frequency), Scaffold(symbols - base, min_frequency)):
             copy = _core.WordCounts()
@@ -266,7 +265,7 @@ def _average(entries: Sequence[tuple[str, int]]) -> float | None:
 
 
 def format_comparison(comparison: VocabularyComparison, form: str = "text", top: int | None = 20) -> str:
-    """Return what ``compare_vocab`` gives for people (``text``, ``markdown``) or whole as ``json``.
+    """Return the result of ``compare_vocab`` as a table for reading (``text``, ``markdown``) or in full as ``json``.
 
     top: list only the ``top`` most frequent removed and new tokens, None for all. Raises UsageError for another form
     or a negative number.
@@ -290,7 +289,7 @@ def format_comparison(comparison: VocabularyComparison, form: str = "text", top:
 
 
 def format_sizes(rows: Sequence[SizeComparison], form: str = "text") -> str:
-    """Return what ``compare_sizes`` gives as a table (``text``, ``markdown``) or as ``json``, a list of objects.
+    """Return the result of ``compare_sizes`` as a table (``text``, ``markdown``) or as ``json``, a list of objects.
 
     Raises UsageError for another form.
     """
@@ -310,7 +309,7 @@ def format_sizes(rows: Sequence[SizeComparison], form: str = "text") -> str:
 
 
 def _figures_table(rows: Sequence[SizeComparison]) -> list[list[str]]:
-    """The figures of both vocabularies on the text, for each size that has them."""
+    """Return a table of the figures of both vocabularies on the text, for each size that has them."""
     table = [["N", "|V|" + _BPE, "|V|" + _SCAFFOLD]]
     for name, _, _ in _FIGURES:
         table[0] += [name + _BPE, name + _SCAFFOLD]
@@ -333,7 +332,7 @@ def _shown_average(average: float | None) -> str:
 
 
 def _token_table(heading: str, tokens: Sequence[RemovedToken | NewToken], top: int | None, markdown: bool) -> list[str]:
-    """A table of the first ``top`` tokens with the number of the others; nothing where there is none to show."""
+    """Return a table of the first ``top`` tokens with the number of the others; empty if there are none to show."""
     listed = tokens[:top]
     if not listed:
         return []

@@ -1,4 +1,4 @@
-"""Words + codes → where strings occur: as separate tokens, or inside longer ones (the paper's "zona" and "ing")."""
+"""Words + codes → how strings occur: as separate tokens, or inside longer ones (the paper's "zona" and "ing")."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TokenShare:
     """A token that contains a string.
 
     token: as in the codes file. frequency: in the segmented text. share: of the summed frequency of all tokens that
-    contain the string. scaffold: whether the codes mark it as scaffold, so that segmented text never holds it.
+    contain the string. scaffold: whether the codes mark it as scaffold, so that segmented text never contains it.
     """
 
     token: str
@@ -37,7 +37,7 @@ class TokenShare:
 class Containing:
     """How the occurrences of ``string`` divide among the tokens that contain it, with one codes file (``codes``).
 
-    tokens: first the string as a separate token, inside words and at their ends, where the codes know it; then the
+    tokens: first the string as a separate token, inside words and at their ends, if it is in the codes; then the
         other tokens that occur, by frequency.
     """
 
@@ -65,7 +65,7 @@ def containing(
     by spaces (not segmented). paths: several of them, read as one text. lines: an iterable of strings. Exactly one of
     the three is given. num_workers: threads, as in ``count_words``.
 
-    A string that no token contains gives an empty list. Raises MTScaffoldError where a file is malformed, missing or
+    A string that no token contains gives an empty list. Raises MTScaffoldError if a file is malformed, missing or
     not UTF-8, or the text has no words; UsageError for none or several inputs, and for a string that no token can
     contain: an empty one, or one with a space.
     """
@@ -87,7 +87,7 @@ def _containing(string: str, vocabulary: Vocabulary) -> Containing:
 
 
 def _own(part: str, end_of_word: bool) -> set[str]:
-    """A string as a separate token: inside a word and at its end, or without and with a space before it."""
+    """Return the tokens that are exactly this string: inside a word and at its end, or without and with a space."""
     return {part, part + END_OF_WORD if end_of_word else _SPACE + part}
 
 
@@ -97,8 +97,8 @@ def tokens_with(
     """Return the tokens that contain ``part``: token, frequency, share of all their frequencies; the ``top`` first.
 
     frequencies: token as in a codes file → frequency (``Vocabulary.frequencies``). end_of_word: whether tokens carry
-    ``</w>`` there. The token ``part`` itself, inside words and at their ends, or without and with a space before it,
-    comes first; the others follow by frequency. top: None for all. Empty where none of them occurs.
+    ``</w>``. The token ``part`` itself, inside words and at their ends, or without and with a space before it,
+    comes first; the others follow by frequency. top: None for all. The list is empty if none of them occurs.
     """
     marker = END_OF_WORD if end_of_word else ""
     found = {token: count for token, count in frequencies.items() if part in token.removesuffix(marker)}
@@ -111,7 +111,7 @@ def tokens_with(
 
 
 def format_containing(found: Sequence[Containing], form: str = "text", top: int | None = 20) -> str:
-    """Return what ``inside`` gives for people (``text``, ``markdown``) or whole as ``json``.
+    """Return the result of ``containing`` as tables for reading (``text``, ``markdown``) or in full as ``json``.
 
     top: show only the ``top`` first tokens of each string, None for all. Raises UsageError for another form or a
     negative number.

@@ -1,4 +1,4 @@
-"""How a word is segmented: each merge, what remains as scaffolding, and what it is demolished into.
+"""How a word is segmented: each merge, the scaffold tokens that remain, and what they are demolished into.
 
 The steps are those of the plain Python references (``reference`` and ``reference_picky``), which the native core is
 tested against.
@@ -17,7 +17,7 @@ from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, bytes_to_notation
 from mt_scaffold.errors import UsageError
 from mt_scaffold.segment.numbering import Numbering, numbering_of, ordinary_tokens
 
-# Symbols of a word: each merge shows all of them, so that the output grows with the square.
+# The most symbols of a word: each merge shows all of them, so the output grows with their square.
 _LONGEST = 300
 
 
@@ -50,7 +50,7 @@ class SplitStep:
 
 @dataclass(frozen=True)
 class Demolition:
-    """A scaffold token that remained after the last merge, and what it is demolished into.
+    """A scaffold token that remained after the last merge, and its parts.
 
     parts: its two children; one that is scaffold too is itself a Demolition.
     """
@@ -68,10 +68,10 @@ class Demolition:
 class Explanation:
     """How one word is segmented. Bytes are in GPT-2's notation.
 
-    word: as it was given, or its bytes. base: its base symbols. steps: the merges in order, and with PickyBPE the
-    splits. scaffolding: the symbols
-    after the last merge, before demolishing. demolitions: what happens to those that are scaffold. subwords: the
-    result, as apply-bpe prints it (but bytes are in notation here). ids: of imported codes, those of the result.
+    word: as given, or its bytes. base: its base symbols. steps: the merges in order, and with PickyBPE the splits.
+    scaffolding: the symbols after the last merge, before demolishing. demolitions: of those that are scaffold.
+    subwords: the result, as apply-bpe prints it (except that bytes are in notation). ids: with imported codes, those
+    of the result.
     """
 
     word: str
@@ -86,8 +86,8 @@ class Explanation:
 class Explainer:
     """Explain words with the codes of one file, as ``BPE`` takes it.
 
-    merges: use only the first ``merges`` merges; -1 for all. separator: what every subword but a word's last ends in.
-    Raises MTScaffoldError where the codes are malformed or missing.
+    merges: use only the first ``merges`` merges; -1 for all. separator: ends every subword but a word's last.
+    Raises MTScaffoldError if the codes are malformed or missing.
     """
 
     def __init__(self, codes: CodesSource, merges: int = -1, separator: str = SEPARATOR) -> None:
@@ -110,18 +110,18 @@ class Explainer:
         )
 
     def words(self, text: str) -> list[str]:
-        """Return the words that a text consists of: itself, or what the pre-tokeniser of the codes cuts it into.
+        """Return the words of a text: itself or, if the codes have a pre-tokeniser, the words that it cuts it into.
 
         Imported codes prepare the text as their program does.
 
-        Raises UsageError where it should be one word, and is empty or holds a space or a line end.
+        Raises UsageError for a text without words, and without a pre-tokeniser for one that is not a single word.
         """
         if self._pretokeniser is not None:
             spaces = None if self._numbering is None else self._numbering.spaces
             prepared = text if spaces is None else spaces.prepared(text)
             words = [word.decode("utf-8", "surrogateescape") for word in self._pretokeniser.split(prepared)]
             if not words:
-                raise UsageError("no word is empty; give some text")
+                raise UsageError("the text is empty; give some text")
             return words
         if not text or text != text.strip("\r") or " " in text or "\n" in text:
             raise UsageError(f"not one word: {text!r}; words are separated by spaces")
@@ -130,7 +130,7 @@ class Explainer:
     def explain(self, word: str) -> Explanation:
         """Segment ``word`` step by step: one word, as ``words`` returns it.
 
-        Raises UsageError where it is none, and for one of more than 300 symbols.
+        Raises UsageError if it is not one word, or has more than 300 symbols.
         """
         if self._pretokeniser is None:
             self.words(word)
@@ -159,14 +159,14 @@ class Explainer:
         return Explanation(text, base, steps, symbols, demolitions, self._surface(result), ids)
 
     def _numbered(self, subwords: list[str], numbering: Numbering) -> list[int]:
-        """The ids of subwords; what is unknown has one where it is in a row."""
+        """Return the ids of subwords, with a single id for each run of unknown ones."""
         ids = [self._ids[subword] for subword in subwords]
         unknown = -1 if numbering.unknown is None else numbering.unknown
         kept = (number for number, before in zip(ids, [0, *ids], strict=False) if number != -1 or before != -1)
         return [unknown if number == -1 else number for number in kept]
 
     def _surface(self, symbols: list[str]) -> list[str]:
-        """A word's symbols as apply-bpe prints them."""
+        """Return a word's symbols as apply-bpe prints them."""
         if not self._header.end_of_word:
             return symbols
         return [symbol + self._separator for symbol in symbols[:-1]] + [symbols[-1].removesuffix(END_OF_WORD)]
@@ -178,7 +178,7 @@ class Explainer:
 
 
 def _events(codes: Codes, merges: int) -> list[Event]:
-    """The first ``merges`` merges of PickyBPE codes, each with the splits after it."""
+    """Return the first ``merges`` merges of PickyBPE codes, each followed by its splits."""
     splits = itertools.groupby(codes.first_splits(merges), lambda split: split.after)
     after = {number: list(group) for number, group in splits}
     events: list[Event] = []
@@ -193,7 +193,7 @@ _SCAFFOLD, _NORMAL, _DIM, _PLAIN = "\x1b[33m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 
 
 def format_explanation(explanation: Explanation, colour: bool = False) -> str:
-    """Return an explanation as text; with ``colour``, for a terminal, scaffold is yellow and the result green."""
+    """Return an explanation as text; colour: for a terminal, with scaffold tokens in yellow and the result in green."""
 
     def painted(text: str, code: str) -> str:
         return f"{code}{text}{_PLAIN}" if colour else text
@@ -227,7 +227,7 @@ def format_explanation(explanation: Explanation, colour: bool = False) -> str:
 
 
 def _flat(demolition: Demolition) -> list[tuple[str, list[str]]]:
-    """Each scaffold token with its two children, from the outside in."""
+    """Return each scaffold token with its two children, from the outside in."""
     names = [part.token if isinstance(part, Demolition) else part for part in demolition.parts]
     found = [(demolition.token, names)]
     for part in demolition.parts:
@@ -239,9 +239,9 @@ def _flat(demolition: Demolition) -> list[tuple[str, list[str]]]:
 def explain(
     codes: CodesSource, words: Sequence[str], merges: int = -1, separator: str = SEPARATOR, colour: bool = False
 ) -> str:
-    """Return how each word is segmented, as text: what the command ``explain`` prints.
+    """Return how each word is segmented, as text: the output of the command ``explain``.
 
-    words: with codes that have a pre-tokeniser, any texts, each word of which is explained.
+    words: if the codes have a pre-tokeniser, texts, whose words are explained one by one.
     """
     explainer = Explainer(codes, merges, separator)
     each = [word for text in words for word in explainer.words(text)]

@@ -1,13 +1,13 @@
-"""The plain Python reference of the native core, to be read beside the paper's Algorithms 1 and 2.
+"""The plain Python reference of the native core, to be read alongside the paper's Algorithms 1 and 2.
 
-``mt_scaffold.analysis.reference_picky`` is the reference of PickyBPE, ``reference_parity`` that of parity-aware BPE.
+``mt_scaffold.analysis.reference_picky`` is that of PickyBPE; tests/reference has those of the other methods.
 
 Everything here is written to be checked by eye, not to be fast: the tests hold the native core to it.
 Frequencies are recounted and the queue is rebuilt in every iteration, and a word is segmented one step at a time.
 
 A symbol is a string. The last symbol of a word carries the suffix ``</w>``, as in subword-nmt's format 0.2, unless
-words come from a pre-tokeniser (``end_of_word=False``). Where symbols are bytes, a word is a string of the characters
-U+0000 to U+00FF, each of which stands for the byte of its value (``data.decode("latin-1")``): all else is the same.
+words come from a pre-tokeniser (``end_of_word=False``). If symbols are bytes, a word is a string of the characters
+U+0000 to U+00FF, each of which represents the byte of its value (``data.decode("latin-1")``); nothing else differs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Pair = tuple[str, str]
 
 
 def base_symbols(word: str, end_of_word: bool = True) -> list[str]:
-    """The characters of a word, the last one marked as word-final."""
+    """Return the characters of a word, the last one marked as word-final."""
     return [*word[:-1], word[-1] + END_OF_WORD] if end_of_word else list(word)
 
 
@@ -47,9 +47,9 @@ def replace_all(symbols: list[str], pair: Pair) -> list[str]:
 
 
 def pretokenise(document: bytes, pattern: str, split_digits: bool = False) -> list[bytes]:
-    """Cut a document into the matches of a pattern and what lies between them; concatenated, they are the document.
+    """Cut a document into the matches of a pattern and the gaps between them; concatenated, they are the document.
 
-    pattern: as the package ``regex`` reads it, such as those of ``mt_scaffold.corpus.pretokenise.PATTERNS``.
+    pattern: in the syntax of the package ``regex``, such as those of ``mt_scaffold.corpus.pretokenise.PATTERNS``.
     split_digits: every character of Unicode's class N becomes a separate word afterwards.
 
     >>> pretokenise(b"am 24. ", r"[0-9]+")
@@ -77,7 +77,7 @@ def pretokenise(document: bytes, pattern: str, split_digits: bool = False) -> li
 
 @dataclass
 class Learned:
-    """The result of learning: the merges in order, which of the merged tokens are scaffold at the end, every step."""
+    """The result of learning: the merges in order, every step, and the tokens that are scaffold at the end."""
 
     merges: list[Pair] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
@@ -93,13 +93,13 @@ def learn_merges(
     algorithm: str = "scaffold",
     end_of_word: bool = True,
 ) -> Learned:
-    """Learn merges from word counts (Algorithm 1; with ``algorithm="bpe"`` without its modification).
+    """Learn merges from word counts with Algorithm 1 or, with ``algorithm="bpe"``, original BPE.
 
     ``symbols`` is N: the number of merges for BPE, of normal merged tokens for Scaffold-BPE.
     """
     text = [(base_symbols(word, end_of_word), count) for word, count in word_counts.items()]
     normal: set[str] = set()  # V without the base symbols
-    waiting: dict[str, Pair] = {}  # S, each token with the pair that first made it
+    waiting: dict[str, Pair] = {}  # S: scaffold token → the pair that first made it
     first_pair: dict[str, Pair] = {}
     learned = Learned()
 
@@ -110,7 +110,7 @@ def learn_merges(
             break
         count, (a, b), token = head
 
-        if token is not None:  # a scaffold token has come back to the head: it is normal again
+        if token is not None:  # a scaffold token returned to the head: it is normal again
             del waiting[token]
             normal.add(token)
             learned.restored += 1
@@ -150,7 +150,7 @@ LearningText = list[tuple[list[str], int]]
 
 
 def token_frequencies(text: LearningText) -> Counter[str]:
-    """How often each token stands in the text."""
+    """Return how often each token occurs in the text."""
     frequency: Counter[str] = Counter()
     for word, count in text:
         for symbol in word:
@@ -163,7 +163,7 @@ LONGEST_TOKEN = 2048
 
 
 def pair_frequencies(text: LearningText) -> Counter[Pair]:
-    """How often each pair of tokens stands side by side, with overlap; not those that would make too long a token."""
+    """Return how often each pair of adjacent tokens occurs, with overlap, unless it would make too long a token."""
     pairs: Counter[Pair] = Counter()
     for word, count in text:
         for pair in itertools.pairwise(word):
@@ -176,7 +176,7 @@ QueueEntry = tuple[int, Pair, str | None]
 
 
 def _queue(text: LearningText, waiting: Mapping[str, Pair]) -> list[QueueEntry]:
-    """The queue Q: pairs, and the scaffold tokens that wait to return, each with its frequency and tie-break."""
+    """Return the queue Q: pairs, and scaffold tokens waiting to return, each with its frequency and tie-break."""
     frequency = token_frequencies(text)
     queue: list[QueueEntry] = [(count, pair, None) for pair, count in pair_frequencies(text).items()]
     queue += [(frequency[token], pair, token) for token, pair in waiting.items() if frequency[token] > 0]
@@ -184,7 +184,7 @@ def _queue(text: LearningText, waiting: Mapping[str, Pair]) -> list[QueueEntry]:
 
 
 def _head(queue: list[QueueEntry]) -> QueueEntry | None:
-    """The most frequent entry; ties go to the greatest pair of strings, then to the waiting token."""
+    """Return the most frequent entry; ties go to the greatest pair of strings, then to the waiting token."""
     return max(queue, key=lambda entry: (entry[0], entry[1], entry[2] is not None), default=None)
 
 
@@ -237,12 +237,12 @@ class ReferenceBPE:
             symbols = self._step(symbols, candidates)
 
     def _pairs_in_codes(self, symbols: list[str]) -> list[tuple[int, int]]:
-        """The adjacent pairs that are in the codes: the rank and the position of each."""
+        """Return the rank and position of each adjacent pair that is in the codes."""
         pairs = enumerate(itertools.pairwise(symbols))
         return [(self.rank[pair], i) for i, pair in pairs if pair in self.rank]
 
     def _step(self, symbols: list[str], candidates: list[tuple[int, int]]) -> list[str]:
-        """Replace the candidates of the lowest rank from the left, but for one that overlaps the one before it."""
+        """Replace the candidates of the lowest rank from the left, without overlap."""
         lowest, _ = min(candidates)
         merged: list[str] = []
         i = 0
@@ -255,25 +255,25 @@ class ReferenceBPE:
     # -- demolishing
 
     def _cuts_end_of_word(self, pair: Pair) -> bool:
-        """Whether a pair splits the letters of ``</w>``: only text that spells out ``</w>`` can do that."""
+        """Return whether a pair splits the letters of ``</w>``, which only a text that contains ``</w>`` can have."""
         return self.end_of_word and (pair[0] + pair[1]).endswith(END_OF_WORD) and len(pair[1]) <= len(END_OF_WORD)
 
     def demolish(self, token: str) -> list[str]:
-        """The shortest sequence of normal tokens and base symbols that spells a scaffold token."""
+        """Return the shortest sequence of normal tokens and base symbols that a scaffold token's merges allow."""
         if token not in self.scaffold:
             return [token]
         if self._demolished is None:
             self._demolished = {}
-            # The shorter first, so that both children are known: a chain of tokens may be deeper than Python's stack.
+            # From short to long, so that both children are known: recursion could exceed Python's stack.
             for each in sorted(self.scaffold & self.derivations.keys(), key=len):
                 left, right = self.children(each)
                 self._demolished[each] = self.demolish(left) + self.demolish(right)
         return self._demolished[token]
 
     def children(self, token: str) -> Pair:
-        """What a scaffold token is demolished into, one level down.
+        """Return the two symbols that a scaffold token is demolished into, one level down.
 
-        Where several merges make the string, the shortest result wins, then the earliest merge.
+        If several merges make the string, the shortest result wins, then the earliest merge.
         """
 
         def preference(pair: Pair) -> tuple[bool, int, int]:
@@ -304,7 +304,7 @@ class ReferenceBPE:
     # -- a word, a line
 
     def segment_word(self, word: str, survives: Survives = always) -> list[str]:
-        """The surface forms of a word's subwords, without separators."""
+        """Return the surface forms of a word's subwords, without separators."""
         symbols = self.scaffolding(base_symbols(word, self.end_of_word), survives)
         symbols = [piece for symbol in symbols for piece in self.demolish(symbol)]
         if self.vocabulary and len(word) > 1:
@@ -317,7 +317,7 @@ class ReferenceBPE:
         return symbol.removesuffix(END_OF_WORD) if self.end_of_word else symbol
 
     def segment(self, sentence: str, survives: Survives = always) -> str:
-        """A sentence with its words segmented: pieces but the last of a word carry the separator."""
+        """Return a sentence with its words segmented: all pieces except a word's last carry the separator."""
         pieces = []
         for word in words_of(sentence):
             *inner, last = self.segment_word(word, survives)
@@ -333,7 +333,7 @@ class ReferenceBPE:
         return line[:start] + self.segment(stripped, survives) + line[start + len(stripped) :]
 
     def dropout_distribution(self, word: str, dropout: float) -> dict[tuple[str, ...], float]:
-        """Every segmentation of a (short) word under BPE-dropout, with its exact probability."""
+        """Return every segmentation of a (short) word under BPE-dropout, with its exact probability."""
         result: dict[tuple[str, ...], float] = {}
         self._enumerate(base_symbols(word, self.end_of_word), dropout, 1.0, result)
         return result

@@ -1,4 +1,4 @@
-"""The plain Python reference of PickyBPE, to be read beside its paper (Chizhov et al. 2024) and docs/methods.md.
+"""The plain Python reference of PickyBPE, to be read alongside its paper (Chizhov et al. 2024) and docs/methods.md.
 
 As in ``reference``, everything is written to be checked by eye, not to be fast: frequencies are recounted
 in every iteration, and a word goes through all events, one by one.
@@ -26,7 +26,7 @@ from mt_scaffold.methods.trace import Step
 
 
 class MergeEvent(NamedTuple):
-    """Two tokens are merged wherever they are adjacent now; where that comes later, the event has passed."""
+    """Two tokens are merged wherever they are adjacent at this point in time, but not if they become so later."""
 
     left: str
     right: str
@@ -38,7 +38,7 @@ class MergeEvent(NamedTuple):
 
 
 class SplitEvent(NamedTuple):
-    """A token leaves the vocabulary: wherever it stands now, it becomes its pieces."""
+    """A token leaves the vocabulary: wherever it occurs at this point in time, it becomes its pieces."""
 
     token: str
     pieces: tuple[str, ...]
@@ -49,7 +49,7 @@ Event = MergeEvent | SplitEvent
 
 @dataclass
 class LearnedPicky:
-    """The result of learning: merges and splits in order, the merged tokens that stand at the end, every step."""
+    """The result of learning: merges and splits in order, every step, and the merged tokens that remain at the end."""
 
     events: list[Event] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
@@ -66,10 +66,10 @@ def learn_picky(
     end_of_word: bool = True,
     given: Iterable[Event] = (),
 ) -> LearnedPicky:
-    """Learn merges and splits from word counts until ``symbols`` merged tokens stand (section 3 of the paper).
+    """Learn merges and splits from word counts until there are ``symbols`` merged tokens (section 3 of the paper).
 
-    threshold: a part of a merge is removed where this share of its occurrences is in the merge. given: what happened
-    before, on another text perhaps; tokens that stand after it are neither counted nor removed.
+    threshold: a part of a merge is removed if at least this share of its occurrences is in the merge. given: earlier
+    events, perhaps from another text; tokens that exist after them are neither counted nor removed.
     """
     text = [(base_symbols(word, end_of_word), count) for word, count in word_counts.items()]
     learned = LearnedPicky()
@@ -86,7 +86,7 @@ def learn_picky(
             old.remove(event.token)
 
     def take_apart(token: str) -> list[str]:
-        """The parts of the merge that made a token last; those that are not in the vocabulary taken apart too."""
+        """Return the parts of the merge that last made a token; those not in the vocabulary are taken apart as well."""
         known = [part in vocabulary | old or is_base_symbol(part, end_of_word) for part in last_merge[token]]
         pairs = zip(last_merge[token], known, strict=True)
         return [piece for part, is_known in pairs for piece in ([part] if is_known else take_apart(part))]
@@ -128,19 +128,19 @@ def learn_picky(
 
 
 def spells_out_end_of_word(pair: Pair) -> bool:
-    """Whether letters of the text would make a token that looks like one at the end of a word; it is never merged."""
+    """Return whether letters of the text would make a token that looks word-final; such a pair is never merged."""
     return (pair[0] + pair[1]).endswith(END_OF_WORD) and not pair[1].endswith(END_OF_WORD)
 
 
 def split_all(symbols: Sequence[str], event: SplitEvent) -> list[str]:
-    """Replace a token by its pieces everywhere."""
+    """Replace every occurrence of a token by its pieces."""
     return [piece for symbol in symbols for piece in (event.pieces if symbol == event.token else (symbol,))]
 
 
 class ReferencePickyBPE(ReferenceBPE):
-    """Segments words with learned events: all of them, in their order.
+    """Segments words by applying all learned events in order.
 
-    The vocabulary filter is that of ``ReferenceBPE``, to which a token that is removed at the end is a scaffold token.
+    The vocabulary filter is that of ``ReferenceBPE``, which treats a token that is removed at the end as scaffold.
     """
 
     def __init__(
@@ -162,13 +162,13 @@ class ReferencePickyBPE(ReferenceBPE):
         super().__init__(merges, removed, separator, vocabulary, end_of_word)
 
     def scaffolding(self, symbols: list[str], survives: Survives = always) -> list[str]:
-        """Take symbols through all events. With dropout, each merge is left out at each place by chance, no split."""
+        """Apply all events. Dropout skips each merge at each place independently, but no split."""
         for event in self.events:
             symbols = replay(symbols, event, survives)
         return symbols
 
     def replayed(self, symbols: list[str]) -> Iterator[tuple[int, Event, list[str]]]:
-        """The events that change the symbols: the number of merges up to each, the event, the symbols after it."""
+        """Yield the events that change the symbols: the number of merges up to it, the event, the symbols after it."""
         merges = 0
         for event in self.events:
             merges += isinstance(event, MergeEvent)
@@ -178,7 +178,7 @@ class ReferencePickyBPE(ReferenceBPE):
             symbols = after
 
     def dropout_distribution(self, word: str, dropout: float) -> dict[tuple[str, ...], float]:
-        """Every segmentation of a (short) word under BPE-dropout, with its exact probability."""
+        """Return every segmentation of a (short) word under BPE-dropout, with its exact probability."""
         states: dict[tuple[str, ...], float] = {tuple(base_symbols(word, self.end_of_word)): 1.0}
         for event in self.events:
             following: Counter[tuple[str, ...]] = Counter()
@@ -193,7 +193,7 @@ class ReferencePickyBPE(ReferenceBPE):
 
 
 def replay(symbols: list[str], event: Event, survives: Survives = always) -> list[str]:
-    """Let one event happen to symbols; a merge at each place, from the left, unless it does not survive there."""
+    """Apply one event to symbols: a split everywhere, a merge from the left at each place where it survives."""
     if isinstance(event, SplitEvent):
         return split_all(symbols, event)
     merged, i = [], 0
@@ -208,7 +208,7 @@ def replay(symbols: list[str], event: Event, survives: Survives = always) -> lis
 
 
 def _outcomes(symbols: list[str], event: Event, dropout: float) -> Iterator[tuple[tuple[str, ...], float]]:
-    """What an event can make of symbols under dropout, with the probability of each."""
+    """Yield each possible result of an event under dropout, with its probability."""
     if isinstance(event, SplitEvent):
         yield tuple(split_all(symbols, event)), 1.0
         return

@@ -28,16 +28,16 @@ from mt_scaffold.segment.numbering import Spaces, numbering_of
 from mt_scaffold.segment.words import Prepared, spaces_of
 from mt_scaffold.tables import decimal, format_table
 
-# The ranks of the vocabulary whose frequencies are given, as far as it reaches.
+# The ranks whose frequencies are reported, up to the size of the vocabulary.
 RANKS = (1, 10, 100, 1000, 2000, 5000, 10000, 20000, 50000, 100000)
 RARE = 100
-# The powers (α) of Rényi efficiency: the one whose correlation with BLEU is highest in Zouhar et al. 2023, and the
-# default of their program, tokenization-scorer.
+# The powers (α) of Rényi efficiency: that with the highest correlation with BLEU in Zouhar et al. 2023, and the default
+# of their program, tokenization-scorer.
 RENYI_POWERS = (2.5, 3.0)
 
 
 class Counted(NamedTuple):
-    """The words of a text as codes cut it, and how many spaces codes put before its lines that it does not have."""
+    """The words of a text as the codes cut it, and how many spaces they add before its lines."""
 
     words: _core.WordCounts
     added_spaces: int = 0
@@ -50,10 +50,10 @@ def counts_for(
     paths: Iterable[TextFile] | None,
     lines: Lines | None,
 ) -> list[Counted]:
-    """Return the words of a text for each of several codes; they are counted once for all that cut it in the same way.
+    """Return the words of a text for each of several codes, counting once for all codes that cut it in the same way.
 
     Imported codes get each line as their program prepares it (``Spaces``). The rest is as in ``count_words``. Raises
-    UsageError where the text would have to be read twice and cannot be.
+    UsageError if the text would have to be read twice and cannot be.
     """
     kinds = [(source.header.of_words, spaces_of(source)) for source in codes]
     sources = text_sources(infile, paths, lines)
@@ -77,7 +77,7 @@ def counts_for(
 
 
 def entropy(frequencies: Iterable[int]) -> float:
-    """Return Shannon's entropy in bits, H = -Σ p log2 p, where p is the relative frequency; zeros add nothing."""
+    """Return Shannon's entropy in bits, H = -Σ p log2 p, with p the relative frequency; zeros add nothing."""
     counts = [count for count in frequencies if count]
     total = sum(counts)
     # max: the entropy of a single type is 0, not -0.
@@ -107,7 +107,7 @@ def renyi_efficiency(frequencies: Iterable[int], power: float) -> float:
 
 
 def gini(costs: Sequence[float]) -> float:
-    """Return the Gini coefficient of languages' costs, Σ|c_i - c_j| / (2 n² μ): 0 where all cost the same.
+    """Return the Gini coefficient of languages' costs, Σ|c_i - c_j| / (2 n² μ): 0 if all cost the same.
 
     costs: the subwords of each language for the same content. Source: Foroutan et al. 2025, "Parity-Aware Byte-Pair
     Encoding"; the formula is that of their evaluation program, tokenizer-analysis-suite. Raises UsageError for fewer
@@ -126,7 +126,7 @@ def redundancy(entropy_bits: float, vocabulary_size: int) -> float:
 
 @dataclass(frozen=True)
 class TokenFigures:
-    """What follows from how often each token of a vocabulary occurs in a text; types: those that do."""
+    """Figures derived from the frequency of each token of a vocabulary in a text; types: the tokens that occur."""
 
     words: int
     bytes: int
@@ -140,7 +140,7 @@ class TokenFigures:
 
     @classmethod
     def of(cls, frequencies: Collection[int], words: int, size: int) -> TokenFigures:
-        """Return the figures of a text, given its words, its bytes and the frequency of every token, zeros included."""
+        """Return the figures of a text; frequencies: of every token, zeros included; size: of the text, in bytes."""
         tokens, bits = sum(frequencies), entropy(frequencies)
         return TokenFigures(
             words=words,
@@ -159,11 +159,11 @@ class TokenFigures:
 class Summary:
     """The figures of one codes file on a text; docs/statistics.md explains each, under the same name.
 
-    merges, scaffold_tokens, scaffold_share: None for what has no merges, as Unigram models have none.
+    merges, scaffold_tokens, scaffold_share: None for a model without merges (Unigram).
     renyi_efficiency: power → efficiency.
     frequency_at_rank: rank, from 1 → frequency of the token at that rank of the vocabulary.
     not_utf8, not_utf8_share: None for codes of characters.
-    gini, typo_cost, morphemes: None where they were not asked for.
+    gini, typo_cost, morphemes: None if not requested.
     """
 
     codes: str
@@ -227,7 +227,7 @@ def summarise(vocabulary: Vocabulary) -> Summary:
 def incomplete_tokens(vocabulary: Vocabulary) -> list[str] | None:
     """Return the tokens that are not valid UTF-8 by themselves; None for codes of characters, which have none.
 
-    Source: the completeness rate of UTF-8 tokens in tokenizer-analysis-suite, which gives the share of the others.
+    Source: the UTF-8 token completeness rate of tokenizer-analysis-suite, of which this is the complement.
     """
     header = vocabulary.codes.header
     if not header.bytes:
@@ -260,19 +260,21 @@ def stats(
 ) -> list[Summary]:
     """Measure codes, learned or imported, on a text: one summary per codes file.
 
-    codes: codes files, each as ``BPE`` takes it; their first lines say how the text is read. infile: a path (``.gz``
-    too) or an open file, with words separated by spaces or a document per line (not segmented). paths: several of
-    them, read as one text. lines: an iterable of strings. Exactly one of the three is given, or ``languages``, which
+    codes: codes files, each as ``BPE`` takes it; their headers say how the text is cut into words. infile: a path
+    (``.gz`` too) or an open file, with words separated by spaces or a document per line (not segmented). paths: several
+    of them, read as one text. lines: an iterable of strings. Exactly one of the three is given, or ``languages``, which
     are then the text. num_workers: threads, as in ``count_words``. inference: as for ``BPE``.
-    languages: parallel texts, a file per language: adds ``gini``. morphemes: a file with a word
-    per line, in which spaces separate its morphemes: adds ``morphemes``. typos: a seed: adds ``typo_cost``, for which
-    the text is read once more.
+    languages: parallel texts, a file per language: adds ``gini``. morphemes: a file with a word per line, its morphemes
+    separated by spaces: adds ``morphemes``. typos: a seed: adds ``typo_cost``, for which the text is read again.
 
-    Raises MTScaffoldError where a file is malformed, missing or not UTF-8, the text has no words, or files of languages
-    differ in their lines; UsageError for none or several inputs.
+    Raises MTScaffoldError if a file is malformed, missing or not UTF-8, the text has no words, or the files of
+    languages differ in their numbers of lines; UsageError for none or several inputs, and for
+    fewer than two languages.
     """
     read = [Codes.of(source) for source in codes]  # a missing file is reported before the long count
     gold = None if morphemes is None else read_morphemes(morphemes)
+    if languages is not None and len(languages) < 2:
+        raise UsageError("a Gini coefficient between languages needs two of them")
     if languages is not None and infile is None and paths is None and lines is None:
         paths = list(languages)
     if typos is not None:
@@ -309,7 +311,7 @@ def stats(
 def _costs(
     codes: Sequence[Codes], languages: Sequence[PathLike], num_workers: int | None, inference: str
 ) -> list[list[float]]:
-    """The subwords of each language, for each of several codes."""
+    """Return the number of subwords of each language, for each of several codes."""
     sizes = {}
     for path in languages:
         with open_input(path) as stream:
@@ -350,7 +352,7 @@ _LABELS = {
     "gini": "Gini of languages",
     "typo_cost": "subwords that typos add",
 }
-# Left out where no codes have them.
+# Left out if no codes have them.
 _OPTIONAL = ("not_utf8", "not_utf8_share", "gini", "typo_cost")
 _PERCENT = ("scaffold_share", "not_utf8_share", "typo_cost")
 
@@ -373,7 +375,7 @@ def table(summaries: Sequence[Summary]) -> list[list[str]]:
 
 
 def _rows_of(label: str, columns: Sequence[Mapping[Any, float]], shown: str) -> list[list[str]]:
-    """One row per key that any column has; blank where a column lacks it."""
+    """Return one row per key of any column, with blanks in the columns without it."""
     keys = sorted({key for column in columns for key in column})
     return [
         [label.format(key), *(shown.format(column[key]) if key in column else "" for column in columns)] for key in keys
@@ -389,7 +391,7 @@ def _shown(key: str, value: float | None) -> str:
 
 
 def format_stats(summaries: Sequence[Summary], form: str = "text") -> str:
-    """Return what ``stats`` gives as a table (``text``, ``markdown``) or as ``json``; UsageError for another form."""
+    """Return figures as a table (``text``, ``markdown``) or as ``json``. Raises UsageError for another form."""
     check_choice("format", form, FORMATS)
     if form == "json":
         return json.dumps([summary.to_dict() for summary in summaries], indent=2, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""Single words between spaces → how codes segment them: at morphemes, and where they are misspelt."""
+"""Single words between spaces → how codes segment them: agreement with morphemes, and the cost of typos."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.numbering import numbering_of, ordinary_tokens
 
-# No word holds it.
+# The separator: no word contains it.
 _INSIDE = "\n"
 _SPACE = bytes_to_notation(b" ")
 # One word in this many gets a typo.
@@ -24,11 +24,11 @@ TYPO_EVERY = 10
 
 
 class WordSegmenter:
-    """Segments words as they stand within a text: after a space, where words of the codes have it.
+    """Segments words as they occur within a text: with codes that have a pre-tokeniser, after a space.
 
-    Called with words, it returns the subwords of each. Those of codes for words between spaces end in a line end unless
-    they end the word; the first of other codes begins with the space. Bytes are in GPT-2's notation, of other codes all
-    of them. Bytes without an id, of imported codes, are one subword where they are in a row.
+    Called with words, it returns the subwords of each. With codes for words between spaces, each ends in a line end
+    unless it ends the word; with other codes, the first begins with the space and all are in GPT-2's notation of bytes.
+    A run of bytes without an id, of imported codes, is one subword.
     """
 
     def __init__(self, codes: Codes, inference: str = "merges") -> None:
@@ -37,7 +37,7 @@ class WordSegmenter:
             self._bpe = BPE(codes, separator=_INSIDE, inference=inference)
             return
         numbering = numbering_of(codes)
-        # With the codes' own ids text is taken as it is.
+        # Without the manifest of imported codes, which would have the text prepared.
         self._bpe = BPE(Codes(codes.text, codes.name), inference=inference)
         self._tokens = ordinary_tokens(codes)
         ids = () if numbering is None or numbering.unknown is None else numbering.ids
@@ -62,7 +62,7 @@ class WordSegmenter:
         return tuple(found)
 
     def ends(self, subwords: Sequence[str]) -> set[int]:
-        """Return where subwords end within their word, in bytes: neither at its beginning nor at its end."""
+        """Return the byte offsets within a word at which its subwords end, except the word's own beginning and end."""
         sizes = [self._size(subword) for subword in subwords]
         if sizes and not self._header.end_of_word:
             sizes[0] -= 1
@@ -75,7 +75,7 @@ class WordSegmenter:
 
 
 def split_words(subwords: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the subwords of each word, of those of many words in a row; all but a word's last end in a line end."""
+    """Split the subwords of many words into those of each word; all but a word's last end in a line end."""
     words: list[tuple[str, ...]] = []
     word: list[str] = []
     for subword in subwords:
@@ -88,10 +88,10 @@ def split_words(subwords: Iterable[str]) -> list[tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class Boundaries:
-    """How boundaries of subwords and of morphemes agree, within words.
+    """The agreement of subword and morpheme boundaries within words.
 
-    precision: of the boundaries of subwords, the share that are boundaries of morphemes. recall: the reverse. f1: their
-    harmonic mean. Each is 0 where there is nothing to divide by. whole: the share of words that stay whole.
+    precision: the share of subword boundaries that are morpheme boundaries. recall: the reverse. f1: their harmonic
+    mean. Each is 0 if it would divide by 0. whole: the share of words that stay whole.
     """
 
     words: int
@@ -107,9 +107,9 @@ class Boundaries:
 
 
 def read_morphemes(path: PathLike) -> list[tuple[str, ...]]:
-    """Read a file with a word per line, in which spaces separate its morphemes: ``Häus er``.
+    """Read a file with a word per line, its morphemes separated by spaces: ``Häus er``.
 
-    Raises MTScaffoldError where it cannot be read or has no words.
+    Raises MTScaffoldError if it cannot be read or has no words.
     """
     words = [tuple(line.split()) for line in read_lines(path) if line.split()]
     if not words:
@@ -118,7 +118,7 @@ def read_morphemes(path: PathLike) -> list[tuple[str, ...]]:
 
 
 def boundaries(morphemes: Sequence[Sequence[str]], segmenter: WordSegmenter) -> Boundaries:
-    """Compare subwords with the morphemes of words, each word once, over the boundaries of all words together.
+    """Compare subwords with the morphemes of words, pooling the boundaries of all words, each word once.
 
     Source: the recall and precision of MorphScore (Arnett and Bergen 2025, "Why do language models perform worse for
     morphologically complex languages?"; Arnett et al. 2025, "Evaluating Morphological Alignment of Tokenizers in 70
@@ -139,10 +139,10 @@ def boundaries(morphemes: Sequence[Sequence[str]], segmenter: WordSegmenter) -> 
 
 
 def with_typos(words: Mapping[str, int], seed: int) -> Counter[tuple[str, str]]:
-    """Return which words get which typo, and how often: one letter of each tenth word with letters is another.
+    """Return (word, misspelt word) → how often: one letter is replaced in every tenth word that has letters.
 
-    words: with their counts; words with the same counts get the same typos. The new letter is one of a to z, in the
-    case of the old one.
+    words: with their counts; equal words and counts get the same typos. The new letter is one of a to z, in the case of
+    the old one.
     """
     generator = random.Random(seed)
     changed: Counter[tuple[str, str]] = Counter()
@@ -163,12 +163,12 @@ def typo_cost(
     typos: Mapping[tuple[str, str], int],
     segmenter: Callable[[Sequence[str]], list[tuple[str, ...]]],
 ) -> float:
-    """Return by how much typos make subwords per word grow: 0.05 for 5 % more.
+    """Return the relative growth in subwords per word due to typos: 0.05 for 5 % more.
 
     words: with their counts. typos: as ``with_typos`` returns them. segmenter: words → the subwords of each.
 
-    How typos break words into more subwords is what Chai et al. 2024, "Tokenization Falling Short: On Subword
-    Robustness in Large Language Models", look at; this figure is ours.
+    Chai et al. 2024, "Tokenization Falling Short: On Subword Robustness in Large Language Models", examine how typos
+    break words into more subwords; this figure is ours.
     """
     listed = list(words)
     sizes = dict(zip(listed, map(len, segmenter(listed)), strict=True))

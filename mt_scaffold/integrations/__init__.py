@@ -1,1 +1,1 @@
-"""Codes inside other libraries. Each module needs its library, an extra of this package, and nothing imports it."""
+"""Codes inside other libraries, each of which is an extra of this package."""

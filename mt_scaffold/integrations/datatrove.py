@@ -1,4 +1,4 @@
-"""Steps of a datatrove pipeline: a word counter, and its tokenizers with codes of mt_scaffold."""
+"""Steps of a datatrove pipeline: a word counter, and datatrove's tokenizers with codes of mt_scaffold."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from mt_scaffold.integrations.documents import DocumentEncoder, WordCounting
 
 
 class WordCounter(PipelineStep):
-    """Ends a pipeline by counting the words of its documents, each task into the count file ``RANK.counts``.
+    """Ends a pipeline by counting the words of its documents; each task writes a count file ``RANK.counts``.
 
-    ``merge_counts`` makes them the count file of the corpus, byte for byte, whatever the number of tasks.
+    ``merge_counts`` makes them the count file of the corpus, identical byte for byte for any number of tasks.
     output_folder: as for datatrove's writers. counting: options; None for words between spaces.
     """
 
@@ -46,7 +46,7 @@ class _Ids(NamedTuple):
 
 
 class _Tokenizer:
-    """The part of a tokenizer of tokenizers that datatrove's steps call."""
+    """The methods of ``tokenizers.Tokenizer`` that datatrove's steps call."""
 
     def __init__(self, encoder: DocumentEncoder) -> None:
         self._encoder = encoder
@@ -62,16 +62,16 @@ class _Tokenizer:
 
 
 class CodesTokenizer(DocumentTokenizer):
-    """datatrove's ``DocumentTokenizer`` with codes: it writes each task's ids, shuffled unless told otherwise.
+    """datatrove's ``DocumentTokenizer`` with codes: it writes each task's ids, by default in shuffled order.
 
-    output_folder, options: as for ``DocumentTokenizer``, but that ``encoder.append`` is its ``eos_token``.
+    output_folder, options: as for ``DocumentTokenizer``, except that ``encoder.append`` replaces ``eos_token``.
 
     Raises UsageError for ``save_loss_metadata`` and ``eos_token``.
     """
 
     def __init__(self, output_folder: DataFolderLike, encoder: DocumentEncoder, **options: Any) -> None:
         if options.get("save_loss_metadata"):
-            raise UsageError("save_loss_metadata needs a tokenizer that locates characters; leave it out")
+            raise UsageError("save_loss_metadata needs a tokenizer that locates characters; omit it")
         super().__init__(output_folder, **_without_eos(encoder, options))
         self.encoder = encoder
 
@@ -80,7 +80,7 @@ class CodesTokenizer(DocumentTokenizer):
         return _Tokenizer(self.encoder)
 
     def write_unshuffled(self, data: DocumentsPipeline, filename: str) -> TokenizedFile:
-        """Write the ids of a batch of documents at once, without an object per id."""
+        """Write the ids of each batch of documents at once, without an object per id."""
         folder = self.output_folder
         if self.local_working_dir and (self.shuffle_documents or self.shuffle_chunk_size):
             folder = self.local_working_dir
@@ -116,6 +116,6 @@ class MegatronCodesTokenizer(MegatronDocumentTokenizer):
 
 def _without_eos(encoder: DocumentEncoder, options: dict[str, Any]) -> dict[str, Any]:
     if options.get("eos_token") is not None:
-        raise UsageError("eos_token is append= of the DocumentEncoder here")
+        raise UsageError("eos_token is not supported; give append= to the DocumentEncoder instead")
     name = os.fspath(encoder.codes) if isinstance(encoder.codes, str | os.PathLike) else "mt_scaffold"
     return {"tokenizer_name_or_path": name, **options, "eos_token": None}

@@ -1,4 +1,4 @@
-"""Documents → counts and ids inside other libraries' workers, which build the encoder again from its arguments."""
+"""Documents → counts and ids inside other libraries' workers, which rebuild the encoder from its arguments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WordCounting:
-    """How documents are counted: the options of ``write_counts``. num_workers: threads of each worker."""
+    """The options of ``write_counts`` for counting documents. num_workers: threads of each worker."""
 
     pretokenise: str = "spaces"
     split_digits: bool = False
@@ -32,7 +32,7 @@ class WordCounting:
     num_workers: int = 1
 
     def counts(self, documents: Iterable[str]) -> bytes:
-        """Return the count file of some documents; ``merge_counts`` of all is that of the corpus, byte for byte."""
+        """Return the count file of some documents; ``merge_counts`` of them all is the corpus's, byte for byte."""
         stream = io.BytesIO()
         write_counts(stream, documents=documents, **vars(self))
         return stream.getvalue()
@@ -40,7 +40,7 @@ class WordCounting:
 
 @dataclass(frozen=True)
 class DocumentEncoder:
-    """Codes, and the options of ``encode_documents`` with which documents become ids.
+    """Codes with the options of ``encode_documents``, for turning documents into ids.
 
     codes: a path that every worker can read, or the codes themselves. num_workers: threads of each worker.
     """
@@ -61,22 +61,22 @@ class DocumentEncoder:
 
     @cached_property
     def bpe(self) -> BPE:
-        """The codes, read by the process that encodes."""
+        """The codes, which each encoding process reads for itself."""
         special = [*self.special_tokens, *([] if self.append is None else [self.append])]
         return BPE(self.codes, self.merges, special_tokens=list(dict.fromkeys(special)))
 
     @property
     def width(self) -> int:
-        """The bytes of an id: 2 for up to 65,536 of them, 4 above."""
+        """The bytes per id: 2 for up to 65,536 ids, otherwise 4."""
         return id_width(self.bpe.n_vocab)
 
     def encode(
         self, documents: Sequence[str]
     ) -> tuple[NDArray[numpy.uint16] | NDArray[numpy.uint32], NDArray[numpy.int64]]:
-        """Return the ids of documents, each with ``append`` at its end, and where those of each begin.
+        """Return the ids of all documents, each with ``append`` at its end, and the offset of each document.
 
-        The ids are of the type that ``encode_documents`` writes; the offsets (int64) are one more than the documents.
-        Raises as ``BPE.encode`` does.
+        The ids are of the type that ``encode_documents`` writes; the offsets (int64) end with the number of ids, so
+        there is one more of them than documents. Raises as ``BPE.encode`` does.
         """
         import numpy
 

@@ -1,4 +1,4 @@
-"""Which word and which characters each token of a text is: what ``BatchEncoding`` asks of a tokenizer for each row."""
+"""The word and the characters of each token of a text, as ``BatchEncoding`` of transformers wants them per row."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Located = tuple[list[tuple[int, int]], list[int | None]]
 
 
 class Encoding:
-    """One row, with the names and the meaning that ``tokenizers.Encoding`` has; each list has an item per token.
+    """One row, with the interface of ``tokenizers.Encoding``; each list has an item per token.
 
-    n_sequences: 2 for a pair. sequence_ids: 0 or 1 for a token of the first or the second text, None for what is no
-    text. locate: returns offsets, the characters of each token in its text, (0, 0) for what is no text; and word_ids,
-    the number of its word in its text, None for what is no text. It is called when one of them is asked for.
+    n_sequences: 2 for a pair. sequence_ids: 0 or 1 for a token of the first or second text, None for special tokens
+    and padding. locate: returns offsets, the character span of each token in its text, or (0, 0); and word_ids, the
+    number of its word in its text, or None. It is called once either is first needed.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class Encoding:
         return self._locate()
 
     def __getstate__(self) -> dict[str, object]:
-        # A worker process sends it without the tokenizer.
+        # So that a worker process does not send the tokenizer along.
         return {**self.__dict__, "_located": self._located, "_locate": None}
 
     @property
     def offsets(self) -> list[tuple[int, int]]:
-        """The characters of each token."""
+        """The character span of each token."""
         return self._located[0]
 
     @property
@@ -63,23 +63,23 @@ class Encoding:
 
     @property
     def overflowing(self) -> list[Encoding]:
-        """Always empty: what is cut off a text is in separate rows."""
+        """Always empty: overflowing tokens are in separate rows."""
         return []
 
     def token_to_sequence(self, token: int) -> int | None:
-        """Return the sequence that a token is of; None for what is no text."""
+        """Return the sequence of a token; None for special tokens and padding."""
         return self.sequence_ids[token] if token < len(self) else None
 
     def token_to_word(self, token: int) -> int | None:
-        """Return the word that a token is of, in its sequence."""
+        """Return the number of a token's word in its sequence."""
         return self.word_ids[token] if token < len(self) else None
 
     def token_to_chars(self, token: int) -> tuple[int, int] | None:
-        """Return the characters of a token, in its sequence."""
+        """Return the character span of a token in its sequence."""
         return None if self.token_to_sequence(token) is None else self.offsets[token]
 
     def char_to_token(self, place: int, sequence: int = 0) -> int | None:
-        """Return the first token that has the character; None for spaces between words."""
+        """Return the first token that contains the character; None for spaces between words."""
         for token in self._of(sequence):
             begin, end = self.offsets[token]
             if begin <= place < end:
@@ -87,17 +87,17 @@ class Encoding:
         return None
 
     def char_to_word(self, place: int, sequence: int = 0) -> int | None:
-        """Return the word that has the character."""
+        """Return the word that contains the character."""
         token = self.char_to_token(place, sequence)
         return None if token is None else self.word_ids[token]
 
     def word_to_tokens(self, word: int, sequence: int = 0) -> tuple[int, int] | None:
-        """Return the tokens of a word, the first and the one after the last; None where it has none here."""
+        """Return the token span of a word, its first and the one after its last; None if the row has none of it."""
         tokens = [token for token in self._of(sequence) if self.word_ids[token] == word]
         return (tokens[0], tokens[-1] + 1) if tokens else None
 
     def word_to_chars(self, word: int, sequence: int = 0) -> tuple[int, int] | None:
-        """Return the characters of a word."""
+        """Return the character span of a word."""
         tokens = self.word_to_tokens(word, sequence)
         return None if tokens is None else (self.offsets[tokens[0]][0], self.offsets[tokens[1] - 1][1])
 
@@ -106,7 +106,7 @@ class Encoding:
 
 
 class Encodings(Sequence[Encoding]):
-    """The encodings of a batch, each made when it is asked for: most programs take the ids alone."""
+    """The encodings of a batch, each made on first access: most programs use only the ids."""
 
     def __init__(self, count: int, make: Callable[[int], Encoding]) -> None:
         self._made: list[Encoding | None] = [None] * count

@@ -1,6 +1,6 @@
-"""The words of gpt2, cl100k and o200k as patterns of Oniguruma, the library that tokenizers matches with.
+"""The words of gpt2, cl100k and o200k as patterns of Oniguruma, the regular expressions of tokenizers.
 
-Which characters are letters, numbers and marks depends on the version of Unicode, and Oniguruma's is not the core's.
+Which characters are letters, numbers and marks depends on the version of Unicode, which in Oniguruma is not the core's.
 The patterns therefore spell out the core's classes, so that both cut every text alike.
 """
 
@@ -11,8 +11,8 @@ from functools import cache
 
 from mt_scaffold.corpus.pretokenise import Pretokeniser
 
-# PATTERNS of corpus/pretokenise.py, but that {1,3}+ is no possessive quantifier in Oniguruma, and $ ends a line.
-# <A>: numbers and letters; <U>, <W>: what a capital of o200k may be, and a small letter.
+# PATTERNS of corpus/pretokenise.py, adapted: in Oniguruma {1,3}+ is not a possessive quantifier, and $ ends a line.
+# <L>, <N>, <A>: letters, numbers, both; <U>, <W>: the upper-case and lower-case classes of o200k.
 _TEMPLATES = {
     "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?[<L>]++| ?[<N>]++| ?[^\s<A>]++|\s+(?!\S)|\s",
     "cl100k": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n<A>]?+[<L>]++|[<N>]{1,3}| ?[^\s<A>]++[\r\n]*+|\s++\z|\s*[\r\n]"
@@ -33,18 +33,18 @@ def pattern(name: str) -> str:
 
 
 def digit() -> str:
-    """Return the pattern of one number character, which ``--split-digits`` makes a word."""
+    """Return the pattern of one number character, which is a word with ``--split-digits``."""
     return f"[{_classes(cased=False)['N']}]"
 
 
 @cache
 def _classes(cased: bool) -> dict[str, str]:
-    """The classes of the templates as ranges, found by what the core takes together with what."""
+    """Return the classes of the templates as ranges, found by which characters the core puts into one word."""
     letters, numbers = _together("gpt2", "a{}"), _together("gpt2", "1{}")
     classes = {"L": letters, "N": numbers, "A": letters | numbers}
     if cased:
-        # A small letter takes small ones, caseless ones and marks to itself; a capital and a small letter take all
-        # letters but small ones; marks are of both kinds.
+        # A lower-case letter is in one word with lower-case and caseless letters and marks; before an upper-case and a
+        # lower-case letter, all letters but lower-case ones are; marks belong to both classes.
         small = _together("o200k", "a{}")
         classes["W"] = small
         classes["U"] = (letters & _together("o200k", "{}Ba")) | (small - letters)
@@ -53,7 +53,7 @@ def _classes(cased: bool) -> dict[str, str]:
 
 @cache
 def _together(name: str, probe: str) -> frozenset[str]:
-    """The characters that are one word of a pre-tokeniser with what surrounds them in a probe.
+    """Return the characters that form one word of a pre-tokeniser with their surroundings in a probe.
 
     Every probe is a line of one document; a line end is never in a word with a letter or a number.
     """

@@ -1,4 +1,4 @@
-"""Ids of many texts in one array → what a tokenizer of transformers returns: padded matrices, or Python's lists."""
+"""Ids of many texts in one array → the results of a tokenizer of transformers: padded matrices, or Python's lists."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mt_scaffold._core import list_rows
 class Encoded(NamedTuple):
     """The ids of texts: those of text i are ``ids[offsets[i]:offsets[i + 1]]`` (integers).
 
-    spans: from i to where each id of text i begins and ends in it, in characters (ids × 2). words: from i to the number
-    of each id's word in text i. Both take time, and most calls ask for neither.
+    spans: i → the beginning and end of each id of text i in its characters (ids × 2). words: i → the number of each
+    id's word in text i. Both are functions because they take time and few calls need them.
     """
 
     ids: Any
@@ -26,7 +26,7 @@ class Encoded(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """The ids of texts as in ``Encoded``; spans: where each id begins and ends in its text (ids × 2), or None."""
+    """The ids of texts as in ``Encoded``; spans: the beginning and end of each id in its text (ids × 2), or None."""
 
     ids: Any
     offsets: Any
@@ -35,7 +35,7 @@ class Texts(NamedTuple):
 
 @dataclass(frozen=True)
 class Padding:
-    """How short rows are filled: with ``id``, on the left or the right, to ``width`` or the longest row."""
+    """Padding of short rows: with ``id``, on the left or the right, to ``width`` or the longest row."""
 
     id: int
     width: int
@@ -50,14 +50,14 @@ def matrices(
     attention: bool = True,
     special_mask: bool = True,
 ) -> dict[str, Any]:
-    """Return arrays of texts × width, with the ids ``before`` and ``after`` each; all texts of one length, or padded.
+    """Return arrays of texts × width, with the ids ``before`` and ``after`` each text.
 
-    The keys are those of transformers: input_ids; attention_mask and special_tokens_mask, if asked for; and
-    offset_mapping (texts × width × 2; 0, 0 for what is no text), if there are spans.
+    Without padding, all texts have the same length. The keys are those of transformers: input_ids; attention_mask and
+    special_tokens_mask, if requested; offset_mapping (texts × width × 2; 0, 0 outside texts), if there are spans.
     """
     inside = numpy.diff(texts.offsets)[:, None] + len(before) + len(after)
     width = max(int(inside.max(initial=0)), 0 if padding is None else padding.width)
-    # Of each place, counted from where its row begins.
+    # The position of each place within its row, padding on the left not counted.
     place = numpy.arange(width) - (width - inside if padding is not None and padding.left else 0)
     is_text = (place >= len(before)) & (place < inside - len(after))
 
@@ -81,7 +81,7 @@ def matrices(
 def lists(
     texts: Texts, before: list[int], after: list[int], attention: bool = True, special_mask: bool = True
 ) -> dict[str, list[Any]]:
-    """Return the same as Python's lists, one for each text, without padding."""
+    """Return the same as ``matrices`` as Python's lists, one per text, without padding."""
     ids, pairs = list_rows(texts.ids, texts.offsets, before, after), list(itertools.pairwise(texts.offsets.tolist()))
     found: dict[str, list[Any]] = {"input_ids": ids}
     if attention:
@@ -99,24 +99,24 @@ def lists(
 
 
 def byte_spans(text: str, sizes: Any) -> Any:
-    """Return which characters of a text tokens hold a byte of (tokens × 2); sizes: their bytes, of the whole text.
+    """Return the character span of each token of a text (tokens × 2); sizes: the bytes of each token.
 
-    A character that several tokens share is in the span of each.
+    The tokens cover the whole text. A character that several tokens share is in the span of each.
     """
     ends = numpy.cumsum(sizes)
     begins = ends - sizes
     if text.isascii():
         return numpy.stack([begins, ends], axis=1)
     data = numpy.frombuffer(text.encode("utf-8"), numpy.uint8)
-    # The character that each byte belongs to.
+    # The index of each byte's character.
     character = numpy.cumsum((data & 0xC0) != 0x80) - 1
     return numpy.stack([character[begins], character[ends - 1] + 1], axis=1)
 
 
 def word_spans(text: str, pieces: list[str]) -> Any:
-    """Return where each piece begins and ends in a text that they make up, but for spaces and line ends between them.
+    """Return the beginning and end of each piece in a text that consists of them, spaces and line ends.
 
-    Raises ValueError where they do not.
+    Raises ValueError for any other text.
     """
     found = numpy.zeros((len(pieces), 2), numpy.int64)
     place = 0

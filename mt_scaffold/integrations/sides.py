@@ -1,4 +1,4 @@
-"""Text ⇄ subwords that have ids, for one side of a translation: what a tokenizer of another library is made of."""
+"""Text ⇄ subwords with ids, for one side of a translation: the basis of tokenizers for other libraries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _index_of(text: str, epoch: int) -> int:
-    """Return the index of a text in an epoch: its digest, so that neither batches nor workers matter."""
+    """Return the index of a text in an epoch: a digest, so that it depends on neither batches nor workers."""
     key = epoch.to_bytes(8, "little")
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest())
 
@@ -32,8 +32,8 @@ def _index_of(text: str, epoch: int) -> int:
 class Side(Protocol):
     """The codes and vocabulary of one side.
 
-    codes: what segments. tokens: the token of each id. ids: the id of each token. no_spans: why ``encode`` cannot find
-    tokens in their texts; None where it can.
+    tokens: the token of each id. ids: the id of each token. no_spans: the kind of codes for which ``encode`` cannot
+    locate tokens in their texts; None if it can.
     """
 
     codes: Codes
@@ -42,11 +42,11 @@ class Side(Protocol):
     no_spans: str | None
 
     def subwords(self, text: str, draw: Draw, split_special: bool = False) -> list[str]:
-        """Return the tokens of a text, some of which may have no id; split_special: as ``ByteSide.encode``."""
+        """Return the tokens of a text, some of which may have no id; split_special: as in ``ByteSide.encode``."""
         ...
 
     def encode(self, texts: Sequence[str], draw: Draw, unknown: int) -> Encoded:
-        """Return the ids of texts, ``unknown`` for what has none, and what finds them in their texts."""
+        """Return the ids of texts, ``unknown`` for tokens without one, and the functions that locate them."""
         ...
 
     def text(self, tokens: Sequence[str]) -> str:
@@ -54,16 +54,16 @@ class Side(Protocol):
         ...
 
 
-# Follows a subword within a word in what the core returns to this module. Words hold no space, so that one spelt like
-# the separator of the tokens is a word like any other.
+# The separator for the core. No word contains a space, so one that is spelt like the separator of the tokens is a word
+# like any other.
 _BETWEEN = " "
 
 
 class CharacterSide:
     """Codes of code points, with a vocabulary that gives ids to their subwords.
 
-    tokens: as ``apply-bpe`` shows them, with the separator. split_unknown: split subwords that are not among the tokens
-    further, as ``apply-bpe --vocabulary`` does.
+    tokens: as ``apply-bpe`` prints them, with the separator. split_unknown: split subwords that are not among the
+    tokens further, as ``apply-bpe --vocabulary`` does.
     """
 
     no_spans: str | None = None
@@ -86,12 +86,12 @@ class CharacterSide:
         self._bpe = BPE(codes, merges, _BETWEEN, vocab, glossaries, inference=inference)
 
     def _known_as(self, token: str) -> list[str]:
-        """Return the core's subwords that a token of the vocabulary may be: the last of a word, or another."""
+        """Return the core's subwords that a token of the vocabulary may denote: word-final ones or others."""
         text, inside = read_symbol(token, self._separator)
         return [token, text + _BETWEEN] if inside else [text]
 
     def inside(self, token: str) -> str | None:
-        """Return the characters of a token that more of its word follows; None for the last of a word."""
+        """Return the characters of a token within a word; None for a word-final one."""
         text, inside = read_symbol(token, self._separator)
         return text if inside else None
 
@@ -99,8 +99,8 @@ class CharacterSide:
         return self._shown(self._segmented(text, draw))
 
     def _segmented(self, text: str, draw: Draw) -> list[str]:
-        """Return the characters of each subword, and "" after each that more of its word follows."""
-        # The index has the epoch.
+        """Return the characters of each subword, and "" after each that is not word-final."""
+        # The epoch is part of the index.
         line = self._bpe.segment(text, draw.amount, draw.seed, _index_of(text, draw.epoch) if draw else 0)
         return line.split(" ") if line else []
 
@@ -109,7 +109,7 @@ class CharacterSide:
         return [self._name(piece, inside=not after) for piece, after in ends if piece]
 
     def _name(self, piece: str, inside: bool) -> str:
-        """Return the token of a subword; vocabularies of surface forms have no name apart for ``foo@@`` as a word."""
+        """Return the token of a subword; vocabularies of surface forms have no separate name for a word ``foo@@``."""
         name = symbol_name(piece, inside, self._separator)
         return name if inside or name in self.ids else piece
 
@@ -130,7 +130,7 @@ class CharacterSide:
 
         def words(number: int) -> Any:
             found = spans(number)
-            # There is a space between two words, and none within one.
+            # Words are separated by spaces, subwords within a word are not.
             return numpy.cumsum(numpy.append([False], found[1:, 0] > found[:-1, 1])[: len(found)])
 
         return Encoded(numpy.array(ids, numpy.int64), numpy.array(offsets, numpy.int64), spans, words)
@@ -159,7 +159,7 @@ class ByteSide:
         self.ids = _numbered(self.tokens, codes.name)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is pickled is the same before the first call and after it: datasets names cached results by it.
+        # The pickle must not change with the first call: datasets names cached results by it.
         return {**self.__dict__, "_made": None}
 
     def _listed(self, merges: int) -> list[str]:
@@ -167,7 +167,7 @@ class ByteSide:
 
     @property
     def _bpe(self) -> BPE:
-        # Tokens are often added one by one.
+        # Made on first use, since tokens are often added one by one.
         if self._made is None:
             merges, inference = self._options
             numbering, special = self._numbering, self._special
@@ -175,9 +175,9 @@ class ByteSide:
         return self._made
 
     def find(self, tokens: Mapping[str, int]) -> bool:
-        """Find these tokens in text from now on, and no others; those that the codes do not know get these ids.
+        """Find these tokens, and no others, in text from now on; those that the codes do not know get these ids.
 
-        Returns whether that can be, as with ids that follow those of the codes; otherwise none is found.
+        Returns whether this is possible: the ids must follow those of the codes. Otherwise no token is found.
         """
         following = list(tokens.values()) == list(range(len(self.tokens), len(self.tokens) + len(tokens)))
         self._special = list(tokens) if following else []
@@ -190,7 +190,7 @@ class ByteSide:
         return [self.tokens[number] if number < len(self.tokens) else names[number].decode() for number in ids]
 
     def encode(self, texts: Sequence[str], draw: Draw, unknown: int, *, split_special: bool = False) -> Encoded:
-        """Return the ids of texts; split_special: treat the spelling of special tokens as text."""
+        """Return the ids of texts; split_special: treat special tokens in them as ordinary text."""
         import numpy
 
         from mt_scaffold.integrations.rows import Encoded
@@ -225,7 +225,7 @@ class ByteSide:
         return numpy.stack([character[spans[:, 0]], character[spans[:, 1] - 1] + 1], axis=1) if len(ids) else spans
 
     def _words(self, bpe: BPE, text: str, ids: Any) -> Any:
-        """Return the number of each token's word: one of the pre-tokeniser, or between spaces, or a special token."""
+        """Return the number of each token's word: of the pre-tokeniser or between spaces; special tokens are words."""
         import numpy
 
         data = text.encode("utf-8")
@@ -241,7 +241,7 @@ class ByteSide:
         ends = numpy.cumsum(sizes)
         starts = ends - sizes
         begins, place = list[int](), 0
-        # Special tokens are cut out before the pre-tokeniser sees the text.
+        # Special tokens are cut out before pre-tokenisation.
         for begin, end in [*zip(starts[special].tolist(), ends[special].tolist(), strict=True), (len(data), 0)]:
             for word in pretokeniser.split(data[place:begin]):
                 begins.append(place)
@@ -258,15 +258,15 @@ class ByteSide:
 class ImportedSide(ByteSide):
     """Imported codes, with the ids of the program that they come from.
 
-    tokens: as with other codes of bytes; special tokens as they are spelled, and ``<id N>`` for an id without a
-    token that no other id has: a second one for the same bytes, or none at all.
+    tokens: as with other codes of bytes; special tokens as they are spelled, and ``<id N>`` for an id that has no
+    token, or only one that another id has.
     """
 
     def __init__(self, codes: Codes, numbering: Numbering, merges: int = -1, inference: str = "merges") -> None:
         self.numbering = numbering
         super().__init__(codes, merges, inference, numbering)
         if numbering.spaces is not None or numbering.unknown is not None:
-            self.no_spans = "codes that add spaces to a text or have one id for what is unknown"
+            self.no_spans = "codes that add spaces to a text or have an id for unknown bytes"
 
     def _listed(self, merges: int) -> list[str]:
         return _imported_tokens(self.codes, self.numbering)
@@ -290,11 +290,11 @@ def _sizes(bpe: BPE, ids: Any) -> Any:
 
 
 def _spans_of_bytes(bpe: BPE, data: bytes, ids: Any) -> Any:
-    """Return which bytes of a text each token is, where words are between spaces."""
+    """Return the byte span of each token of a text whose words are between spaces."""
     from mt_scaffold.integrations.rows import word_spans
 
     tokens = bpe.tokens
-    # As Latin-1, a character is a byte.
+    # In Latin-1, each character is one byte.
     return word_spans(data.decode("latin-1"), [tokens[number].decode("latin-1") for number in ids])
 
 
@@ -313,7 +313,7 @@ def byte_tokens(codes: Codes, merges: int = -1) -> list[str]:
 
 
 def _imported_tokens(codes: Codes, numbering: Numbering) -> list[str]:
-    """The token of each id; those that the ids of text and special tokens have come first."""
+    """Return the token of each id; the ids of special tokens and of text take precedence."""
     tokens: dict[int, str] = {}
     listed = [
         *((number, token) for token, number in numbering.special.items()),
@@ -325,24 +325,24 @@ def _imported_tokens(codes: Codes, numbering: Numbering) -> list[str]:
         if number >= 0 and number not in tokens and token not in taken:
             tokens[number] = token
             taken.add(token)
-    # No token of codes holds a space.
+    # No token of codes contains a space, so these names are free.
     return [tokens.get(number, f"<id {number}>") for number in range(numbering.n_vocab)]
 
 
 def code_tokens(codes: Codes, special: Sequence[str], merges: int = -1, separator: str = SEPARATOR) -> list[str]:
-    """Return a vocabulary of code points made from the codes alone: special tokens, then all that the codes can give.
+    """Return a vocabulary of code points made from the codes alone: special tokens, then all subwords of the codes.
 
-    A character that no merge holds is not among them.
+    A character that is in no merge is not among them.
     """
     refuse_text(special=special)
-    # A word may end in the separator, and then look like the inside of another.
+    # Without duplicates: a word that ends in the separator looks like a subword within a word.
     return _apart(special, list(dict.fromkeys(BPE(codes, merges, separator).surface_forms())))
 
 
 def read_tokens(path: PathLike) -> list[str]:
     """Read the token of each id from ``vocabulary.json``, a list, or from a fairseq dictionary (any other name).
 
-    Raises MTScaffoldError where the file cannot be read or is neither.
+    Raises MTScaffoldError if the file cannot be read or is neither.
     """
     if not str(path).endswith(".json"):
         return _apart(SPECIAL_SYMBOLS, [form for form, _ in read_dictionary(path)])
@@ -367,13 +367,13 @@ def side_of(
     inference: str = "merges",
     ids_file: PathLike | None = None,
 ) -> Side:
-    """Return one side from its files: what tokenizers of both libraries are made from.
+    """Return one side from its files.
 
-    vocab_file: as for ``read_tokens``; None makes the vocabulary from the codes, where code points have ``special``
-    before them. ids_file: the ids of imported codes; None for those next to the codes.
+    vocab_file: as for ``read_tokens``; None makes the vocabulary from the codes, with ``special`` first for codes of
+    code points. ids_file: the ids of imported codes; None for those next to the codes.
 
-    Raises UsageError for options that codes of bytes do not have, and for glossaries without a vocabulary; otherwise as
-    ``BPE`` and ``read_tokens`` do.
+    Raises UsageError for options that codes of bytes do not support, and for glossaries without a vocabulary; otherwise
+    as ``BPE`` and ``read_tokens`` do.
     """
     refuse_text(glossaries=glossaries)
     codes = Codes.read(codes_file)
@@ -395,7 +395,7 @@ def side_of(
 
 
 def _apart(special: Sequence[str], forms: Sequence[str]) -> list[str]:
-    """Tokens by id, in which a subword that is spelled like a special token carries a space, which no subword has."""
+    """Return tokens by id; a subword that is spelled like a special token gets a space, which no other contains."""
     return [*special, *(form + " " * (form in special) for form in forms)]
 
 

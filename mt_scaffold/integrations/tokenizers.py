@@ -1,8 +1,8 @@
 """Plain BPE codes → a tokenizer of Hugging Face's tokenizers: the same tokens for every text, or an error.
 
 tokenizers merges one place of a word at a time, the leftmost of the lowest rank; codes mean all places of the lowest
-rank at once. The two agree for every word where no line of the codes makes a token that an earlier line uses or makes
-(docs/transformers.md has the reason). Codes as they are learned have no such line; others are refused.
+rank at once. The two agree for every word if no line of the codes makes a token that an earlier line uses or makes
+(docs/transformers.md explains why). Learned codes have no such line; others are refused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LINES = 10_000
 
 
 class Exported(NamedTuple):
-    """What ``export_tokenizers`` has written: the number of ids, and how many lines of a text were compared."""
+    """The result of ``export_tokenizers``: the number of ids, and how many lines of a text were compared."""
 
     n_vocab: int
     lines: int
@@ -50,13 +50,13 @@ def export_tokenizers(
     check: PathLike | None = None,
     pattern: str = EXACT,
 ) -> Exported:
-    """Write plain BPE codes as a ``tokenizer.json``: what the command ``export-tokenizers`` does.
+    """Write plain BPE codes as a ``tokenizer.json``: the command ``export-tokenizers``.
 
-    codes, vocabulary, merges, special_tokens, pattern: as for ``to_tokenizers``. check: a text; the file is only
-    written where both segment all its lines alike, which finds what an installed tokenizers does otherwise, such as the
+    codes, vocabulary, merges, special_tokens, pattern: as for ``to_tokenizers``. check: a text; the file is written
+    only if both segment all its lines alike, which reveals differences of the installed tokenizers, such as in the
     classes of characters that are new in Unicode.
 
-    Raises MTScaffoldError as ``to_tokenizers`` does, and for a line of ``check`` that is segmented otherwise;
+    Raises MTScaffoldError as ``to_tokenizers`` does, and for a line of ``check`` that is segmented differently;
     UsageError for an output that is an input.
     """
     refuse_overwriting([outfile], [codes, vocabulary, check])
@@ -82,16 +82,16 @@ def to_tokenizers(
 
     codes: codes of code points, codes of bytes with the pre-tokeniser gpt2, cl100k or o200k, or
         imported codes as ``tokenizer_json.write`` takes them.
-    vocabulary: as ``vocab_file`` of MTScaffoldTokenizer; it must have an id for every token that the codes make, on the
-        way to others too. None: all tokens of the codes.
-    special_tokens: codes of bytes: tokens whose ids follow those of the codes. Imported codes have those of their
-        manifest, and its ids.
-    pattern: "exact" spells out which characters are letters, numbers and marks, as the codes see them, whatever version
-        of Unicode the program that reads the file has; "published" is ByteLevel, or the pattern as it was published,
-        which other programs recognise. That of cl100k is its first, which tokenizers can express: it differs where a
-        text ends in a line end and spaces.
+    vocabulary: as ``vocab_file`` of MTScaffoldTokenizer; it must have an id for every token that the codes make,
+        including intermediate ones. None: all tokens of the codes.
+    special_tokens: for codes of bytes: tokens whose ids follow those of the codes. Imported codes have those of their
+        manifest, with its ids.
+    pattern: "exact" spells out which characters are letters, numbers and marks in the codes' version of Unicode, so
+        that the reading program's version does not matter; "published" is ByteLevel, or the pattern as published,
+        which other programs recognise. That of cl100k is its first one, since tokenizers cannot express today's: it
+        differs if a text ends in a line end and spaces.
 
-    Raises MTScaffoldError, with the reason, where tokenizers cannot express the codes, and where it is not installed.
+    Raises MTScaffoldError, with the reason, if tokenizers cannot express the codes or is not installed.
     """
     read = Codes.of(codes)
     tokenizer, _ = _without_special(read, vocabulary, merges, pattern)
@@ -100,23 +100,23 @@ def to_tokenizers(
 
 
 def check_expressible(codes: Codes, merges: int = -1, pattern: str = EXACT) -> list[AnyMerge]:
-    """Return the merges of codes that tokenizers segments every word alike with; raise MTScaffoldError for others."""
+    """Return the merges of codes with which tokenizers segments every word alike. Raises MTScaffoldError for others."""
     header = codes.header
     if header.picky:
         raise MTScaffoldError(
-            f"{codes.name}: tokenizers cannot express codes of PickyBPE: no step there takes tokens apart; use "
+            f"{codes.name}: tokenizers cannot express codes of PickyBPE: it has no step that takes tokens apart; use "
             "mt_scaffold.integrations.transformers"
         )
     if header.bytes and header.end_of_word:
         raise MTScaffoldError(
-            f"{codes.name}: tokenizers cannot express codes of bytes with {END_OF_WORD}, whose ids tell spaces between "
-            "words from others; learn codes with --pretokenise"
+            f"{codes.name}: tokenizers cannot express codes of bytes with {END_OF_WORD}, whose tokens do not contain "
+            "the spaces between words; learn codes with --pretokenise"
         )
     known = PUBLISHED if pattern != EXACT else {}
     if header.pretokeniser not in ("spaces", *oniguruma.NAMES, *known):
         raise MTScaffoldError(
             f"{codes.name}: the pattern {header.pretokeniser!r} is one of the package regex, which tokenizers reads "
-            f"otherwise; only {', '.join(oniguruma.NAMES)} can be exported"
+            f"differently; only {', '.join(oniguruma.NAMES)} can be exported"
         )
     made: dict[str, int] = {}
     kept: dict[tuple[str, str], AnyMerge] = {}
@@ -125,8 +125,8 @@ def check_expressible(codes: Codes, merges: int = -1, pattern: str = EXACT) -> l
             continue  # the first rank counts
         if not merge.normal:
             raise MTScaffoldError(
-                f"{codes.name}: line {line}: tokenizers cannot express Scaffold-BPE codes: no step there takes tokens "
-                f"apart after merging, as '{merge.token}' must be; use mt_scaffold.integrations.transformers"
+                f"{codes.name}: line {line}: tokenizers cannot express Scaffold-BPE codes: it has no step that takes "
+                f"tokens such as '{merge.token}' apart after merging; use mt_scaffold.integrations.transformers"
             )
         _check_merge(merge, made, header.end_of_word, f"{codes.name}: line {line}")
         made[merge.token] = line
@@ -135,8 +135,8 @@ def check_expressible(codes: Codes, merges: int = -1, pattern: str = EXACT) -> l
 
 
 def _check_merge(merge: AnyMerge, made: dict[str, int], end_of_word: bool, place: str) -> None:
-    """The condition under which one place at a time and all places at once come to the same."""
-    why = "tokenizers would segment some words otherwise, and the codes were not learned as they stand"
+    """Raise MTScaffoldError unless merging one place at a time gives the same result as all places at once."""
+    why = "tokenizers would segment some words differently; codes as learn-bpe writes them have no such line"
     for part in (merge.left, merge.right):
         if not is_base_symbol(part, end_of_word) and part not in made:
             raise MTScaffoldError(f"{place}: '{part}' is used before a line makes it; {why}")
@@ -162,7 +162,7 @@ def _library() -> Any:
 def _without_special(
     codes: Codes, vocabulary: PathLike | None, merges: int, pattern: str = EXACT
 ) -> tuple[Any, list[str]]:
-    """Return the tokenizer, before special tokens are known to it, and the tokens by id as this package writes them."""
+    """Return the tokenizer, still without special tokens, and the tokens by id as this package writes them."""
     check_choice("pattern", pattern, PATTERN_CHOICES)
     numbering = numbering_of(codes) if codes.header.bytes else None
     if numbering is not None and merges != -1:
@@ -196,7 +196,7 @@ def _without_special(
         ids, [(left, right) for left, right, _ in kept], unk_token=_UNKNOWN, end_of_word_suffix=END_OF_WORD
     )
     tokenizer = library.Tokenizer(model)
-    # The margins of a line are no part of a word, and single spaces alone are between words.
+    # As in codes: the margins of a line are not part of a word, and words are separated by ASCII spaces only.
     margins = library.Regex(r"\A[\r\n ]+|[\r\n ]+\z")
     tokenizer.normalizer = library.normalizers.Replace(margins, "")
     tokenizer.pre_tokenizer = library.pre_tokenizers.Split(" ", "removed")
@@ -209,7 +209,7 @@ def _no_vocabulary(codes: Codes) -> UsageError:
 
 
 def _by_id(codes: Codes, numbering: Numbering) -> list[str]:
-    """The tokens of imported codes by id, for people; "" where there is none."""
+    """Return the tokens of imported codes by id, for messages; "" if an id has none."""
     tokens = [""] * numbering.n_vocab
     for token, number in zip(ordinary_tokens(codes), numbering.ids, strict=True):
         if number >= 0:
@@ -253,7 +253,7 @@ def _marked(
         if token in ids:
             raise MTScaffoldError(
                 f"{codes.name}: tokenizers has one name, '{token}', for '{tokens[ids[token]]}' and '{form}', which "
-                "have an id each"
+                "have different ids"
             )
         ids[token] = number
     missing = next((token for token in by_form.values() if token not in ids), None)
@@ -261,8 +261,8 @@ def _marked(
     if missing is not None:
         name = codes.name if vocabulary is None else shown(vocabulary)
         raise MTScaffoldError(
-            f"{name}: no id for '{missing}', which tokenizers needs on the way to other tokens; omit the vocabulary, "
-            "make the dictionary with BPE-dropout, which lists all tokens, or use mt_scaffold.integrations.transformers"
+            f"{name}: no id for '{missing}', which tokenizers needs to make other tokens; omit the vocabulary, make "
+            "the dictionary with BPE-dropout, which lists all tokens, or use mt_scaffold.integrations.transformers"
         )
     return ids
 
@@ -284,16 +284,16 @@ def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) ->
         if token not in numbered and tokenizer.token_to_id(token) is not None:
             raise UsageError(f"{codes.name}: '{token}' is a token of the codes; choose another special token")
     new = [token for token in special_tokens if token not in numbered]
-    # tokenizers numbers new tokens from how many there are, not from the largest id.
+    # tokenizers numbers new tokens from the number of tokens, not from the largest id.
     if numbering is not None and new and tokenizer.get_vocab_size() < numbering.n_vocab:
-        raise UsageError(f"{codes.name}: not every id has a token, so that '{new[0]}' could get one in use; omit it")
+        raise UsageError(f"{codes.name}: not every id has a token, so '{new[0]}' could get one in use; omit it")
     spaces = None if numbering is None else numbering.spaces
     if new and spaces is not None and spaces.prefix == "always" and not spaces.each:
         raise UsageError(f"{codes.name}: tokenizers would put a space before what follows '{new[0]}'; omit it")
     found = () if numbering is None else numbering.in_text
     shown = set[str]() if numbering is None else {*numbering.shown}
     special = list(dict.fromkeys([*found, *special_tokens])) if codes.header.bytes else SPECIAL_SYMBOLS
-    # In turn, as new ones are numbered, but many at a time: each call makes what finds them again.
+    # In order, as that numbers new ones, but many at a time: each call rebuilds the search for all of them.
     for is_shown, tokens in itertools.groupby(special, shown.__contains__):
         added = [library.AddedToken(token, special=not is_shown, normalized=False) for token in tokens]
         (tokenizer.add_tokens if is_shown else tokenizer.add_special_tokens)(added)
@@ -308,9 +308,10 @@ def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) ->
 def _compare(
     codes: Codes, merges: int, tokenizer: Any, tokens: Sequence[str], special: Sequence[str], path: PathLike
 ) -> int:
-    """Segment every line of a text with both; return their number, raise MTScaffoldError for the first that differs.
+    """Segment every line of a text with both, and return the number of lines.
 
-    special: the tokens that were added to those of the codes; they, and those that imported codes find, are in text.
+    special: the tokens that were added to those of the codes; they, and those of imported codes, are found in text.
+    Raises MTScaffoldError for the first line that differs.
     """
     bpe = BPE(codes, merges, special_tokens=special)
     in_text = [*special, *(() if bpe.numbering is None else bpe.numbering.in_text)]

@@ -39,7 +39,7 @@ try:
 except ImportError as error:
     raise ImportError(f"{_NEEDS} ({error})") from error
 if not _version.startswith("5."):
-    # An older one would leave out </s> without a word.
+    # An older version would silently leave out </s>.
     raise ImportError(f"{_NEEDS} (this is {_version})")
 
 _FILES = {
@@ -49,7 +49,7 @@ _FILES = {
     "target_vocab_file": "target_vocabulary.json",
     "ids_file": "codes.txt.manifest.json",
 }
-# The module that a saved folder holds for AutoTokenizer with trust_remote_code.
+# The module in a saved folder for AutoTokenizer with trust_remote_code.
 _MODULE = "tokenization_mt_scaffold"
 _MODULE_TEXT = '''"""Lets AutoTokenizer find the tokenizer of this folder."""
 
@@ -59,19 +59,19 @@ __all__ = ["MTScaffoldTokenizer"]
 '''
 
 
-# Whether the first token of a text is bos_token, and the last eos_token, by transformers' name of the pattern.
+# transformers' name of a pattern → whether a text begins with bos_token, and whether it ends with eos_token.
 _SURROUNDING = {"none": (False, False), "eos": (False, True), "bos": (True, False), "bos_eos": (True, True)}
 
 
-# The tokenizer that this thread decodes or works on target text with, its side, and whether that is for target text.
+# The tokenizer with which this thread decodes or handles target text, its side, and whether it handles target text.
 _HELD: ContextVar[tuple[PreTrainedTokenizer, Side, bool] | None] = ContextVar("_HELD", default=None)
 
 
 class Wanted(NamedTuple):
-    """What a call of a tokenizer asks for, from the options that transformers passes on.
+    """The requests of a call to a tokenizer, from the options that transformers passes on.
 
-    words: texts come as lists of words. truncated: to that many ids. windows: what is cut off follows in rows that
-    share ``stride`` ids with those before. other: something that only transformers' own code returns.
+    words: texts are lists of words. truncated: the most ids of a row. windows: overflowing ids follow in further rows,
+    each of which shares ``stride`` ids with the row before. other: something that only transformers' own code returns.
     """
 
     special: bool
@@ -122,14 +122,14 @@ class Wanted(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One sequence of a row: the texts that it is made of, and which of the ids of all texts are left of it."""
+    """One sequence of a row: the texts that it consists of, and its remaining ids, a range of the ids of all texts."""
 
     first: int
     end: int
     ids: range
 
     def kept(self, begin: int, end: int, left: bool) -> Part:
-        """Return the part of these ids, counted from the end where the left is cut off."""
+        """Return the part with only these ids, counted from the end if the left is cut off."""
         size = len(self.ids)
         return self._replace(ids=self.ids[max(0, size - end) : size - begin] if left else self.ids[begin:end])
 
@@ -138,21 +138,21 @@ class Part(NamedTuple):
 class _Search:
     """How added tokens are found in text; shallow copies of a tokenizer share it, as they share its added tokens.
 
-    in_core: by the core, as special tokens of the codes. pattern: what finds them otherwise; None where there are none.
+    in_core: by the core, as special tokens of the codes. pattern: finds them otherwise; None if there are none.
     """
 
     in_core: bool
     pattern: re.Pattern[str] | None = None
 
 
-# The ids before the next one that a stream decodes again; more than a character of bytes has.
+# The preceding ids that a stream decodes again with each new one: more than a character has bytes.
 _CONTEXT = 16
 
 
 class DecodeStream:
-    """Ids → text, as a model writes them: each call returns what is certain by then, so that their sum is the text.
+    """Ids → text while a model generates them: each call returns the text that further ids cannot change.
 
-    It is the text that ``decode`` returns with ``clean_up_tokenization_spaces=False``.
+    Concatenated, the results are the text that ``decode`` returns with ``clean_up_tokenization_spaces=False``.
     Bytes that begin a character are held back until it is complete, and subwords until their word is.
 
     With the ``tokenizer`` and the ``ids`` of a text: ``stream = tokenizer.decode_stream()``, then
@@ -165,27 +165,27 @@ class DecodeStream:
         self._shown = ""
 
     def step(self, number: int) -> str:
-        """Return the text that one more id makes certain, often none."""
+        """Return the text that one more id makes final, often none."""
         self._ids.append(int(number))
         text = self._decode(self._ids)
         if text.endswith("\ufffd") or self._tokenizer.continues(self._ids[-1]):
             return ""
         new, self._shown = text[len(self._shown) :], text
-        if self._tokenizer.starts_afresh(text):
+        if self._tokenizer.starts_afresh():
             self._ids, self._shown = [], ""
         elif len(self._ids) >= 2 * _CONTEXT:
             self._forget()
         return new
 
     def _decode(self, ids: list[int]) -> str:
-        """Without the clean-up of spaces, which would change text that was returned before."""
+        """Decode without the clean-up of spaces, which would change text that was already returned."""
         options = {"skip_special_tokens": self._skip, "clean_up_tokenization_spaces": False}
         return str(self._tokenizer.decode(ids, **options))
 
     def _forget(self) -> None:
-        """Keep the last ids alone, where they have the end of the text: what follows depends on no more.
+        """Drop all but the last ids if these decode to the end of the text, since nothing more affects what follows.
 
-        They do not where they begin inside a character, and where nothing of them is text.
+        They do not if they begin inside a character, or are no text at all.
         """
         last = self._ids[-_CONTEXT:]
         text = self._decode(last)
@@ -193,7 +193,7 @@ class DecodeStream:
             self._ids, self._shown = last, text
 
     def end(self) -> str:
-        """Return what was held back; bytes that never became a character are U+FFFD."""
+        """Return the text that was held back; incomplete characters become U+FFFD."""
         text = self._decode(self._ids)
         new, self._ids, self._shown = text[len(self._shown) :], [], ""
         return new
@@ -202,32 +202,31 @@ class DecodeStream:
 class MTScaffoldTokenizer(PreTrainedTokenizer):
     """Codes of any kind, Scaffold-BPE or BPE, as a tokenizer of transformers; the native core does the segmenting.
 
-    Text comes as words between spaces, tokenised as the codes' training text was; codes with a pre-tokeniser take any
+    Text consists of words between spaces, tokenised like the codes' training text; codes with a pre-tokeniser take any
     text. Tokens are the subwords of ``apply-bpe`` for codes of code points. Codes of bytes have the ids of
     ``BPE.encode`` and then those of the special tokens; their tokens are in GPT-2's notation.
 
     codes_file: codes of source and target, a path. vocab_file: with codes of code points, a fairseq dictionary
         (``dict.LANGUAGE.txt``), or a ``.json`` list of tokens by id; None makes the vocabulary from the codes, after
         ``<s>``, ``<pad>``, ``</s>`` and ``<unk>``, fairseq's first ids. Codes of bytes take none.
-    target_codes_file, target_vocab_file: those of the target side where it has its own.
+    target_codes_file, target_vocab_file: those of the target side if they differ.
     ids_file: the ids of imported codes (``mt-scaffold import``); None for the manifest next to the codes, if there is
         one. Ids and special tokens are then those of the original program; special tokens that it finds in text are
-        found here, too, and others once they are passed, as ``eos_token`` for instance. ``return_offsets_mapping`` is
-        there for codes that take text as it is.
-    prepend_bos, append_eos: what surrounds a text; by default ``eos_token`` after it with codes of code points, and
-        nothing with codes of bytes.
+        also found here, and others once they are passed, as ``eos_token`` for instance. ``return_offsets_mapping``
+        works with codes that take text as it is.
+    prepend_bos, append_eos: whether ``bos_token`` begins and ``eos_token`` ends a text; by default, only
+        ``eos_token`` with codes of code points, and neither with codes of bytes.
     merges, separator, glossaries, inference: as for ``BPE``. split_unknown: split subwords that are not in the
         vocabulary further, as ``apply-bpe --vocabulary`` does.
     src_lang, tgt_lang: kept for the reader of the configuration. saved_files: which of the files save_pretrained wrote.
-        Other arguments are those of PreTrainedTokenizer,
-        special tokens among them: one that no vocabulary holds gets the next id, and where the sides have vocabularies
-        of their own, every special token must have the same id in both.
+        Other arguments, including special tokens, are those of PreTrainedTokenizer. A special token that is in no
+        vocabulary gets the next id; if the sides have separate vocabularies, it must have the same id in both.
 
     ``text_target`` is segmented and numbered by the target side. ``decode`` reads ids of the target side, and of the
     source side with ``use_source_tokenizer=True``.
 
-    Raises MTScaffoldError where a file is malformed, UsageError for options that the codes do not have and for sides
-    that do not go together.
+    Raises MTScaffoldError if a file is malformed, UsageError for options that the codes do not support and for sides
+    that cannot be combined.
     """
 
     vocab_files_names = _FILES
@@ -260,9 +259,9 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             "target_vocab_file": target_vocab_file,
             "ids_file": ids_file,
         }
-        if lacking := [_FILES[name] for name in saved_files if given[name] is None]:
+        if missing := [_FILES[name] for name in saved_files if given[name] is None]:
             raise UsageError(
-                f"MTScaffoldTokenizer: {', '.join(lacking)} is missing, and was saved with it; copy it, too"
+                f"MTScaffoldTokenizer: {', '.join(missing)} is missing, but was saved with it; copy the whole folder"
             )
         options: dict[str, Any] = {
             "merges": merges,
@@ -311,7 +310,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
 
     @property
     def _current(self) -> Side:
-        """The side that this thread encodes or decodes with."""
+        """The side with which this thread encodes or decodes."""
         held = _HELD.get()
         return self._source if held is None or held[0] is not self else held[1]
 
@@ -323,11 +322,11 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     def _check_sides(self) -> None:
         source, target = self._source.codes, self._target.codes
         if source.header.bytes != target.header.bytes:
-            raise UsageError(f"{source.name} and {target.name}: one has symbols that are bytes, the other has not")
+            raise UsageError(f"{source.name} and {target.name}: the symbols of only one are bytes; give the same kind")
         if self._bytes and self._separate:
             raise UsageError(
-                f"{source.name} and {target.name}: codes of bytes, whose ids are the codes' own, must be the same on "
-                "both sides; make a tokenizer for each"
+                f"{source.name} and {target.name}: codes of bytes define their own ids and must be the same on both "
+                "sides; make a tokenizer for each"
             )
 
     def _check_special_tokens(self, bos: bool, eos: bool) -> None:
@@ -340,7 +339,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return self._source.codes.header.bytes
 
     def continues(self, number: int) -> bool:
-        """Return whether a word goes on after an id, as with codes of code points, so that its text is not certain."""
+        """Return whether a word continues after an id (of codes of code points), so that its text is not final."""
         side = self._target
         before = _HELD.set((self, side, self._in_target))
         try:
@@ -350,28 +349,28 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         inside = isinstance(side, CharacterSide) and side.inside(token) is not None
         return inside and token not in self._added_tokens_encoder
 
-    def starts_afresh(self, text: str) -> bool:
-        """Return whether what follows a complete text does not depend on it, as the space between two words does."""
+    def starts_afresh(self) -> bool:
+        """Return whether the text that follows is independent of this one, as no spaces need to be added or removed."""
         spaces = self._imported is not None and self._imported.numbering.spaces is not None
         return self._bytes and not self._target.codes.header.end_of_word and not spaces
 
     @property
     def _separate(self) -> bool:
-        """Whether an id is not the same token on both sides."""
+        """Whether the sides differ in their tokens."""
         return self._source.tokens != self._target.tokens
 
     def set_dropout(
         self, dropout: float, target_dropout: float | None = None, *, seed: int | None = None, epoch: int = 0
     ) -> None:
-        """Segment with BPE-dropout from now on, which training wants and evaluation does not: 0 ends it.
+        """Segment with BPE-dropout from now on, as for training; for evaluation, 0 turns it off.
 
         dropout: the probability in [0, 1] that a merge is skipped at a step; target_dropout: that of ``text_target``
             (None: the same).
-        seed, epoch: with a seed, the segmentation of a text depends only on the seed, the epoch and the text, whatever
-            the batch, the order and the worker; random without one.
+        seed, epoch: with a seed, the segmentation of a text depends only on the seed, the epoch and the text, not on
+            the batch, the order or the worker; without one, it is random.
 
-        It is no part of what ``save_pretrained`` writes. Raises UsageError for values out of range, and for
-        any but 0 with an inference that has no merges to skip.
+        ``save_pretrained`` does not save it. Raises UsageError for values out of range, and for any but 0 with a kind
+        of inference that has no merges to skip.
         """
         on_target = dropout if target_dropout is None else target_dropout
         source, target = (Draw("dropout", amount, seed, epoch) for amount in (dropout, on_target))
@@ -380,7 +379,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
 
     @property
     def vocab_size(self) -> int:
-        """The number of ids without those of added tokens: of the source side, within ``text_target`` of the target."""
+        """The number of ids without those of added tokens: of the source, or within ``text_target``, of the target."""
         return len(self._current.tokens)
 
     @property
@@ -389,7 +388,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return len(self._target.tokens)
 
     def get_vocab(self) -> dict[str, int]:
-        """Return the id of each token, added ones included, of the side that ``vocab_size`` is about."""
+        """Return the id of each token, added ones included, of the side of ``vocab_size``."""
         return {**self._current.ids, **self._added_tokens_encoder}
 
     def _add_tokens(self, new_tokens: Sequence[Any], special_tokens: bool = False) -> int:
@@ -397,7 +396,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             if token and not self._source.ids.get(token, -1) == self._target.ids.get(token, -2):
                 raise UsageError(
                     f"'{token}' needs one id in both vocabularies, those for {self._source.codes.name} and "
-                    f"{self._target.codes.name}: put it into both at the same place"
+                    f"{self._target.codes.name}: put it in the same place in both"
                 )
         imported = self._imported
         for token in (new_tokens or ()) if imported is not None else ():
@@ -408,10 +407,10 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return int(super()._add_tokens(new_tokens, special_tokens))
 
     def _update_total_vocab_size(self) -> None:
-        """See which added tokens there are: transformers calls this whenever that has changed."""
+        """Prepare the search for added tokens: transformers calls this whenever they have changed."""
         super()._update_total_vocab_size()
         tokens = self._added_tokens_encoder
-        # The longest first, as a pattern takes the first that fits.
+        # The longest first, as a pattern takes the first alternative that matches.
         listed = sorted(tokens, key=len, reverse=True)
         self._search.pattern = re.compile("|".join(map(re.escape, listed))) if listed else None
         plain = not any(
@@ -421,17 +420,17 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         self._search.in_core = isinstance(side, ByteSide) and side.find(tokens if plain else {}) and plain
 
     def _places(self, text: str) -> list[tuple[int, str]]:
-        """Return added tokens in a text with their places, from the left; of several at one place the longest."""
+        """Return added tokens in a text with their places, from the left; the longest if several match at one."""
         found = self._search.pattern.finditer(text) if self._search.pattern is not None else ()
         return [(match.start(), match[0]) for match in found if self._stands(text, *match.span())]
 
     def _stands(self, text: str, begin: int, end: int) -> bool:
-        """Return whether an added token may be here: one that is a single word not within another, as in tokenizers."""
+        """Return whether an added token counts here: not if it is a ``single_word`` within a word, as in tokenizers."""
         token = self._added_tokens_decoder[self._added_tokens_encoder[text[begin:end]]]
         return not token.single_word or not any(map(_in_word, text[max(0, begin - 1) : begin] + text[end : end + 1]))
 
     def tokenize(self, text: str, **kwargs: Any) -> list[str]:
-        """Return the tokens of a text, in which added tokens, special ones among them, are tokens of their own."""
+        """Return the tokens of a text; added tokens in it, including special ones, stay whole."""
         split = bool(kwargs.get("split_special_tokens", self.split_special_tokens))
         places = [] if split or self._search.in_core else self._places(text)
         tokens = list[str]()
@@ -458,16 +457,14 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return self._current.tokens[index]
 
     def _encode_plus(self, text: Any, text_pair: Any = None, **options: Any) -> Any:
-        """Encode texts, pairs and words in one call of the core; ids and overflowing tokens as transformers does."""
+        """Encode texts, pairs and words in one call of the core; leave other input and results to transformers."""
         wanted = Wanted.of(options)
-        # Lists of lists of many texts would take longer than their ids.
+        # A shortcut: making lists of lists of many texts would take longer than encoding them.
         plain = None if wanted.other or wanted.words or wanted.windows else _plain_texts(text, text_pair)
         given = [] if plain else None if wanted.other else _sequences(text, text_pair, wanted.words)
         if given is None:
             if wanted.spans:
-                raise UsageError(
-                    "return_offsets_mapping: is there for texts, pairs and words only, not for ids or chats"
-                )
+                raise UsageError("return_offsets_mapping: works for texts, pairs and words only, not for ids or chats")
             options.pop("return_offsets_mapping", None)
             return super()._encode_plus(text, text_pair, **options)
         if wanted.spans and self._current.no_spans is not None:
@@ -477,7 +474,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         if plain:
             return self._texts(self._ids_of(plain, split), wanted, isinstance(text, str))
         encoded = self._ids_of([text for row in given for sequence in row for text in sequence], split)
-        single = isinstance(text, str) or (wanted.words and not isinstance(text[0], list | tuple))
+        single = isinstance(text, str) or (wanted.words and not (text and isinstance(text[0], list | tuple)))
         return self._rows(given, encoded, wanted, single)
 
     def _around(self, count: int, special: bool) -> list[list[int]]:
@@ -488,7 +485,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return [laid_out[begin + 1 : end] for begin, end in itertools.pairwise(cuts)]
 
     def _texts(self, encoded: Encoded, wanted: Wanted, single: bool) -> BatchEncoding:
-        """Return a row for each text: as arrays of the core where that needs no detour."""
+        """Return a row for each text, without the detour over Python's lists if arrays were requested."""
         around = self._around(1, wanted.special)
         before, after = around
         begins, ends = encoded.offsets[:-1], encoded.offsets[1:]
@@ -514,7 +511,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
                 if "offset_mapping" in found:
                     found["offset_mapping"] = [[tuple(span) for span in row] for row in found["offset_mapping"]]
             if padding is not None and not alike:
-                # Texts longer than max_length do not make the others longer.
+                # Texts longer than max_length must not lengthen the others.
                 cut = [slice(-width, None) if padding.left else slice(width) for width in widths.tolist()]
                 found = {name: [row[each] for row, each in zip(rows, cut, strict=True)] for name, rows in found.items()}
         else:
@@ -530,7 +527,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return self._returned(found, Encodings(len(begins), encoding), 1, wanted, single)
 
     def _rows(self, given: list[list[list[str]]], encoded: Encoded, wanted: Wanted, single: bool) -> BatchEncoding:
-        """Return rows of pairs and words, and several of a text that is too long where that is asked for."""
+        """Return rows of pairs and words, or with windows, several rows for a text that is too long."""
         around = [self._around(count, wanted.special) for count in (1, 2)]
         rows, samples, text = list[list[Part]](), list[int](), 0
         for sample, sequences in enumerate(given):
@@ -561,7 +558,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return self._returned(found, encodings, len(rows[0]), wanted, single and not wanted.windows)
 
     def _cut(self, parts: list[Part], special: int, wanted: Wanted) -> list[list[Part]]:
-        """Return the rows of a text or a pair: one without truncation, or without windows."""
+        """Return the rows of a text or a pair: just one without truncation, or without windows."""
         surplus = sum(len(part.ids) for part in parts) + special - (wanted.truncated or 0)
         left = self.truncation_side == "left"
         if wanted.truncated is None or surplus <= 0:
@@ -590,7 +587,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return [[*parts[:number], window, *parts[number + 1 :]] for window in windows]
 
     def _padding(self, longest: int, wanted: Wanted) -> Padding | None:
-        """Return how rows are padded, given the length of the longest."""
+        """Return the padding of rows, given the length of the longest; None for none."""
         self._eventual_warn_about_too_long_sequence(range(longest), wanted.max_length, wanted.verbose)
         if wanted.padding == PaddingStrategy.DO_NOT_PAD:
             return None
@@ -614,7 +611,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         width: int,
         padding: Padding | None,
     ) -> Encoding:
-        """Return a row padded to a length."""
+        """Return the encoding of a row, padded to ``width``."""
         added = self._added_tokens_decoder
         ids, sequences = list(around[0]), list[int | None]([None] * len(around[0]))
         for number, part in enumerate(parts):
@@ -655,7 +652,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     def _returned(
         self, found: dict[str, Any], encodings: Sequence[Encoding], count: int, wanted: Wanted, single: bool
     ) -> BatchEncoding:
-        """Return what was found of all rows; count: the sequences of the first."""
+        """Return the results of all rows in transformers' form; count: the number of sequences in the first."""
         if wanted.length:
             found["length"] = [len(row) for row in found["input_ids"]]
         if single and wanted.tensors is None:
@@ -664,7 +661,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return BatchEncoding(found, known, tensor_type=wanted.tensors, n_sequences=count)
 
     def _ids_of(self, texts: list[str], split_special: bool) -> Encoded:
-        """Return the ids of texts, in which added tokens, special ones among them, are tokens of their own."""
+        """Return the ids of texts; added tokens in them, including special ones, stay whole."""
         side, draw = self._current, self._draws[self._in_target]
         if isinstance(side, ByteSide) and self._search.in_core:
             return side.encode(texts, draw, -1, split_special=split_special)
@@ -685,7 +682,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
                 begins.append(begin)
                 parts.append(part)
         encoded = side.encode(parts, draw, unknown)
-        # How many added tokens there are before each text, and how many ids of parts before each added token.
+        # The number of added tokens before each text, and of ids of parts before each added token.
         every = numpy.arange(len(texts) + 1)
         earlier = numpy.searchsorted(numbers, every)
         before = encoded.offsets[numpy.arange(len(places)) + numpy.array(numbers) + 1]
@@ -698,7 +695,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         def spans(number: int) -> Any:
             here = parts_of(number)
             found = [encoded.spans(part) + begins[part] for part in here]
-            # An added token has the spaces that it takes.
+            # The span of an added token includes the spaces that it strips.
             tokens = [[(begins[part] + len(parts[part]), begins[part + 1])] for part in here[:-1]]
             return numpy.concatenate([*itertools.chain(*zip(found, tokens, strict=False)), found[-1]])
 
@@ -713,7 +710,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return Encoded(ids, encoded.offsets[every + earlier] + earlier, spans, words)
 
     def _between(self, text: str, tokens: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-        """Yield the parts of a text around added tokens, with their places, without the spaces that the tokens take."""
+        """Yield the parts of a text around added tokens, with their places, without the spaces that these strip."""
         begin, strips = 0, False
         for place, token in [*tokens, (len(text), "")]:
             added = self._added_tokens_decoder[self._added_tokens_encoder[token]] if token else None
@@ -723,7 +720,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             begin, strips = place + len(token), added is not None and added.rstrip
 
     def decode_stream(self, skip_special_tokens: bool = False) -> DecodeStream:
-        """Return what turns ids into text as they come, one by one: see ``DecodeStream``."""
+        """Return a stream that turns ids into text as they are generated."""
         return DecodeStream(self, skip_special_tokens)
 
     def _switch_to_input_mode(self) -> None:
@@ -740,7 +737,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             _HELD.reset(before)
 
     def add_special_tokens(self, *args: Any, **kwargs: Any) -> int:
-        """Add special tokens as transformers does; those of imported codes stay special if others go."""
+        """Add special tokens as transformers does; those of imported codes stay special even if others are replaced."""
         added = int(super().add_special_tokens(*args, **kwargs))
         if self._imported is not None:
             numbering = self._imported.numbering
@@ -755,7 +752,8 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     def convert_tokens_to_string(self, tokens: Sequence[str]) -> str:
         """Join tokens into text: words for codes of code points, the exact text for codes of bytes.
 
-        Added tokens, special ones among them, are words of their own with code points, and text as it is with bytes.
+        Added tokens, including special ones, are separate words with codes of code points, and inserted as they are
+        with codes of bytes.
         """
         if self._imported is not None:
             return self._imported.text(tokens)
@@ -769,7 +767,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return between.join(self._current.text(part) if plain else part[0] for plain, part in parts)
 
     def _contents(self) -> dict[str, Callable[[], bytes | None]]:
-        """Return what is saved, by the argument that takes it; None for the ids, which are written with the codes."""
+        """Return argument → the content to save for it; None for the ids, which are written with the codes."""
         found: dict[str, Callable[[], bytes | None]] = {"codes_file": lambda: self._source.codes.text}
         if self._target is not self._source:
             found["target_codes_file"] = lambda: self._target.codes.text
@@ -782,13 +780,13 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         return found
 
     def save_vocabulary(self, save_directory: PathLike, filename_prefix: str | None = None) -> tuple[str, ...]:
-        """Write codes, vocabularies and the module by which AutoTokenizer finds this class; return the paths."""
+        """Write codes, vocabularies and the module with which AutoTokenizer finds this class; return the paths."""
         folder = Path(save_directory)
         prefix = f"{filename_prefix}-" if filename_prefix else ""
         contents = {_FILES[name]: made for name, made in self._contents().items()}
         for name in _FILES.values():
             if name not in contents:
-                (folder / (prefix + name)).unlink(missing_ok=True)  # of a tokenizer that was saved here before
+                (folder / (prefix + name)).unlink(missing_ok=True)  # left by a tokenizer saved here before
         for name, made in contents.items():
             if (content := made()) is not None:
                 with open_output(folder / (prefix + name)) as stream:
@@ -801,11 +799,11 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
 
     @classmethod
     def register_for_auto_class(cls, auto_class: str = "AutoTokenizer") -> None:
-        """Do nothing: every saved folder names this class already, and a copy of this module would not run there."""
+        """Do nothing: every saved folder already names this class, and a copy of this module would not run there."""
 
 
 def _plain_texts(text: Any, pair: Any) -> list[str] | None:
-    """Return the texts of a text or a batch without pairs, or None for anything else."""
+    """Return the given text or batch as a list of texts, or None if it is anything else."""
     texts = [text] if isinstance(text, str) else text
     if pair is not None or not isinstance(texts, list | tuple) or not texts:
         return None
@@ -813,9 +811,9 @@ def _plain_texts(text: Any, pair: Any) -> list[str] | None:
 
 
 def _sequences(text: Any, pair: Any, words: bool) -> list[list[list[str]]] | None:
-    """Return the one or two sequences of each row, each as texts: one, or its words.
+    """Return the one or two sequences of each row, each as a list: of its text, or of its words.
 
-    None for what only transformers' own code takes, ids for instance, or refuses.
+    None for input that only transformers' own code accepts, such as ids, or refuses.
     """
     batch = isinstance(text, list | tuple) and (not words or (text and isinstance(text[0], list | tuple)))
     if batch and pair is not None and not (isinstance(pair, list | tuple) and len(pair) == len(text)):
@@ -833,7 +831,7 @@ def _sequences(text: Any, pair: Any, words: bool) -> list[list[list[str]]] | Non
 
 
 def _located(encoded: Encoded, part: Part, words: bool) -> tuple[list[tuple[int, int]], list[int]]:
-    """Return the characters and the word of each id of a part; words: each text is a word."""
+    """Return the character span and the word of each id of a part; words: each text is a word."""
     texts = range(part.first, part.end)
     spans = [tuple(span) for number in texts for span in encoded.spans(number).tolist()]
     sizes = numpy.diff(encoded.offsets[part.first : part.end + 1])
@@ -844,7 +842,7 @@ def _located(encoded: Encoded, part: Part, words: bool) -> tuple[list[tuple[int,
 
 
 def _in_word(character: str) -> bool:
-    """Return whether a character is a part of words, as in tokenizers: letters, marks, digits and connectors."""
+    """Return whether a character can be part of a word in tokenizers: a letter, mark, digit or connector."""
     category = unicodedata.category(character)
     return category[0] in "LM" or category in ("Nd", "Nl", "Pc") or character in "\u200c\u200d"
 
@@ -854,7 +852,7 @@ def _as_json(tokens: list[str]) -> bytes:
 
 
 class MTScaffoldConfig(PretrainedConfig):
-    """The configuration by which AutoTokenizer registers a tokenizer; no model has it."""
+    """The configuration under which AutoTokenizer registers the tokenizer; no model has it."""
 
     model_type = "mt_scaffold"
 

@@ -1,4 +1,4 @@
-"""The segmentation methods: what each learns from counted words, and how it segments.
+"""The segmentation methods: how each learns from counted words, and how it segments.
 
 >>> from mt_scaffold.methods import Picky, method_type
 >>> Picky(symbols=4000, threshold=0.7).label
@@ -6,7 +6,7 @@
 >>> method_type("picky") is Picky
 True
 
-A new method is a file here and a line of METHODS.
+To add a method, add a file here and a line to METHODS.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """Where a method is: its class, the module, which is loaded when it is needed, and the command that learns it."""
+    """A method's class, its module (imported only when needed) and the command that learns it."""
 
     kind: str
     module: str
     command: str = "learn-bpe"
 
 
-# By what --algorithm and a system's algorithm call a method. The first is the default.
+# Keyed by the values of --algorithm and of a system's algorithm. The first is the default.
 METHODS = {
     "scaffold": Entry("Scaffold", "bpe"),
     "bpe": Entry("PlainBPE", "bpe"),
@@ -48,13 +48,13 @@ METHODS = {
 
 
 def method_type(name: str) -> type[Method[Any]]:
-    """Return the method of this name; UsageError, listing all, where there is none."""
+    """Return the method of this name. Raises UsageError, which lists all names, for any other."""
     found: type[Method[Any]] = __getattr__(METHODS[check_choice("algorithm", name, METHODS)].kind)
     return found
 
 
 def make_method(name: str, **settings: Any) -> Method[Any]:
-    """Return a method with settings; UsageError, listing its settings, for one that it does not have."""
+    """Return a method with these settings. Raises UsageError, which lists its settings, for an unknown one."""
     kind = method_type(name)
     for each in settings:
         kind.check_setting(each)
@@ -67,7 +67,7 @@ def methods(command: str | None = None) -> dict[str, type[Method[Any]]]:
 
 
 def method_of_file(model: PathLike) -> type[Method[Any]]:
-    """Return the method that segments with a stored model, by the end of its name; codes may have any other name."""
+    """Return the method that segments with a stored model, by its file's suffix; codes may have any other name."""
     import os
 
     name = os.fspath(model)

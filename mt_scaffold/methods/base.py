@@ -1,7 +1,7 @@
-"""What every segmentation method is made from: its settings, what it learns from counted words, how it segments.
+"""The base class of the segmentation methods: their settings, how they learn from counted words, how they segment.
 
 A method is a frozen dataclass. Its fields are its settings: options of its command, keys of a system in YAML, and
-parts of the names of files; ``setting`` says for each what it means and which values it takes.
+parts of file names; ``setting`` gives each its meaning and the values it accepts.
 """
 
 from __future__ import annotations
@@ -28,38 +28,38 @@ _BEYOND = 2**63
 
 
 class Learned(Protocol):
-    """What a method has learned."""
+    """A learned model."""
 
     @property
     def text(self) -> bytes:
-        """The file to store, as bytes."""
+        """The content of the model's file."""
 
     @property
     def exhausted(self) -> bool:
-        """Whether the words had too little for all symbols."""
+        """Whether the words yielded fewer symbols than were asked for."""
 
 
 Model = TypeVar("Model", bound=Learned, covariant=True)
 
 
 class TooManySymbols(MTScaffoldError):
-    """The words do not have as many symbols as were asked for; ``most``: how many they have, 0 for no model at all."""
+    """More symbols were asked for than the words yield; ``most``: the most they yield, 0 if no model at all."""
 
     def __init__(self, message: str, most: int) -> None:
         super().__init__(message)
         self.most = most
 
 
-# Counts the words of a text, with the options of a call; the flag says that it is a development text.
+# Counts the words of a text with the options of the call; the flag marks a development text.
 Count = Callable[[Text, bool], _core.WordCounts]
 
 
-# Reads the words of count files as those of one text.
+# Reads count files as the counted words of one text.
 Load = Callable[[Sequence[PathLike]], _core.WordCounts]
 
 
 class Inputs(NamedTuple):
-    """What to learn from, as ``learn`` takes it: exactly one of the first five."""
+    """The inputs of ``learn``, of which exactly one of the first five is given."""
 
     infile: TextFile | None = None
     paths: Iterable[TextFile] | None = None
@@ -71,27 +71,27 @@ class Inputs(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The counted words of each text to learn from and, unless empty, of the development texts; the names of both."""
+    """The names and counted words of the texts to learn from and, if there are any, of the development texts."""
 
     names: list[str]
     training: list[_core.WordCounts]
-    development_names: list[str] = []  # noqa: RUF012  # nothing is added to it
+    development_names: list[str] = []  # noqa: RUF012  # never mutated
     development: list[_core.WordCounts] = []  # noqa: RUF012
 
     @classmethod
     def of(cls, counts: _core.WordCounts) -> Words:
-        """The words of one text."""
+        """Return the words of one text."""
         return cls(["the input"], [counts])
 
     def together(self) -> _core.WordCounts:
-        """The words of all texts to learn from as one text, as a copy."""
+        """Return the merged counts of all texts to learn from, as a copy."""
         together = _core.WordCounts()
         for each in self.training:
             together.add(each)
         return together
 
     def copied(self, by_text: bool) -> Words:
-        """A copy to use up: of each text, or of all as one."""
+        """Return a copy for learning to use up: of each text's counts, or of the merged counts."""
         copies = [Words.of(each).together() for each in self.training] if by_text else [self.together()]
         return self._replace(training=copies)
 
@@ -110,8 +110,8 @@ def setting(
     """Return a field of a method.
 
     help: for ``--help``. least: the least value in a configuration. check: raises UsageError for a value out of range.
-    label: how a value other than the default is written in the names of files, such as ``-below{}``. short: the
-    option's single letter. in_files: whether it is a key of a system in YAML, too.
+    label: how a value other than the default is written in file names, such as ``-below{}``. short: the option's
+    single letter. in_files: whether it is also a key of a system in YAML.
     """
     metadata: dict[str, Any] = {
         "help": help,
@@ -140,12 +140,12 @@ def check_amount(name: str, least: int = 1) -> Callable[[int], int]:
 
 # The settings that several methods share.
 def symbols_setting(meaning: str) -> Any:
-    """Return the field of N."""
+    """Return the field of N, the number of symbols."""
     return setting(meaning, default=10000, least=1, check=check_amount("number of symbols"), short="s")
 
 
 def min_frequency_setting() -> Any:
-    """Return the field of the least frequency of a pair."""
+    """Return the field of the minimum frequency of a pair."""
     return setting(
         "stop when no pair of symbols has a frequency >= FREQ",
         default=2,
@@ -166,11 +166,11 @@ def total_symbols_setting(among: str = "") -> Any:
 class Method(Generic[Model]):
     """A segmentation method; its fields are its settings.
 
-    name: what ``--algorithm`` and a system's ``algorithm`` call it. title: what people do. suffix, stem: of the file
-    of a model. word_start: what the first subword of a word begins with, where none ends in a separator. has_codes:
-    whether a model is a codes file. by_language: whether the text of each language is a text by itself. byte_level:
-    whether it can learn from bytes, and from what a pre-tokeniser makes.
-    inferences, resamplings: the kinds that it has, by name (``segment.inference``, ``segment.draw``).
+    name: its value of ``--algorithm`` and of a system's ``algorithm``. title: its name in prose. suffix, stem: of a
+    model's file. word_start: the prefix of a word's first subword, if subwords do not end in a separator. has_codes:
+    whether a model is a codes file. by_language: whether the text of each language is a separate input. byte_level:
+    whether it can learn from bytes, and from pre-tokenised text.
+    inferences, resamplings: the kinds that it supports, by name (``segment.inference``, ``segment.draw``).
     filters: whether it can be applied with a vocabulary, with glossaries and with a separator.
     """
 
@@ -192,11 +192,11 @@ class Method(Generic[Model]):
             if check is not None and value is not None:
                 check(value)
 
-    # -- its settings
+    # -- settings
 
     @classmethod
     def settings(cls, in_files: bool = False) -> dict[str, dataclasses.Field[Any]]:
-        """Return its settings by name; in_files: without those that are no keys of a system."""
+        """Return its settings by name; in_files: only those that are keys of a system."""
         fields = dataclasses.fields(cls)
         return {entry.name: entry for entry in fields if entry.metadata["in_files"] or not in_files}
 
@@ -208,17 +208,17 @@ class Method(Generic[Model]):
             raise UsageError(f"{cls.name} has no such setting; its settings are {known}")
 
     def with_settings(self, **settings: Any) -> Method[Model]:
-        """Return it with other values of those of these settings that it has."""
+        """Return a copy with these values of its settings; settings that it does not have are ignored."""
         return dataclasses.replace(self, **{name: value for name, value in settings.items() if name in self.settings()})
 
     @property
     def amount(self) -> int:
-        """N: how many symbols are learned."""
-        return int(self.symbols)  # type: ignore[attr-defined]  # every method has them
+        """N, the number of symbols to learn."""
+        return int(self.symbols)  # type: ignore[attr-defined]  # every method has this field
 
     @property
     def label(self) -> str:
-        """Its name in those of files, the same for the same settings: ``bpe-4000``, ``picky-4000-ios0.7``."""
+        """Its name in file names, the same for equal settings: ``bpe-4000``, ``picky-4000-ios0.7``."""
         label = f"{self.name}-{self.amount}"
         for name, entry in self.settings(in_files=True).items():
             if (value := getattr(self, name)) != entry.default:
@@ -233,28 +233,28 @@ class Method(Generic[Model]):
 
     @property
     def description(self) -> str:
-        """It and what it has learned, for people."""
+        """The method and its settings in words."""
         return f"{self.title}, {self.amount:,} symbols"
 
     @property
     def variant(self) -> str:
-        """It without N and the settings that go with N, for a figure over several N."""
+        """Its name without N and the settings that vary with N, for a figure over several N."""
         return self.name
 
     @property
     def made_of(self) -> Method[Any] | None:
-        """The method whose model this one changes; None where it learns from words alone."""
+        """The method whose model this one changes; None if it learns from words alone."""
         return None
 
     @classmethod
     def check_installed(cls) -> None:
-        """Raise MTScaffoldError where a Python package that it needs is not installed."""
+        """Raise MTScaffoldError if a Python package that it needs is not installed."""
 
     # -- learning
 
     @property
     def more_sources(self) -> Sequence[TextFile]:
-        """What it reads beside the texts that it learns from."""
+        """Further inputs, besides the texts to learn from."""
         return ()
 
     def check_header(self, header: CodesHeader) -> None:
@@ -263,16 +263,16 @@ class Method(Generic[Model]):
             raise UsageError(f"{self.name} learns from words between spaces, and its symbols are characters")
 
     def texts(self, inputs: Inputs) -> list[Text]:
-        """Return the texts that are counted each by itself, none for count files; UsageError for wrong inputs."""
+        """Return the texts to count separately, none for count files. Raises UsageError for wrong inputs."""
         infile, paths, lines, documents, counts, *_ = inputs
         return [counted_text(infile, paths, lines, cast("Texts | None", documents), counts)]
 
     def load(self, counts: Sequence[PathLike], load: Load, count: Count) -> Words:
-        """Return the words of count files, which ``load`` reads, and of what else it learns from."""
+        """Return the words of count files, which ``load`` reads, and of ``more_sources``, which ``count`` counts."""
         return Words.of(load(counts))
 
     def count(self, texts: Sequence[Text], count: Count, is_dict: bool = False) -> Words:
-        """Return the words of texts, and of what else it learns from; ``count`` counts one."""
+        """Return the words of texts and of ``more_sources``; ``count`` counts one of either."""
         return Words([text_name(text) for text in texts], [count(text, False) for text in texts])
 
     def learn(
@@ -284,8 +284,8 @@ class Method(Generic[Model]):
     ) -> Model:
         """Learn from counted words, which are used up.
 
-        header: how they were counted. verbose: print each merge to stderr. trace: open for bytes, for what each step
-        did (``methods.trace``).
+        header: how they were counted. verbose: print each merge to stderr. trace: a file open for bytes, to which
+        each step is written (``methods.trace``).
         """
         raise NotImplementedError
 
@@ -300,7 +300,7 @@ class Method(Generic[Model]):
         glossaries: Sequence[str] | None = None,
         inference: str | None = None,
     ) -> Segmenter:
-        """Return what segments words with a stored model; the options are those of ``BPE``, None for its defaults."""
+        """Return a segmenter with a stored model; the options are those of ``BPE``, None for its defaults."""
         raise NotImplementedError
 
     @classmethod
@@ -310,6 +310,6 @@ class Method(Generic[Model]):
 
 
 def text_name(text: Text) -> str:
-    """Return what messages call a text."""
+    """Return the name of a text in messages."""
     first, *others = [*map(source_name, sources_of(text))] or ["the input"]
     return f"{first} and {len(others)} more" if others else first

@@ -18,7 +18,7 @@ from mt_scaffold.methods.trace import Step, TraceWriter
 from mt_scaffold.progress import progress_line
 from mt_scaffold.segment.inference import INFERENCES, MERGES
 
-# Learning starts without what segments.
+# Learning does not import the segmenter.
 if TYPE_CHECKING:
     from mt_scaffold.segment.apply import BPE
     from mt_scaffold.segment.frequencies import Vocabulary
@@ -30,7 +30,7 @@ class LearnedCodes(NamedTuple):
     codes: the merges that were learned, as ``BPE`` takes them.
     restored: how often a scaffold token became normal again; for PickyBPE, how often a removed one was merged again.
     exhausted: whether learning stopped early, because no pair reached the minimum frequency.
-    marked_below: the frequency that tokens need in the words, where rare ones were trimmed.
+    marked_below: the frequency below which tokens were trimmed; None if none were.
     """
 
     codes: Codes
@@ -45,17 +45,17 @@ class LearnedCodes(NamedTuple):
 
     @property
     def merges(self) -> int:
-        """The number of merges; for Scaffold-BPE the normal tokens plus the scaffold tokens, for PickyBPE no fewer."""
+        """The number of merges: for Scaffold-BPE, normal plus scaffold tokens; for PickyBPE, at least all tokens."""
         return len(self.codes.merges)
 
     @property
     def scaffold(self) -> int:
-        """The number of tokens that are scaffold at the end, or with PickyBPE, that are removed."""
+        """The number of tokens that are scaffold at the end or, with PickyBPE, removed."""
         return len({merge.token for merge in self.codes.merges if not merge.normal})
 
 
 def warn_of_limit(limited: bool) -> None:
-    """Say on stderr that a pair was passed over whose token would be too long."""
+    """Warn on stderr if a pair was skipped because its token would be too long."""
     if limited:
         print(
             f"a token would have more than {_core.LONGEST_TOKEN:,} bytes; its pair is not merged, so that codes stay "
@@ -82,7 +82,7 @@ class MethodWithCodes(Method[LearnedCodes]):
         glossaries: Sequence[str] | None = None,
         inference: str | None = None,
     ) -> BPE:
-        """Return what segments words with codes."""
+        """Return a ``BPE`` with these codes."""
         from mt_scaffold.segment.apply import BPE
 
         separator, inference = SEPARATOR if separator is None else separator, inference or MERGES
@@ -98,7 +98,7 @@ class MethodWithCodes(Method[LearnedCodes]):
 
 @dataclass(frozen=True)
 class MergingMethod(MethodWithCodes):
-    """What the core learns from a single text."""
+    """A method whose merges the core learns from a single text."""
 
     symbols: int = symbols_setting("number of merges")
     min_frequency: int = min_frequency_setting()
@@ -157,7 +157,7 @@ class Scaffold(MergingMethod):
 
 
 def without_base_symbols(num_symbols: int, counts: _core.WordCounts, header: CodesHeader) -> int:
-    """How many symbols remain to be learned; says on stderr, in subword-nmt's words, what is subtracted."""
+    """Return how many symbols remain to be learned, and print the subtraction to stderr in subword-nmt's words."""
     internal, final = counts.base_symbols(header.bytes, header.end_of_word)
     base = internal + final
     if header.end_of_word:
@@ -175,7 +175,7 @@ def without_base_symbols(num_symbols: int, counts: _core.WordCounts, header: Cod
 
 
 def _reporter(verbose: bool, trace: Writable | None) -> _core._OnStep:
-    """What the core calls after each step; None, which costs learning nothing, unless something is to be reported."""
+    """Return the core's callback for each step; None, which costs nothing, if there is nothing to report."""
     if not verbose and trace is None:
         return None
     writer = None if trace is None else TraceWriter(trace)

@@ -1,4 +1,4 @@
-"""Codes → codes that were learned on from another text; all old merges, and ids, stay."""
+"""Codes → codes extended with merges from another text; all old merges and ids stay."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def extend(
 ) -> ExtendedCodes:
     """Learn ``num_symbols`` more tokens from another text, and write the codes.
 
-    All merges of ``codes`` are applied to the text, those of scaffold tokens too; then learning goes on. The old merges
-    stay first and in their order, with their marks: "scaffold" only marks new tokens, and counts those that are normal;
-    "bpe" counts merges. "picky" takes codes of PickyBPE, and only it does: their splits happen, too; it removes new
-    tokens only, with the ``threshold`` of ``Picky``, and counts those that stand. A token that the given codes removed
-    can be made again, and has its old rank then.
+    Learning resumes after all merges of ``codes``, including those of scaffold tokens, are applied to the text. They
+    stay first and in their order, with their marks: "scaffold" marks only new tokens, and counts those that are normal;
+    "bpe" counts merges. Codes of PickyBPE need "picky", which takes no others: their splits are applied as well; it
+    removes only new tokens, with the ``threshold`` of ``Picky``, and counts those that remain. A token that the given
+    codes removed can be merged again, and then has its old rank.
 
     codes: a codes file, as ``BPE`` takes it. infile, paths, lines, documents: the text, as in
-    ``learn_bpe``; exactly one. outfile: a path, or a file open for bytes or text; None for the result alone.
+    ``learn_bpe``; exactly one. outfile: a path, or a file open for bytes or text; None to only return the codes.
 
     Raises MTScaffoldError for malformed codes and a text that cannot be read or has no words; UsageError for codes of
     another kind than the algorithm's, values out of range, none or several texts, and an output that is an input.
@@ -62,7 +62,7 @@ def extend(
     [Merge(left='l', right='o', scaffold=False), Merge(left='lo', right='w</w>', scaffold=False)]
     """
     check_choice("algorithm", algorithm, ALGORITHMS)
-    PlainBPE(num_symbols, min_frequency)  # refuses what is out of range
+    PlainBPE(num_symbols, min_frequency)  # refuses values out of range
     read = Codes.of(codes)
     check_threshold(threshold)
     if read.header.picky and algorithm != "picky":

@@ -43,38 +43,38 @@ def learn(
     trace: Output | None = None,
     endings: _core.WordEndings | None = None,
 ) -> Model:
-    """Learn with a method from text; write the model.
+    """Learn a model from text, and write it.
 
     infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
     lines: an iterable of strings. documents: ``Documents``, or an iterable of strings or bytes, each pre-tokenised as a
-    whole. counts: count files (``write_counts``, globs too), which say how their words were counted. Exactly one is
+    whole. counts: count files (``write_counts``, globs too), which record how their words were counted. Exactly one is
     given. ``Parity`` takes a text for each language: as ``paths``, ``counts``, or as ``documents``, a list of
     ``Documents``.
     method: one of ``mt_scaffold.methods`` with its settings, such as ``Picky(symbols=32000, threshold=0.7)``.
-    outfile: a path, or a file open for bytes or text; None to get the model only as the result.
+    outfile: a path, or a file open for bytes or text; None to only return the model.
     is_dict: each line of the input is a word and its count.
-    pretokenise: how a line becomes words: "spaces", or with the published patterns of "gpt2", "cl100k" and "o200k", or
-    with a regular expression of the package ``regex``, whose gaps are words too. All but "spaces" keep the spaces in
-    the words and imply ``byte_level``; no symbol carries ``</w>`` then, and the 256 bytes are the base symbols (Radford
-    et al., 2019; the Scaffold-BPE paper, "Experimental Setup").
-    split_digits: with one of those, every number character becomes a separate word.
+    pretokenise: how a line is cut into words: at "spaces", with the published pattern of "gpt2", "cl100k" or "o200k",
+    or with a regular expression of the package ``regex``, whose matches and the gaps between them are words. All but
+    "spaces" keep the spaces in the words and imply ``byte_level``; then no symbol carries ``</w>``, and the 256 bytes
+    are the base symbols (Radford et al., 2019; the Scaffold-BPE paper, "Experimental Setup").
+    split_digits: with a pattern, every number character becomes a separate word.
     byte_level: base symbols are bytes and the text may be any bytes; with "spaces", the codes are those of
     ``subword-nmt learn-bpe --byte``.
     num_workers: threads that count words, as in ``count_words``; the result does not depend on it.
-    max_memory: as in ``count_words``; learning is refused where it would need (about) more.
+    max_memory: as in ``count_words``; learning is refused if it would need more, by an estimate.
     prune: drop words with a lower count before learning, and say on stderr what that can change.
     verbose: print each merge to stderr.
-    trace: a path, or a file open for bytes or text, for what each step of Algorithm 1 did (the paper's figure of one
-    iteration, for all of them): tab-separated, with a line that names the columns. A step either merges ``left`` and
+    trace: a path, or a file open for bytes or text, which gets a line for each step of Algorithm 1 (each iteration, as
+    the paper's figure shows one): tab-separated, below a line of column names. A step either merges ``left`` and
     ``right``, whose pair has ``frequency``, and lists in ``marked`` those of the two that are now rarer than the
     ``head`` of the queue and become scaffold tokens; or it makes ``returned``, a scaffold token, normal again.
     With PickyBPE, ``marked`` are those of the two that are removed. docs/statistics.md has every column.
-    endings: counts the words of the text, between spaces, that end in its separator.
+    endings: a counter of the words between spaces that end in its separator.
 
     Returns what was learned: ``LearnedCodes``, or ``LearnedPieces`` with ``Unigram``; ``text`` is the file of either.
 
     Raises MTScaffoldError for input that has no words, cannot be read or is not UTF-8; UsageError for none or several
-    inputs, for an output that is an input, for a model and a trace in the same file, and for what cannot go together.
+    inputs, for an output that is an input, for a model and a trace in the same file, and for conflicting options.
 
     >>> from mt_scaffold.methods import PlainBPE
     >>> learn(lines=["low lower", "low"], method=PlainBPE(symbols=2)).codes.merges
@@ -83,7 +83,7 @@ def learn(
     header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
     method.check_header(header)
     if counts is not None and is_dict:
-        raise UsageError("a count file is no dictionary; give it as counts, without is_dict")
+        raise UsageError("a count file is not a dictionary; give it as counts, without is_dict")
     inputs = Inputs(infile, paths, lines, documents, counts, max_memory, prune)
     counting = Counting(
         header, is_dict=is_dict, num_workers=num_workers, max_memory=max_memory, prune=prune, endings=endings
@@ -99,7 +99,7 @@ def _learn(
     verbose: bool,
     trace: Output | None,
 ) -> Model:
-    """Learn from words, whatever they come from."""
+    """Learn from any kind of input."""
     count_paths = [] if inputs.counts is None else count_files(inputs.counts)
     texts = method.texts(inputs)
     sources = [source for text in texts for source in sources_of(text)]
@@ -177,13 +177,13 @@ def learn_joint_bpe_and_vocab(
     byte_level: bool = False,
     endings: _core.WordEndings | None = None,
 ) -> LearnedCodes:
-    """Learn codes on all texts together, and write the vocabulary that each text has when segmented with them.
+    """Learn codes from all texts together, and write the vocabulary of each text as segmented with them.
 
     paths: one path (``.gz`` too) or open file per text. codes: the codes file to write.
     vocabularies: the vocabulary files to write, one per text. The rest is as in ``learn``.
 
-    Words are counted once; the vocabularies come from the counts. Raises UsageError where there is not one vocabulary
-    per text, or where one file is named twice; otherwise as ``learn``.
+    Words are counted once; the vocabularies come from the counts. Raises UsageError unless there is one vocabulary
+    per text, and if a file is named twice; otherwise as ``learn``.
     """
     from mt_scaffold.segment.apply import BPE, check_separator
 
@@ -203,7 +203,7 @@ def learn_joint_bpe_and_vocab(
         codes_stream = stack.enter_context(writing_to(codes))
         streams = [stack.enter_context(writing_to(vocabulary)) for vocabulary in vocabularies]
         words = method.count(texts, Counting(header, num_workers=num_workers, endings=endings).count)
-        # What is learned from is used up; each text is counted out again below.
+        # Learning uses up the counts, and each text's are needed again below.
         learned = method.learn(words.copied(method.by_language), header, verbose)
         codes_stream.write(learned.text)
         bpe = BPE(learned.codes, separator=separator)

@@ -33,9 +33,9 @@ def prune_leaves(
 ) -> Codes:
     """Remove ``number`` tokens with the merges that make them, and write the codes.
 
-    A token goes only once no merge that is left builds on it: a leaf. Of all leaves the rarest goes, with ties the one
-    of the highest rank; its frequency is added to those of the two symbols that it was made of (Purason et al. 2025,
-    docs/methods.md). A scaffold token has the frequency 0 and does not count among ``number``.
+    Only a leaf is removed: a token that no remaining merge builds on. The rarest leaf goes first, in a tie the one of
+    the highest rank; its frequency is added to those of the two symbols that it was merged from (Purason et al. 2025,
+    docs/methods.md). A scaffold token has the frequency 0 and does not count towards ``number``.
 
     codes, infile, paths, lines, documents, counts, outfile, num_workers: as for ``trim``; exactly one text.
 
@@ -48,7 +48,7 @@ def prune_leaves(
     if read.header.picky:
         raise UsageError(f"{read.name}: codes of PickyBPE, which removes tokens as it learns; prune codes of BPE")
     if not 0 < number <= len(read.normal):
-        raise UsageError(f"{read.name}: {len(read.normal):,} normal tokens, of which {number:,} cannot be removed")
+        raise UsageError(f"{read.name}: cannot remove {number:,} of its {len(read.normal):,} normal tokens")
     text = counted_text(infile, paths, lines, documents, counts)
     counts = None if counts is None else count_files(counts)
     refuse_overwriting([outfile], [codes, *(sources_of(text) if counts is None else counts)])
@@ -60,38 +60,38 @@ def prune_leaves(
 
 
 def removed_leaves(codes: Codes, words: _core.WordCounts, number: int) -> list[str]:
-    """Return the tokens that leaf pruning removes from codes, in its order; words: of the text."""
+    """Return the tokens that leaf pruning removes from codes, in order of removal; words: of the text."""
     return _pruning_order(codes, use_of_vocabulary(codes, words).frequencies, number)
 
 
 def _pruning_order(codes: Codes, frequencies: Mapping[str, int], number: int) -> list[str]:
-    marked = codes.header.end_of_word
-    lines: defaultdict[str, list[AnyMerge]] = defaultdict(list)
+    end_of_word = codes.header.end_of_word
+    makers: defaultdict[str, list[AnyMerge]] = defaultdict(list)
     rank: dict[str, int] = {}
     uses: Counter[str] = Counter()
     for place, merge in enumerate(codes.merges):
         rank.setdefault(merge.token, place)
-        lines[merge.token].append(merge)
+        makers[merge.token].append(merge)
         uses[merge.left] += 1
         uses[merge.right] += 1
     frequency, scaffold = Counter(frequencies), codes.scaffold
 
     def can_go(token: str) -> bool:
-        return token in lines and not uses[token] and not is_base_symbol(token, marked)
+        return token in makers and not uses[token] and not is_base_symbol(token, end_of_word)
 
-    leaves = [(frequency[token], -rank[token], token) for token in lines if can_go(token)]
+    leaves = [(frequency[token], -rank[token], token) for token in makers if can_go(token)]
     heapq.heapify(leaves)
     order: list[str] = []
     while number and leaves:
         _, _, token = heapq.heappop(leaves)
         order.append(token)
         number -= token not in scaffold
-        for part in lines[token][0][:2]:
+        for part in makers[token][0][:2]:
             frequency[part] += frequency[token]
-        for merge in lines[token]:
+        for merge in makers[token]:
             for part in (merge.left, merge.right):
                 uses[part] -= 1
-                # A token takes in frequencies only while something builds on it.
+                # A token's frequency is final once nothing builds on it.
                 if can_go(part):
                     heapq.heappush(leaves, (frequency[part], -rank[part], part))
     return order

@@ -1,4 +1,4 @@
-"""Parity-aware BPE: the texts of several languages, merges for the one that is compressed worst (docs/methods.md)."""
+"""Parity-aware BPE: texts of several languages → merges for the one that is compressed worst (docs/methods.md)."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def _check_development(dev: Sequence[TextFile]) -> None:
 
 @dataclass(frozen=True)
 class Parity(MethodWithCodes):
-    """Parity-aware BPE (Foroutan et al. 2025): each merge is that of the language that has the most tokens.
+    """Parity-aware BPE (Foroutan et al. 2025): each merge is chosen on the language that has the most tokens.
 
-    dev: a text for each language; together they are parallel, line by line. None: the training texts are.
+    dev: a text for each language, parallel line by line; None if the training texts are parallel.
     global_merges: how many of the first merges are those of BPE on all languages together (the hybrid variant).
-    window, alpha: a language is passed over while more than ``alpha`` times its even share of the last ``window``
-    choices fell on it (the moving-window variant); None for no window.
+    window, alpha: a language is passed over while it has had more than ``alpha`` times its even share of the last
+    ``window`` merges (the moving-window variant); None for no window.
     """
 
     name: ClassVar[str] = "parity"
@@ -73,7 +73,7 @@ class Parity(MethodWithCodes):
     total_symbols: bool = total_symbols_setting()
     dev: Sequence[TextFile] | None = setting(
         "whose inputs are one per language: a development text for each, in the same order and parallel line by line; "
-        "the language with most tokens there is next (default: the inputs)",
+        "the next merge is for the language with the most tokens there (default: the inputs)",
         default=None,
         check=_check_development,
         metavar="PATH",
@@ -114,8 +114,8 @@ class Parity(MethodWithCodes):
         return [] if self.dev is None else text_sources(paths=self.dev)
 
     def most_chosen(self, languages: int) -> int:
-        """Return how often in the window a language may have been chosen and still be chosen again."""
-        # As it is written: 1.1 is 11/10.
+        """Return the most choices within the window after which a language may be chosen again."""
+        # Exactly as written: 1.1 is 11/10.
         from fractions import Fraction
 
         alpha = Fraction(str(DEFAULT_ALPHA if self.alpha is None else self.alpha))
@@ -123,9 +123,9 @@ class Parity(MethodWithCodes):
         return min(window, math.floor(alpha * window / languages))
 
     def texts(self, inputs: Inputs) -> list[Text]:
-        """Return the text of each language, none for count files; UsageError unless there are two or more.
+        """Return the text of each language, none for count files.
 
-        They are of one kind, and there are as many development texts, or none.
+        Raises UsageError unless there are two or more, of one kind, with as many development texts or none.
         """
         infile, paths, lines, documents, counts, max_memory, prune = inputs
         if max_memory is not None:
@@ -153,8 +153,8 @@ class Parity(MethodWithCodes):
     def count(self, texts: Sequence[Text], count: Count, is_dict: bool = False) -> Words:
         """Count the words of each language, and of the development texts.
 
-        Raises MTScaffoldError where the texts that parity is measured on differ in their numbers of lines; UsageError
-        without development texts where the training texts have no lines to compare.
+        Raises MTScaffoldError if the texts that parity is measured on differ in their numbers of lines; UsageError
+        if there are no development texts and the training texts have no lines to compare.
         """
         names = [text_name(text) for text in texts]
         if self.dev is not None:
@@ -163,7 +163,7 @@ class Parity(MethodWithCodes):
         for name, text in zip(names, texts, strict=True):
             if is_dict or (isinstance(text, Documents) and any(each.format != "lines" for each in text.inputs)):
                 raise UsageError(f"{name}: no lines of text to compare with those of the other languages; {_GIVE_DEV}")
-        training = _count_parallel(names, texts, count, False, f"; where inputs are not parallel, {_GIVE_DEV}")
+        training = _count_parallel(names, texts, count, False, f"; if the inputs are not parallel, {_GIVE_DEV}")
         return Words(names, training)
 
     def learn(
@@ -175,9 +175,9 @@ class Parity(MethodWithCodes):
     ) -> LearnedCodes:
         """Learn merges from the words of each language.
 
-        The language with the most tokens is next: the texts that parity is measured on say the same, so that it is
-        the one that is compressed worst. Learning stops, and says so on stderr, where its most frequent pair is rarer
-        than ``min_frequency``.
+        Each merge is for the language with the most tokens: the texts that parity is measured on say the same, so that
+        it is the one that is compressed worst. Learning stops, with a line on stderr, once its most frequent pair is
+        rarer than ``min_frequency``.
 
         Raises MTScaffoldError for a text without words; UsageError for the words of a single text.
         """
@@ -234,7 +234,10 @@ def check_languages(languages: int, developments: int | None) -> None:
 
 
 def count_developments(parity: Parity, count: Count) -> tuple[list[str], list[_core.WordCounts]]:
-    """Return the names and the counted words of the development texts; MTScaffoldError unless they are parallel."""
+    """Return the names and counted words of the development texts.
+
+    Raises UsageError if there are none; MTScaffoldError unless they are parallel.
+    """
     if parity.dev is None:
         raise UsageError(f"count files have no lines to compare; {_GIVE_DEV}")
     sources = parity.more_sources

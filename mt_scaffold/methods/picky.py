@@ -1,4 +1,4 @@
-"""PickyBPE (Chizhov et al. 2024, docs/methods.md): tokens that hardly stand alone any more are removed."""
+"""PickyBPE (Chizhov et al. 2024, docs/methods.md): tokens that hardly occur alone any more are removed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mt_scaffold.segment.inference import INFERENCES
 
 
 def check_threshold(threshold: float) -> float:
-    """Return PickyBPE's threshold; UsageError unless it is above 0 and at most 1."""
+    """Return PickyBPE's threshold. Raises UsageError unless it is above 0 and at most 1."""
     if not 0 < threshold <= 1:
         raise UsageError(f"the threshold of PickyBPE must be above 0 and at most 1, not {threshold}")
     return threshold
@@ -22,7 +22,7 @@ def check_threshold(threshold: float) -> float:
 
 @dataclass(frozen=True)
 class Picky(MergingMethod):
-    """PickyBPE (Chizhov et al. 2024): a token that is nearly always merged further is removed on the way."""
+    """PickyBPE (Chizhov et al. 2024): a token that is nearly always merged further is removed during learning."""
 
     name: ClassVar[str] = "picky"
     title: ClassVar[str] = "PickyBPE"
@@ -30,7 +30,7 @@ class Picky(MergingMethod):
 
     symbols: int = symbols_setting("number of merged tokens that are not removed")
     threshold: float = setting(
-        "remove a token when this share of its occurrences is merged at once",
+        "remove a token when one merge takes this share of its occurrences",
         default=0.9,  # as in most of the paper's examples
         check=check_threshold,
         label="-ios{!r}",
@@ -39,7 +39,7 @@ class Picky(MergingMethod):
 
     @property
     def description(self) -> str:
-        """It and what it has learned, for people."""
+        """The method and its settings in words."""
         return f"{super().description}, threshold {self.threshold:g}"
 
     def _learn(

@@ -1,6 +1,6 @@
-"""The control of Scaffold-BPE: the same merges, and as many scaffold tokens, but random ones.
+"""A control for Scaffold-BPE: the same merges and as many scaffold tokens, but random ones.
 
-docs/methods.md has the definition; tests/reference/random_trimming.py says the same in plain Python.
+docs/methods.md has the definition; tests/reference/random_trimming.py is the plain Python reference.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from mt_scaffold.methods.bpe import LearnedCodes, MergingMethod, Scaffold
 
 @dataclass(frozen=True)
 class RandomlyTrimmed(MergingMethod):
-    """BPE of which as many random tokens are scaffold as there would be in Scaffold-BPE. A control, from no paper."""
+    """BPE with as many scaffold tokens as Scaffold-BPE, chosen at random. A control that comes from no paper."""
 
     name: ClassVar[str] = "random"
     title: ClassVar[str] = "BPE trimmed at random"
 
     symbols: int = symbols_setting("number of normal merged tokens")
     draw: int = setting(
-        "trim the tokens of this draw; each number is another",
+        "number of the random draw of tokens to trim",
         default=1,
         least=0,
         check=check_amount("draw", 0),
@@ -41,7 +41,7 @@ class RandomlyTrimmed(MergingMethod):
         verbose: bool = False,
         trace: Writable | None = None,
     ) -> LearnedCodes:
-        """Learn Scaffold-BPE from the words of all texts together, and mark other tokens.
+        """Learn Scaffold-BPE from the words of all texts together, and mark random tokens instead of its own.
 
         Raises UsageError for a trace: no step marks a token.
         """
@@ -52,7 +52,7 @@ class RandomlyTrimmed(MergingMethod):
 
 
 def _marked_at_random(codes: Codes, draw: int) -> Codes:
-    """Codes with the same merges and as many scaffold tokens: those with the least SHA-256 of "DRAW TOKEN"."""
+    """Return codes with the same merges and as many scaffold tokens: those with the least SHA-256 of "DRAW TOKEN"."""
     scaffold = codes.scaffold
 
     def place(token: str) -> bytes:

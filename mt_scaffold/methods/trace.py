@@ -1,6 +1,6 @@
-"""What learning did, one line per step of Algorithm 1: the merge, what it marked as scaffold, what came back.
+"""A trace of learning, one line per step of Algorithm 1: the merge, the tokens it marked as scaffold, those restored.
 
-With PickyBPE, what the merge removed, and whether it made a removed token again.
+With PickyBPE: the merge, the tokens it removed, and whether it made a removed token again.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ COLUMNS = (
     "returned",
     "returned_frequency",
 )
-# A tab or a CR can be part of a word, a space or a LF cannot.
+# A tab or a CR can be part of a word; a space or an LF cannot.
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\r": "\\r"})
 
 
 class Step(NamedTuple):
     """One iteration of Algorithm 1. Frequencies are those in the text as segmented after it, except the pair's own.
 
-    left, right: the pair that was merged; both empty where a scaffold token returned to the head of the queue instead.
-    frequency: of the pair when it was merged; 0 where none was.
+    left, right: the pair that was merged; both empty if a scaffold token returned to the head of the queue instead.
+    frequency: of the pair when it was merged; 0 if none was.
     head: frequency of the head of the queue after the merge, which left and right are compared with; None for BPE and
-        PickyBPE, and where no pair was merged.
+        PickyBPE, and if no pair was merged.
     marked: those of left and right that became scaffold tokens, with their frequency; with PickyBPE, those that were
-        removed, with how often each is left and split.
+        removed, with the number of remaining occurrences, which are split.
     returned: the scaffold token that became normal again, with its frequency: because it reached the head of the
-        queue or, where left and right are given, because they make it too. With PickyBPE: a removed token that the
+        queue or, if left and right are given, because they also make it. With PickyBPE: a removed token that the
         pair made again, with its frequency before anything was split.
 
     Tokens are written as in the codes file.
@@ -56,7 +56,7 @@ class Step(NamedTuple):
 def format_step(number: int, step: Step) -> str:
     """Return a step as a line of the trace, which ends in LF; ``number`` counts the steps from 1.
 
-    The fields are ``COLUMNS``, separated by tabs, and empty where there is nothing to say. Two marked tokens, and their
+    The fields are ``COLUMNS``, separated by tabs, and empty if they do not apply. Two marked tokens, and their
     frequencies, are separated by a space. In tokens, a backslash is ``\\\\``, a tab ``\\t`` and a CR ``\\r``.
 
     >>> format_step(7, Step("ari", "zona", 9, 8, (("ari", 2), ("zona", 0)), None))

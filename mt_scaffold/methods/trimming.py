@@ -1,6 +1,6 @@
-"""Codes → codes with more scaffold tokens: rare ones, wasted ones, listed ones; and learning on to the wanted size.
+"""Codes → codes with more scaffold tokens (rare, wasted or listed ones), refilled with new merges to a wanted size.
 
-docs/methods.md has the definitions and their sources; tests/reference/trimming.py says the same in plain Python.
+docs/methods.md has the definitions and their sources; tests/reference/trimming.py is the plain Python reference.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ SAME = "same"
 class TrimmedCodes(NamedTuple):
     """The outcome of trimming.
 
-    codes: with the new marks, and the merges that were learned on. marked: the tokens that are scaffold now and were
-    not in the codes that were given. learned: the merges that were learned on. exhausted: whether learning on stopped
-    before the wanted size, because no pair was frequent enough.
+    codes: with the new marks and the new merges. marked: how many tokens are scaffold now and were not in the given
+    codes. learned: the number of new merges. exhausted: whether refilling stopped before the wanted size, because no
+    pair was frequent enough.
     """
 
     codes: Codes
@@ -64,8 +64,8 @@ def _check_below(below: float) -> None:
 class Trimmed(MethodWithCodes):
     """BPE whose rare tokens are scaffold (Cognetta et al. 2024).
 
-    below: the frequency that tokens need in the words; below 1, a share of that of the last BPE merge. refill: learn
-    BPE merges on until as many tokens stand again.
+    below: the frequency that tokens need in the words; if below 1, a share of that of the last BPE merge. refill: learn
+    more BPE merges, up to the same number of normal tokens as before.
     """
 
     name: ClassVar[str] = "trimmed"
@@ -73,7 +73,7 @@ class Trimmed(MethodWithCodes):
 
     symbols: int = symbols_setting("number of merges")
     below: float = setting("mark tokens rarer than FREQ", check=_check_below, label="-below{}", metavar="FREQ")
-    refill: bool = setting("learn merges on until as many tokens stand again", default=False, label="-refill")
+    refill: bool = setting("learn more merges, up to as many normal tokens as before", default=False, label="-refill")
     min_frequency: int = min_frequency_setting()
     total_symbols: bool = total_symbols_setting()
 
@@ -84,12 +84,12 @@ class Trimmed(MethodWithCodes):
 
     @property
     def description(self) -> str:
-        """It and what it has learned, for people."""
+        """The method and its settings in words."""
         return f"{super().description}, trimmed below {self.below:,}" + " and refilled" * self.refill
 
     @property
     def variant(self) -> str:
-        """It without N and the settings that go with N, for a figure over several N."""
+        """Its name without N and the settings that vary with N, for a figure over several N."""
         return self.name + "+refill" * self.refill
 
     def learn(
@@ -99,7 +99,7 @@ class Trimmed(MethodWithCodes):
         verbose: bool = False,
         trace: Writable | None = None,
     ) -> LearnedCodes:
-        """Learn BPE from the words of all texts together, and mark what is rare in them."""
+        """Learn BPE from the words of all texts together, and mark the tokens that are rare in them."""
         words = Words.of(words) if isinstance(words, _core.WordCounts) else words
         learned = self.made_of.learn(words.copied(False), header, verbose, trace)
         if not learned.merges:
@@ -115,7 +115,7 @@ def frequency_below(below: float, codes: Codes, counts: _core.WordCounts) -> int
     """Return the frequency that tokens need: ``below`` itself, or if it is below 1, this share of the last merge's."""
     if below >= 1 or not codes.merges:
         return max(1, int(below))
-    # Nothing was merged after the last merge, so that all it made still stands.
+    # No later merge uses the last token, so its frequency in the text is that of its merge.
     return max(1, math.ceil(use_of_vocabulary(codes, counts).frequencies[codes.merges[-1].token] * below))
 
 
@@ -138,22 +138,22 @@ def trim(
 ) -> TrimmedCodes:
     """Mark tokens of ``codes`` as scaffold, and write the codes; at least one of the three rules is given.
 
-    Tokens are marked all at once, by their frequencies in the text as ``codes`` segment it. Those that are scaffold
-    already stay so, base symbols never are, and a token is marked as soon as one rule says so.
+    Tokens are marked all at once, by their frequencies in the text as ``codes`` segment it. Scaffold tokens stay
+    scaffold, base symbols are never marked, and one rule is enough to mark a token.
 
     codes: a codes file of BPE or Scaffold-BPE, as ``BPE`` takes it. infile, paths, lines, documents, counts: the text,
-    as in ``learn_bpe``, read as the codes say; exactly one, unless ``tokens`` alone decide. outfile: a path, or a file
-    open for bytes or text; None to get the codes only as the result.
+    as in ``learn_bpe``, cut into words as the codes say; exactly one, unless ``tokens`` is the only rule. outfile: a
+    path, or a file open for bytes or text; None to only return the codes.
     below: mark tokens with a frequency below this (vocabulary trimming: Cognetta et al. 2024); below 1, a share of that
     of the last merge.
-    ratio: mark tokens whose own occurrences are less than this share, in (0, 1], of these and of their occurrences
-    inside longer tokens (the final/intermediate ratio of LiteToken: Sun et al. 2026, R(t) = F1 / (F1 + F2)).
+    ratio: mark tokens whose occurrences as separate tokens are less than this share, in (0, 1], of all of theirs, those
+    inside longer tokens included (the final/intermediate ratio of LiteToken: Sun et al. 2026, R(t) = F1 / (F1 + F2)).
     entropy: of these, mark only those whose neighbours have an entropy of at most this many bits on either side
     (``segment.neighbours``).
     tokens: mark these, written as in ``Merge``: a path to a list of them, one per line, or the tokens.
-    refill: learn BPE merges on, from the same text, until this many normal tokens stand; "same": as many as ``codes``
-    have. It learns as many as are missing, marks again, and repeats. Pairs rarer than ``min_frequency``, or than
-    ``below``, are not merged.
+    refill: learn more BPE merges from the same text, up to this many normal tokens; "same": as many as ``codes`` have.
+    It learns as many as are missing, marks again, and repeats. Pairs rarer than ``min_frequency``, or than ``below``,
+    are not merged.
     num_workers: threads that count words, as in ``count_words``; the result does not depend on it.
 
     Raises MTScaffoldError for malformed codes, a token that no merge makes, and a text that cannot be read or has no
@@ -194,21 +194,21 @@ def check_rules(
 ) -> None:
     """Raise UsageError unless codes can be marked with these options."""
     if below is None and ratio is None and tokens is None:
-        raise UsageError("nothing says what to mark; give below, ratio or tokens")
+        raise UsageError("no rule for what to mark; give --below, --ratio or --tokens")
     if below is not None:
         _check_below(below)
     if ratio is not None and not 0 < ratio <= 1:
         raise UsageError(f"the ratio must be above 0 and at most 1, not {ratio}")
     if entropy is not None and ratio is None:
-        raise UsageError("the entropy of neighbours spares some of the tokens that a ratio marks; give a ratio, too")
+        raise UsageError("the entropy of neighbours spares some of the tokens that a ratio marks; also give a ratio")
     if entropy is not None and not 0 <= entropy < math.inf:
         raise UsageError(f"the entropy must be 0 bits or more, not {entropy}")
     if isinstance(refill, str) and refill != SAME:
         raise UsageError(f"refill to a number of normal tokens, or to '{SAME}', not '{refill}'")
-    PlainBPE(refill if isinstance(refill, int) else 1, min_frequency)  # refuses what is out of range
+    PlainBPE(refill if isinstance(refill, int) else 1, min_frequency)  # refuses values out of range
 
 
-# What a rule marks: of codes, and counted words.
+# Codes, counted words → the tokens to mark.
 _Rule = Callable[[Codes, _core.WordCounts], set[str]]
 
 
@@ -219,7 +219,7 @@ def _rule(below: int | None, ratio: float | None, entropy: float | None = None) 
         if below is not None:
             found |= {token for token, frequency in frequencies.items() if frequency < below}
         if ratio is not None:
-            # Divided, because a product of a decimal fraction would be rounded to the other side of a tie.
+            # Not frequency < ratio * every: rounding the product could turn a tie into a difference.
             total = total_occurrences(frequencies, codes.merges)
             wasted = {token for token, every in total.items() if every and frequencies.get(token, 0) / every < ratio}
             if entropy is not None:
@@ -234,8 +234,8 @@ def _rule(below: int | None, ratio: float | None, entropy: float | None = None) 
 def total_occurrences(frequencies: Mapping[str, int], merges: Iterable[AnyMerge]) -> Counter[str]:
     """Return how often each token occurs on its own and inside longer tokens: LiteToken's F1 + F2.
 
-    frequencies: of the tokens of a segmented text. merges: of its codes. A token consists of the two symbols of the
-    first merge that makes it, and of what these consist of.
+    frequencies: of the tokens of a segmented text. merges: of its codes. A token contains the two symbols of the first
+    merge that makes it and, recursively, those that these contain.
 
     >>> total_occurrences({"ban": 2, "an": 1}, [Merge("a", "n"), Merge("b", "an")])
     Counter({'an': 3, 'a': 3, 'n': 3, 'ban': 2, 'b': 2})
@@ -244,7 +244,7 @@ def total_occurrences(frequencies: Mapping[str, int], merges: Iterable[AnyMerge]
     for left, right, _ in merges:
         parts.setdefault(left + right, (left, right))
     total = Counter(frequencies)
-    for token in sorted(parts, key=len, reverse=True):  # a part is shorter than what it is in
+    for token in sorted(parts, key=len, reverse=True):  # a token before its parts, which are shorter
         for part in parts[token]:
             total[part] += total[token]
     return +total
@@ -266,7 +266,7 @@ def _trim(
     while True:
         normal = codes.normal
         if words is not None:
-            # With all marks so far: what a marked token is taken apart into counts for its parts.
+            # With all marks so far, since the occurrences of a marked token count for its parts.
             rare = rule(codes, words) & normal
             marks, normal = marks | rare, normal - rare
             codes = codes.with_scaffold(marks)
@@ -277,21 +277,23 @@ def _trim(
     if exhausted and missing > 0:
         print(f"no pair has frequency >= {min_frequency}. Stopping", file=sys.stderr)
     elif missing < 0:
-        print(f"warning: {-missing:,} more normal tokens than {wanted:,} stand; nothing was learned", file=sys.stderr)
+        print(f"warning: {-missing:,} more normal tokens than {wanted:,} already; nothing was learned", file=sys.stderr)
     return TrimmedCodes(codes, len(codes.scaffold - before), len(codes.merges) - merges, exhausted and missing > 0)
 
 
 def _listed(tokens: PathLike | Iterable[str] | None, codes: Codes) -> set[str]:
-    """The tokens of a list. Raises MTScaffoldError, with file and line, for one that cannot be marked."""
+    """Return the tokens of a list. Raises MTScaffoldError, with file and line, for one that cannot be marked."""
     if tokens is None:
         return set()
+    made = {merge.token for merge in codes.merges}
     if isinstance(tokens, str | os.PathLike):
         name = shown(tokens)
-        lines = [line.removesuffix("\r") for line in decode(read_file(tokens), name).split("\n")]
-        places = {token: f"{name}: line {number}: " for number, token in enumerate(lines, 1) if token}
+        lines = decode(read_file(tokens), name).split("\n")
+        # A token may end in CR; otherwise it is the line end's.
+        listed = [line if line in made else line.removesuffix("\r") for line in lines]
+        places = {token: f"{name}: line {number}: " for number, token in enumerate(listed, 1) if token}
     else:
         places = dict.fromkeys(tokens, "")
-    made = {merge.token for merge in codes.merges}
     for token, place in places.items():
         if token not in made:
             raise MTScaffoldError(
@@ -308,9 +310,9 @@ def _listed(tokens: PathLike | Iterable[str] | None, codes: Codes) -> set[str]:
 def learn_on(codes: Codes, counts: _core.WordCounts, more: int, min_frequency: int = 2) -> tuple[Codes, bool]:
     """Learn up to ``more`` BPE merges beyond those of ``codes``, from counted words, which are not used up.
 
-    All merges of ``codes`` are replayed on the text, those of scaffold tokens too; then the most frequent pair is
-    merged as ever. With the text and the minimum frequency that BPE codes were learned with, the result is that of
-    learning more symbols at once. Scaffold tokens stay scaffold, whatever pair makes them.
+    All merges of ``codes``, including those of scaffold tokens, are replayed on the text; then the most frequent pair
+    is merged as usual. With the text and the minimum frequency that BPE codes were learned with, the result equals
+    learning all symbols at once. Scaffold tokens stay scaffold, whichever pair makes them.
 
     Returns the codes, and whether learning stopped early because no pair reached ``min_frequency``.
     """

@@ -1,4 +1,4 @@
-"""Words → a Unigram model (Kudo 2018), learned by SentencePiece from the same counted words as codes are."""
+"""Words → a Unigram model (Kudo 2018), which SentencePiece learns from the same counted words as codes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from mt_scaffold.methods.base import Method, TooManySymbols, Words, symbols_sett
 from mt_scaffold.methods.unigram_segmenter import MODEL_SUFFIX, WORD_START, UnigramSegmenter
 from mt_scaffold.segment.frequencies import Vocabulary
 
-# What SentencePiece reserves, so that no piece can hold it: tab in older versions, U+001F in newer
-# ones. It takes CRs off the end of its lines.
+# Reserved by SentencePiece, so in no piece: tab in older versions, U+001F in newer ones. It strips CRs from line ends.
 _UNKNOWN = "\u2585"
 RESERVED = (WORD_START, _UNKNOWN, "\t", "\x1f", "\0", "\r", "<unk>")
 # <unk>
@@ -33,7 +32,7 @@ _WORDS_PER_LINE = 20
 
 
 class LearnedPieces(NamedTuple):
-    """The outcome of learning: the model, as SentencePiece stores it, with as many pieces as were asked for."""
+    """The outcome of learning: the model, as SentencePiece stores it, with the requested number of pieces."""
 
     text: bytes
     exhausted: bool = False
@@ -48,8 +47,8 @@ def _too_many(symbols: int, most: int) -> TooManySymbols:
 class Unigram(Method[LearnedPieces]):
     """A Unigram model (Kudo 2018): ``symbols`` pieces of more than one character, and the single characters.
 
-    symbols: U+2581, which every word begins with, counts as a character of a piece. Beside them the model has every
-    single character of the text, U+2581 and ``<unk>``. With ``total_symbols`` the single characters are among them.
+    symbols: U+2581, which every word begins with, counts as a character of a piece. The model also has every single
+    character of the text, U+2581 and ``<unk>``. With ``total_symbols``, ``symbols`` includes the single characters.
     """
 
     name: ClassVar[str] = "unigram"
@@ -62,12 +61,12 @@ class Unigram(Method[LearnedPieces]):
     filters: ClassVar[bool] = False
     resamplings: ClassVar[tuple[str, ...]] = ("sampling_alpha",)
 
-    symbols: int = symbols_setting("number of pieces beside the single characters")
-    total_symbols: bool = total_symbols_setting("the single characters are among the N pieces")
+    symbols: int = symbols_setting("number of pieces besides the single characters")
+    total_symbols: bool = total_symbols_setting("the N pieces include the single characters")
 
     @classmethod
     def check_installed(cls) -> None:
-        """Raise MTScaffoldError where SentencePiece is not installed."""
+        """Raise MTScaffoldError if SentencePiece is not installed."""
         from importlib.util import find_spec
 
         if find_spec("sentencepiece") is None:
@@ -85,11 +84,11 @@ class Unigram(Method[LearnedPieces]):
     ) -> LearnedPieces:
         """Learn pieces from the words of all texts together.
 
-        SentencePiece learns with one thread: the order of its sums depends on their number, and the model on that
-        order. It reads the whole text into memory, and more besides. Words with anything that SentencePiece reserves
-        (RESERVED) are left out, and counted on stderr.
+        SentencePiece learns with one thread: the order of its sums depends on the number of threads, and the model on
+        that order. It needs more memory than the whole text. Words with anything that SentencePiece reserves
+        (RESERVED) are left out, and their number is printed to stderr.
 
-        Source: Kudo 2018, section 3.2. Raises TooManySymbols where the words do not have as many pieces; UsageError
+        Source: Kudo 2018, section 3.2. Raises TooManySymbols if the words do not yield as many pieces; UsageError
         for ``verbose`` and ``trace``.
         """
         if verbose or trace is not None:
@@ -99,8 +98,8 @@ class Unigram(Method[LearnedPieces]):
         reserved = {word for word in counts if any(each in word for each in RESERVED)}
         if reserved:
             print(
-                f"warning: {len(reserved)} words hold what SentencePiece reserves (U+2581, U+2585, U+001F, tab, CR, "
-                "NUL or <unk>); they are not learned from",
+                f"warning: {len(reserved)} words contain characters that SentencePiece reserves (U+2581, U+2585, "
+                "U+001F, tab, CR, NUL) or <unk>; they are not learned from",
                 file=sys.stderr,
             )
         characters = {WORD_START}.union(*counts.keys() - reserved)
@@ -115,7 +114,7 @@ class Unigram(Method[LearnedPieces]):
         glossaries: Sequence[str] | None = None,
         inference: str | None = None,
     ) -> UnigramSegmenter:
-        """Return what segments words with a model; UsageError for any option, since it has none."""
+        """Return a segmenter of words with a model. Raises UsageError for any of the options: it supports none."""
         options = {
             "a vocabulary": vocabulary is not None,
             "glossaries": bool(glossaries),
@@ -130,9 +129,9 @@ class Unigram(Method[LearnedPieces]):
     def use(cls, model: CodesSource, counts: WordCounts) -> Vocabulary:
         """Return how often counted words use each piece of a stored model.
 
-        The vocabulary is that of its pieces without ``<unk>``, and the characters of the text that it does not have.
+        The vocabulary consists of its pieces without ``<unk>``, and the characters of the text that are not pieces.
 
-        Raises MTScaffoldError where the file is not such a model, or no words were counted.
+        Raises MTScaffoldError if the file is not such a model, or no words were counted.
         """
         if len(counts) == 0:
             raise MTScaffoldError("there are no words in the input, so there is nothing to measure")
@@ -155,8 +154,8 @@ class Unigram(Method[LearnedPieces]):
 def _lines(counts: Mapping[str, int], without: Container[str]) -> Iterator[str]:
     """Yield each word as often as it occurs, on separate lines.
 
-    SentencePiece takes as its first pieces the substrings of lines that different characters follow. A word that is
-    followed by a space every time, as in a text of words, would not be one; here, the end of a line follows it, too.
+    SentencePiece seeds its pieces with the substrings of lines that are followed by different characters. A word always
+    followed by a space, as in ordinary text, would not be a seed; here, the end of a line follows it as well.
     """
     for word, count in counts.items():
         if word not in without:
@@ -168,11 +167,11 @@ def _learned(lines: Iterator[str], characters: int, symbols: int, total_symbols:
     """Return the model, as SentencePiece stores it."""
     from sentencepiece import SentencePieceTrainer
 
-    # In a fixed order, which decides the last digits of sums.
+    # The order decides the last digits of sums.
     ordered = sorted(lines)
     if not ordered:
         raise MTScaffoldError("there are no words in the input, so there is nothing to learn")
-    beside = _META_PIECES + (0 if total_symbols else characters)
+    others = _META_PIECES + (0 if total_symbols else characters)
     if total_symbols and symbols <= characters:
         raise MTScaffoldError(
             f"unigram: the words have {characters} characters, which are among the {symbols} symbols (total_symbols); "
@@ -181,12 +180,11 @@ def _learned(lines: Iterator[str], characters: int, symbols: int, total_symbols:
     model = io.BytesIO()
     try:
         SentencePieceTrainer.train(
-            # Not words with their counts (input_format: tsv), which SentencePiece counts once each when it chooses its
-            # first pieces.
+            # Not words with their counts (input_format: tsv): SentencePiece ignores the counts when it seeds pieces.
             sentence_iterator=iter(ordered),
             model_writer=model,
             model_type="unigram",
-            vocab_size=symbols + beside,
+            vocab_size=symbols + others,
             hard_vocab_limit=True,
             character_coverage=1.0,
             byte_fallback=False,
@@ -207,7 +205,7 @@ def _learned(lines: Iterator[str], characters: int, symbols: int, total_symbols:
         )
     except (RuntimeError, OSError) as error:
         if most := re.search(r"value <= (\d+)", str(error)):
-            found, least = int(most[1]) - beside, characters + 1 if total_symbols else 1
+            found, least = int(most[1]) - others, characters + 1 if total_symbols else 1
             raise _too_many(symbols, found if found >= least else 0) from None
         raise MTScaffoldError(f"unigram: SentencePiece cannot learn {symbols} symbols: {error}") from None
     return model.getvalue()

@@ -1,7 +1,7 @@
-"""The segmentations of a word over weighted pieces, and one of them at random: subword regularisation (Kudo 2018).
+"""Sample a segmentation of a word from weighted pieces: subword regularisation (Kudo 2018).
 
-SentencePiece samples with one random generator for all threads, so that a result would depend on everything that was
-drawn before. This samples from the same distribution with a generator that the caller gives.
+SentencePiece samples with one random generator for all threads, so its results depend on everything drawn before. This
+module samples from the same distribution with the caller's generator.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Pieces:
 
     @property
     def longest(self) -> int:
-        """The characters of the longest piece."""
+        """The length of the longest piece, in characters."""
         return max(map(len, self.scores), default=1)
 
     @property
@@ -37,13 +37,13 @@ class Pieces:
         return min((score for _, score in self.scores.values()), default=0.0) - _UNKNOWN_PENALTY
 
 
-# For each end of a piece: the cumulative probabilities of the pieces that can end there, given the text up to there;
-# where each begins; and its id.
+# For each position: the cumulative probabilities of the pieces that can end there, given the text up to it; where each
+# begins; its id.
 Lattice = list[tuple[list[float], list[int], list[int]]]
 
 
 def join_unknown(text: str, pieces: Container[str]) -> str:
-    """Return a word with its neighbouring characters that are no pieces as one, as they are in SentencePiece."""
+    """Return a word in which only the first of each run of unknown characters is left, as in SentencePiece."""
     if all(map(pieces.__contains__, text)):
         return text
     runs = itertools.groupby(text, pieces.__contains__)

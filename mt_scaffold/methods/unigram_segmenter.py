@@ -1,6 +1,6 @@
-"""Words → subwords with a Unigram model: SentencePiece's best segmentation, or one at random.
+"""Words → subwords with a Unigram model: SentencePiece's best segmentation, or a random one.
 
-Subwords are SentencePiece's own pieces: the first of a word begins with U+2581, in place of the space before it.
+Subwords are SentencePiece's pieces: the first of a word begins with U+2581, in place of the space before it.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
 
 MODEL_SUFFIX = ".model"
-# What every word begins with in SentencePiece: its pieces hold it in place of a space.
+# Begins every word in SentencePiece, in place of the space before it.
 WORD_START = "\u2581"
 _KEPT_WORDS = 1 << 17
-# A lattice takes half a KiB per character, and text without spaces has sentences as words, which seldom come again.
+# A lattice takes half a KiB per character; in text without spaces, words are whole sentences, which seldom recur.
 _LONGEST_KEPT = 32
 _BLOCK = 1 << 20
 _UNKNOWN_PIECE = 0
-# A word's own U+2581 would begin another word; U+2585 is in no piece.
+# A U+2581 within a word would begin another word; U+2585 is in no piece.
 _OWN = {ord(WORD_START): "\u2585"}
-# What other models normalise: a ligature, and spaces at both ends.
+# A text that normalising models change: a ligature, and spaces at both ends.
 _PROBE = " \ufb01  "
 
 
 class UnigramSegmenter:
-    """Segments words with a Unigram model of SentencePiece; what BPE does with codes.
+    """Segments words with a Unigram model of SentencePiece, as ``BPE`` does with codes.
 
-    Words are independent of each other: no piece goes beyond one. A word's own U+2581 is an unknown character.
+    Words are independent: no piece spans two of them. A U+2581 within a word is an unknown character.
 
     Raises MTScaffoldError for a file that is not a Unigram model of SentencePiece, and for one that would change words
-    (normalise them, take spaces off, write bytes) or begins them otherwise than with U+2581.
+    (normalise them, strip spaces, fall back to bytes) or does not begin them with U+2581.
     """
 
     def __init__(self, model: PathLike) -> None:
@@ -60,7 +60,7 @@ class UnigramSegmenter:
         content = read_file(model)
         if content.startswith(b"#version"):
             raise MTScaffoldError(
-                f"{shown(model)}: codes, no Unigram model; apply-bpe takes them, under a name that does not end in "
+                f"{shown(model)}: codes, not a Unigram model; apply-bpe takes them, under a name that does not end in "
                 f"{MODEL_SUFFIX}"
             )
         try:
@@ -78,20 +78,20 @@ class UnigramSegmenter:
         )
 
     def surface_forms(self) -> list[str]:
-        """Return every piece but that of unknown characters."""
+        """Return every piece except that of unknown characters."""
         return [*self.pieces.scores]
 
     def piece_ids(self, words: Sequence[str]) -> list[list[int]]:
-        """Return the piece ids of the best segmentation of each word, an unknown character's 0 in place of it."""
+        """Return the piece ids of the best segmentation of each word, with 0 for a run of unknown characters."""
         given = [word.translate(_OWN) for word in words]
         return self._processor.encode(given, out_type=int, num_threads=1) if given else []
 
     def segment(self, sentence: str) -> str:
-        """Return the pieces of a sentence, separated by spaces; unknown characters as they are, U+2581 as U+2585."""
+        """Return the pieces of a sentence, separated by spaces; unknown characters are kept, but U+2581 is U+2585."""
         return self.segment_lines([sentence])[0]
 
     def segment_lines(self, lines: Sequence[str], threads: int = 1) -> list[str]:
-        """Return what ``segment`` does for each line."""
+        """Return the result of ``segment`` for each line."""
         texts = [words_of(line) for line in lines]
         words = [*set().union(*texts)]
         pieces = dict(zip(words, map(" ".join, self._pieces_of(words, threads)), strict=True))
@@ -102,7 +102,7 @@ class UnigramSegmenter:
         return self._processor.encode(given, out_type=str, num_threads=threads) if given else []
 
     def count_subwords(self, counts: WordCounts) -> Counter[str]:
-        """Count the pieces of counted words; unknown characters as they are."""
+        """Count the pieces of counted words; unknown characters are counted as they are."""
         total: Counter[str] = Counter()
         items = counts.items()
         for pieces, (_, number) in zip(self._pieces_of([word for word, _ in items]), items, strict=True):
@@ -111,10 +111,9 @@ class UnigramSegmenter:
         return total
 
     def reachable_by(self, draw: Draw, counts: WordCounts) -> set[str]:
-        """Return every piece that sampling can make of counted words: each that one of them holds.
+        """Return every piece that sampling can produce from counted words: all their substrings that are pieces.
 
-        What stands before and after a piece can be single characters, known or not. Raises UsageError for a draw of
-        codes.
+        The rest of a word can always be single characters, known or not. Raises UsageError for a draw of codes.
         """
         _check_draw(draw)
         scores, longest = self.pieces.scores, self.pieces.longest
@@ -139,7 +138,7 @@ class UnigramSegmenter:
 
 
 def _keeps_words(processor: SentencePieceProcessor) -> bool:
-    """Return whether this is a Unigram model, with ordinary pieces alone, that segments words as they are."""
+    """Return whether this is a Unigram model with only ordinary pieces that segments words as they are."""
     try:
         processor.nbest_encode_as_ids(_PROBE, 1)
     except RuntimeError:  # BPE, words or characters
@@ -151,7 +150,7 @@ def _keeps_words(processor: SentencePieceProcessor) -> bool:
 
 
 class UnigramEncoder:
-    """Segments sentences straight into integer ids, and keeps what it has found for the words that it has met."""
+    """Segments sentences straight into integer ids, and caches the results of words."""
 
     def __init__(self, segmenter: UnigramSegmenter, dictionary: Mapping[str, int], unknown: int) -> None:
         scores = {
@@ -168,11 +167,11 @@ class UnigramEncoder:
     def ids_of(
         self, sentences: Sequence[str] | Sequence[bytes], draw: Draw = NO_DRAW, indices: Sequence[int] = ()
     ) -> tuple[memoryview, memoryview]:
-        """Segment sentences (text, or UTF-8) into ids: ids (int32) and where each sentence begins (int64).
+        """Segment sentences (text, or UTF-8): ids of all (int32), and the offset of each, then their number (int64).
 
         draw: its amount is the exponent of the probabilities in sampling; 0 takes the best segmentation.
 
-        Raises UsageError for a draw of codes, and where there is not one index per sentence.
+        Raises UsageError for a draw of codes, and unless there is one index per sentence or none at all.
         """
         _check_draw(draw)
         if len(indices) and len(indices) != len(sentences):
@@ -195,10 +194,10 @@ class UnigramEncoder:
         return memoryview(ids).toreadonly(), memoryview(offsets).toreadonly()
 
     def _best_of(self, words: Iterable[str]) -> Mapping[str, list[int]]:
-        """Return the ids of the best segmentation of every word, of these at least."""
+        """Return the ids of the best segmentation of these words, and perhaps of others."""
         known = self._best
         if len(known) > _KEPT_WORDS:
-            # Other threads may still read the old ones.
+            # Not cleared: other threads may still read the old one.
             known = self._best = {}
         new = [word for word in words if word not in known]
         for word, pieces in zip(new, self._segmenter.piece_ids(new), strict=True):
@@ -212,7 +211,7 @@ class UnigramEncoder:
             def make(word: str) -> Lattice:
                 return maker.make(WORD_START + word.translate(_OWN))
 
-            # What is cached depends on the word alone, so that threads may share it.
+            # A result depends on the word alone, so threads may share the cache.
             kept = functools.lru_cache(_KEPT_WORDS)(make)
             self._lattices[alpha] = lambda word: kept(word) if len(word) <= _LONGEST_KEPT else make(word)
         return self._lattices[alpha]
@@ -224,15 +223,15 @@ def _check_draw(draw: Draw) -> None:
 
 
 def generator(seed: int, epoch: int, index: int) -> Callable[[], float]:
-    """Return what draws from [0, 1) for one sentence: the same numbers on every platform and version of Python."""
+    """Return a generator of [0, 1) for one sentence, with the same numbers on every platform and version of Python."""
     return random.Random((seed << 128) | (epoch << 64) | index).random
 
 
 def apply_unigram(model: PathLike, infile: PathLike, outfile: PathLike, num_workers: int | None = None) -> None:
-    """Segment a text of words with a Unigram model, line by line: what the command ``apply-unigram`` does.
+    """Segment a text of words with a Unigram model, line by line: the command ``apply-unigram``.
 
-    num_workers: threads, as in ``count_words``. Raises MTScaffoldError where the input cannot be read or is not UTF-8,
-    or the model is none; UsageError for an output that is the input.
+    num_workers: threads, as in ``count_words``. Raises MTScaffoldError if the input cannot be read or is not UTF-8, or
+    the model is not a Unigram model; UsageError for an output that is an input.
     """
     refuse_overwriting([outfile], [infile, model])
     segmenter, threads = UnigramSegmenter(model), worker_count(num_workers)

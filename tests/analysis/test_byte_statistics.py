@@ -1,4 +1,4 @@
-"""stats, stats --containing, compare-vocab and explain with codes of bytes: figures against the segmented text."""
+"""stats, stats --containing, compare-vocab and explain with codes of bytes: figures checked on the segmented text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ZONA = b"#version: 0.3 bytes gpt2\nz o scaffold\nzo n\nzon a scaffold\nr i\nri z
 
 
 def hard_bytes(seed: int, lines: int) -> bytes:
-    """Text with runs of spaces, spelt-out markers, parts of characters and bytes that are no text at all."""
+    """Return text with runs of spaces, spelt-out markers, parts of characters and bytes that are not UTF-8."""
     generator = random.Random(seed)
     found = hard_text(seed, lines).encode().split(b"\n")
     for number in generator.sample(range(len(found)), len(found) // 10):
@@ -39,7 +39,7 @@ def hard_bytes(seed: int, lines: int) -> bytes:
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
 @pytest.mark.parametrize("options", [{"pretokenise": "gpt2", "split_digits": True}, {"pretokenise": r"\w+| +"}])
 def test_figures_with_a_pretokeniser(options: dict[str, object], algorithm: str, tmp_path: Path) -> None:
-    """They are those of the segmented documents: all bytes count but the LFs between them, and V has all 256."""
+    """They are those of the segmented documents: all bytes count except the LFs between them, and V has all 256."""
     if options["pretokenise"] != "gpt2":
         pytest.importorskip("regex", reason="a pattern needs the package regex")
     text = hard_bytes(5, 800)
@@ -68,26 +68,26 @@ def test_figures_with_a_pretokeniser(options: dict[str, object], algorithm: str,
 
 
 def test_figures_of_bytes_with_spaces(tmp_path: Path) -> None:
-    """subword-nmt's --byte: words between spaces, one space counted between two, a word's last byte by itself."""
+    """subword-nmt's --byte: words between spaces, one space counted between two, separate symbols for final bytes."""
     path = tmp_path / "text"
     path.write_bytes(hard_bytes(6, 800))
     codes = learn_bpe(path, num_symbols=150, byte_level=True).text
     (row,) = stats([codes], path)
-    # A separator that is not in the text tells a token inside a word from one at its end.
+    # A separator that is not in the text distinguishes tokens inside a word from word-final ones.
     assert b"\x01\x02" not in path.read_bytes()
     bpe = BPE(codes, separator="\x01\x02")
     words = [[word for word in line.strip(b"\r ").split(b" ") if word] for line in path.read_bytes().split(b"\n")]
     segmented = Counter(token for line in words if line for token in bpe.segment(b" ".join(line)).split(b" "))
     assert (row.words, row.lines) == (sum(map(len, words)), sum(map(bool, words)))
     assert row.bytes == sum(len(b" ".join(line)) for line in words)
-    # A word can spell </w>, which makes two of these one token.
+    # A word can spell </w>, so that two of these are one token.
     assert row.tokens == segmented.total()
     assert row.types <= len(segmented) <= row.types + 2
     assert row.vocabulary_size == len(row_vocabulary(codes, segmented))
 
 
 def row_vocabulary(codes: bytes, segmented: Counter[bytes]) -> set[str]:
-    """V: the normal tokens, and the bytes that occur in merges or in the text, inside words and at their ends."""
+    """Return V: the normal tokens, and the bytes in merges or in the text, inside words and at their ends."""
     merges = Codes(codes).merges
     scaffold = {merge.token for merge in merges if not merge.normal}
     found = {merge.token for merge in merges} - scaffold
@@ -100,7 +100,7 @@ def row_vocabulary(codes: bytes, segmented: Counter[bytes]) -> set[str]:
 
 
 def test_codes_of_several_kinds_side_by_side(tmp_path: Path) -> None:
-    """Each reads the text as its own first line says; what can be read only once is refused."""
+    """Each reads the text as its own first line says; a stream, which can be read only once, is refused."""
     path = tmp_path / "text"
     path.write_text("\n".join(ARIZONA) + "\n", encoding="utf-8")
     kinds = [{}, {"byte_level": True}, {"pretokenise": "gpt2"}]
@@ -113,9 +113,9 @@ def test_codes_of_several_kinds_side_by_side(tmp_path: Path) -> None:
 
 
 def test_inside_words_of_a_pretokeniser() -> None:
-    """The string comes first, without and with a space before it; strings may hold spaces, and tokens are bytes."""
+    """The string comes first, with and without a space before it; strings may contain spaces, and tokens are bytes."""
     (found,) = containing([ZONA], ["zona"], lines=["rizona zona", "zona", "zonal"])
-    # zona at the beginning of a document is demolished into zon and a; so it is in zonal.
+    # zona at the beginning of a document is demolished into zon and a, as it is in zonal.
     assert found.tokens == [
         TokenShare("Ġzona", 1, 0.5),
         TokenShare("zona", 0, 0.0, True),
@@ -131,7 +131,7 @@ def test_inside_words_of_a_pretokeniser() -> None:
 
 
 def test_sizes_with_a_pretokeniser(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each row is what two codes files of that size give; with --total-symbols, N is |V|, as in the paper."""
+    """Each row equals the figures of two codes files of that size; with --total-symbols, N is |V|, as in the paper."""
     path = tmp_path / "text"
     path.write_bytes(hard_bytes(7, 3000))
     (row,) = compare_sizes([340], path, total_symbols=True, pretokenise="gpt2", split_digits=True)
@@ -159,7 +159,7 @@ def test_sizes_with_a_pretokeniser(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_only_codes_of_one_kind_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
-    """Their tokens differ as strings already; and codes files say themselves how text becomes words."""
+    """Tokens of other kinds differ as strings; and codes files themselves define how text is cut into words."""
     words = ZONA.replace(b"0.3 bytes gpt2", b"0.2")
     with pytest.raises(UsageError, match="pre-tokeniser"):
         compare_vocab(words, ZONA, lines=ARIZONA)
@@ -168,7 +168,7 @@ def test_only_codes_of_one_kind_are_compared(capsys: pytest.CaptureFixture[str])
 
 
 def test_explained_words_of_a_pretokeniser() -> None:
-    """A text is explained word by word, in GPT-2's notation, and ends in what apply-bpe writes."""
+    """A text is explained word by word, in GPT-2's notation, and the result is that of apply-bpe."""
     explainer = Explainer(ZONA)
     assert explainer.words("rizona zona") == ["rizona", " zona"]
     zona = explainer.explain("zona")
@@ -183,7 +183,7 @@ def test_explained_words_of_a_pretokeniser() -> None:
 
 
 def test_an_end_of_word_that_is_text() -> None:
-    """With a pre-tokeniser </w> is a string like any other: it is demolished the shortest way, as in applying."""
+    """With a pre-tokeniser, </w> is a string like any other: it is demolished the shortest way, as in applying."""
     pytest.importorskip("regex", reason="a pattern needs the package regex")
     merges = ["w >", "/ w>", "< /w>", "b </w> scaffold", "a b", "a b</w> scaffold", "ab </w> scaffold"]
     codes = "\n".join(["#version: 0.3 bytes pattern=.+", *merges, ""]).encode()
@@ -193,7 +193,7 @@ def test_an_end_of_word_that_is_text() -> None:
 
 @pytest.mark.parametrize("options", [{"byte_level": True}, {"pretokenise": "gpt2", "split_digits": True}])
 def test_the_explained_result_is_that_of_applying(options: dict[str, object]) -> None:
-    """On hard words, with scaffold tokens; bytes of parts of characters too."""
+    """On hard words, with scaffold tokens and parts of characters."""
     lines = hard_text(8, 400).split("\n")
     codes = learn_bpe(lines=lines, num_symbols=80, **options).text  # type: ignore[arg-type]
     explainer, bpe = Explainer(codes), BPE(codes)

@@ -1,4 +1,4 @@
-"""Where strings occur: as tokens of their own or inside longer ones, for both algorithms."""
+"""How strings occur: as separate tokens or inside longer ones, for both algorithms."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def test_shares_of_a_string_inside_longer_tokens() -> None:
 
 
 def test_both_algorithms_side_by_side() -> None:
-    """A scaffold token stays in the list, with its mark and 0, so that one sees why the string has no token."""
+    """A scaffold token stays in the list, marked and with frequency 0, which explains why the string has no token."""
     bpe, scaffold = containing([BPE_CODES, SCAFFOLD_CODES], ["zona"], lines=TEXT)
     assert bpe.tokens == [TokenShare("zona</w>", 1, 0.25), TokenShare("rizona</w>", 3, 0.75)]
-    # zona alone is demolished into zon and a, of which neither contains it.
+    # zona alone is demolished into zon and a, neither of which contains it.
     assert scaffold.tokens == [TokenShare("zona</w>", 0, 0.0, True), TokenShare("rizona</w>", 3, 1.0)]
     found = containing([BPE_CODES, SCAFFOLD_CODES], ["zo", "zon"], lines=TEXT)
     assert [entry.string for entry in found] == ["zo", "zo", "zon", "zon"]
@@ -39,7 +39,7 @@ def test_both_algorithms_side_by_side() -> None:
 
 
 def test_a_string_in_no_token_is_a_result() -> None:
-    """It occurs in the text, but across tokens, or not at all; what no token can contain is an error."""
+    """It occurs in the text, but across tokens, or not at all; a string that no token can contain is an error."""
     (found,) = containing([BPE_CODES], ["ax"], lines=TEXT)
     assert found.tokens == []
     assert format_containing([found]) == "ax in codes: no token that occurs in the text contains it\n"
@@ -49,7 +49,7 @@ def test_a_string_in_no_token_is_a_result() -> None:
 
 
 def test_the_table_names_what_it_leaves_out() -> None:
-    """The first tokens are listed, the others counted with their share; a bar does not end a cell in Markdown."""
+    """The first tokens are listed, the others counted, with their share; a bar does not end a cell in Markdown."""
     tokens = [TokenShare("a|", 2, 0.5), TokenShare("ba|</w>", 1, 0.25), TokenShare("ca|", 1, 0.25)]
     found = Containing("bpe.codes", "a|", tokens)
     assert format_containing([found], top=1).splitlines() == [
@@ -66,7 +66,7 @@ def test_the_table_names_what_it_leaves_out() -> None:
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A table per string and codes file; JSON holds every token; options that do not go together are one line."""
+    """One table per string and codes file; JSON has every token; conflicting options give an error of one line."""
     (tmp_path / "bpe").write_bytes(BPE_CODES)
     (tmp_path / "scaffold").write_bytes(SCAFFOLD_CODES)
     (tmp_path / "text").write_text(TEXT[0] + "\n")

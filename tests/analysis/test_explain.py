@@ -1,4 +1,4 @@
-"""``explain`` shows the segmentation that apply-bpe makes, and the way there."""
+"""``explain`` shows the segmentation of apply-bpe, and the steps to it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_arizona_is_built_through_scaffolding_and_zona_demolished() -> None:
 
 
 def test_text_shows_merges_and_demolition() -> None:
-    """A reader finds each merge with its number, the scaffolding, what it was demolished into, and the result."""
+    """Each merge is shown with its number, then the scaffold tokens, their demolition and the result."""
     text = explain(ZONA, ["arizona", "zona"])
     arizona, zona = text.split("\n\n")
     assert "merge 4" in arizona and arizona.splitlines()[-1].split() == ["result", "arizona"]
@@ -47,7 +47,7 @@ def test_text_shows_merges_and_demolition() -> None:
 
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold", "picky"])
 def test_explained_segmentation_is_the_applied_one(algorithm: str) -> None:
-    """On random words, hard characters among them, each step follows from the one before and the end is apply-bpe's."""
+    """On random words, with hard characters, each step follows from the one before and the result is apply-bpe's."""
     generator = random.Random(11)
     codes = learn_bpe(lines=hard_text(1, 4000).split("\n"), num_symbols=200, algorithm=algorithm).text
     explainer, bpe = Explainer(codes, separator="##"), BPE(codes, separator="##")

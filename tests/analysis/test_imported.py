@@ -1,4 +1,4 @@
-"""stats, compare-vocab and explain of imported codes: the figures of what their program makes of a text."""
+"""stats, compare-vocab and explain of imported codes: the figures of their program's segmentation of a text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LINES = ["banana  bana", " na na", "", "b é banaä€€ b"]
 
 @pytest.fixture
 def unknown(tmp_path: Path) -> Path:
-    """Codes whose bytes have no id but for b, a, n and the space, and which put a space before each text."""
+    """Codes in which only the bytes b, a, n and the space have ids, and which put a space before each text."""
     codes = Codes(METASPACE.encode(), "codes")
     ids = {token: number for number, token in enumerate(ordinary_tokens(codes)) if token in "banĠ" or len(token) > 1}
     numbers = tuple(ids.get(token, -1) for token in ordinary_tokens(codes))
@@ -30,7 +30,7 @@ def unknown(tmp_path: Path) -> Path:
 
 
 def test_figures_count_the_ids_of_a_text(unknown: Path, tmp_path: Path) -> None:
-    """What is unknown is one token in a row; spaces that are added are no bytes of the text."""
+    """A run of unknown bytes is one token; added spaces are not bytes of the text."""
     text = tmp_path / "text"
     text.write_text("\n".join(LINES) + "\n", encoding="utf-8")
     bpe = BPE(unknown)
@@ -48,7 +48,7 @@ def test_figures_count_the_ids_of_a_text(unknown: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spaces", [Spaces("always"), Spaces("unless-there"), Spaces("always", words=True), Spaces()])
 def test_texts_are_prepared_as_the_core_prepares_them(spaces: Spaces) -> None:
-    """Words of the prepared text have the ids of the text."""
+    """The prepared text gets the same ids without preparation as the text with it."""
     codes = Codes(METASPACE.encode(), "codes")
     tokens = ordinary_tokens(codes)
     bpe = BPE(codes, numbering=Numbering(tuple(range(len(tokens))), spaces=spaces))
@@ -58,7 +58,7 @@ def test_texts_are_prepared_as_the_core_prepares_them(spaces: Spaces) -> None:
 
 
 def test_compare_vocab_and_explain_take_imported_codes(unknown: Path, tmp_path: Path) -> None:
-    """Tokens of bytes are compared whatever the pre-tokeniser; explain shows the ids that encode gives."""
+    """Tokens of bytes can be compared across pre-tokenisers; explain shows the ids of encode."""
     (tmp_path / "text").write_text("banana na\n", encoding="utf-8")
     ours = Codes(b"#version: 0.3 bytes gpt2\nb a\nn a\n\xc4\xa0 na\n", "ours")
     found = compare_vocab(unknown, ours, tmp_path / "text")
@@ -78,7 +78,7 @@ def test_compare_vocab_and_explain_take_imported_codes(unknown: Path, tmp_path: 
 
 
 def test_tokens_that_are_not_utf8_are_counted() -> None:
-    """128 bytes, parts of characters that merge, and their share of the tokens of the text."""
+    """128 single bytes and merged parts of characters, and their share of the tokens of the text."""
     codes = Codes("#version: 0.3 bytes gpt2\nâ Ĥ\nâĤ ¬\nb a\n".encode(), "codes")
     (row,) = stats([codes], lines=["€ baä", "ba"])
     assert row.not_utf8 == 128 + 1
@@ -87,12 +87,14 @@ def test_tokens_that_are_not_utf8_are_counted() -> None:
 
 
 def test_the_gini_coefficient_between_languages(tmp_path: Path) -> None:
-    """By its formula; files of a parallel text have the same lines."""
+    """By its formula; the files of a parallel text must have the same number of lines."""
     assert gini([3, 3]) == 0
     assert gini([1, 3]) == pytest.approx(0.25)
     assert gini([2, 3, 7]) == pytest.approx(2 * (1 + 5 + 4) / (2 * 9 * 4))
     with pytest.raises(UsageError, match="needs two"):
         gini([1])
+    with pytest.raises(UsageError, match="needs two"):
+        stats([], languages=[])
     paths = [tmp_path / "a", tmp_path / "b"]
     paths[0].write_text("ab\nab\n", encoding="utf-8")
     paths[1].write_text("abcd\nabcd\n", encoding="utf-8")
@@ -112,7 +114,7 @@ def test_the_gini_coefficient_between_languages(tmp_path: Path) -> None:
     ],
 )
 def test_boundaries_of_morphemes(header: str, merges: list[str], subwords: dict[str, list[str]]) -> None:
-    """Counted within words, over all words; a word stands after a space."""
+    """Counted within words, over all words; each word follows a space."""
     codes = Codes("\n".join([header, *merges, ""]).encode(), "codes")
     segmenter = WordSegmenter(codes)
     assert [list(each) for each in segmenter(list(subwords))] == list(subwords.values())
@@ -124,7 +126,7 @@ def test_boundaries_of_morphemes(header: str, merges: list[str], subwords: dict[
 
 
 def test_typos_change_one_letter_of_each_tenth_word() -> None:
-    """Seeded, whatever the order of the words; what has no letters has no typos; the cost is by how much words grow."""
+    """By seed, in any order of the words; words without letters get none; the cost is the growth of the words."""
     words = {"Haus": 31, "b": 5, "12": 90, "ab": 4}
     typos = with_typos(words, 7)
     assert typos == with_typos(dict(reversed(words.items())), 7) != with_typos(words, 8)
@@ -141,7 +143,7 @@ def test_typos_change_one_letter_of_each_tenth_word() -> None:
 
 
 def test_the_command_prints_the_new_figures(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """One row each, and none where nothing was asked for."""
+    """One row each, and none for figures that were not requested."""
     (tmp_path / "codes").write_bytes(b"#version: 0.3 bytes gpt2\na b\n")
     (tmp_path / "text").write_text("abab ab\n" * 20, encoding="utf-8")
     (tmp_path / "morphemes").write_text("ab ab\n", encoding="utf-8")

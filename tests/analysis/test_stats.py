@@ -1,4 +1,4 @@
-"""Statistics of vocabularies: the counts against known texts, entropy against SciPy, and the comparison of two."""
+"""Statistics of vocabularies: counts on known texts, entropy compared with SciPy, and the comparison of two."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def test_multi30k_gives_the_known_counts() -> None:
 
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
 def test_figures_are_those_of_the_segmented_text(algorithm: str, tmp_path: Path) -> None:
-    """The figures from word counts equal those counted in the output of apply-bpe, on hard text."""
+    """The figures from word counts equal those from the output of apply-bpe, on hard text."""
     text = hard_text(3, 3000)
     codes = learn_bpe(write(tmp_path / "text", text), num_symbols=150, algorithm=algorithm).text
     (row,) = stats([codes], tmp_path / "text", num_workers=2)
 
-    # A separator that no text contains, so that a subword inside a word can be told from its end.
+    # A separator that is not in the text distinguishes subwords inside a word from word-final ones.
     lines = [BPE(codes, separator="\x01\x02").segment(line).split(" ") for line in text.split("\n")]
     lines = [[piece for piece in line if piece] for line in lines]
     frequencies = Counter(piece for line in lines for piece in line)
@@ -76,7 +76,7 @@ def test_figures_are_those_of_the_segmented_text(algorithm: str, tmp_path: Path)
 
 
 def test_vocabulary_on_its_training_text_is_normal_tokens_and_base_symbols(tmp_path: Path) -> None:
-    """|V| is N and the distinct characters of the text, those inside words and those at their ends apart."""
+    """|V| is N plus the distinct characters of the text, counted separately inside words and at their ends."""
     text = "low lower lowest newer new wide widest\nlow low wide\n"
     learned = learn_bpe(write(tmp_path / "text", text), num_symbols=6, min_frequency=1, algorithm="scaffold")
     codes = learned.text
@@ -148,7 +148,7 @@ def test_renyi_efficiency_worked_by_hand() -> None:
 
 
 def test_renyi_efficiency_equals_numpy() -> None:
-    """The same as from NumPy's norms, on long-tailed counts; the greater the power, the more frequent types cost."""
+    """On long-tailed counts, it follows from NumPy's norms; the greater the power, the more frequent types cost."""
     numpy = pytest.importorskip("numpy")
     generator = random.Random(6)
     for _ in range(30):
@@ -166,7 +166,7 @@ def test_renyi_efficiency_equals_numpy() -> None:
 
 
 def test_renyi_efficiency_of_a_summary(tmp_path: Path) -> None:
-    """It is that of the tokens as segmented, and rows and keys name the power."""
+    """It is that of the segmented tokens, and rows and keys name the power."""
     text = write(tmp_path / "text", "abq ab ab cq q\n")
     (row,) = stats([b"#version: 0.2\na b</w>\nx y\n"], text)
     # a b q</w> ab</w> ab</w> c q</w> q</w>
@@ -180,7 +180,7 @@ def test_renyi_efficiency_of_a_summary(tmp_path: Path) -> None:
 
 @needs(MULTI30K)
 def test_entropy_of_real_text_equals_scipy() -> None:
-    """The same on the token counts of a real text and vocabulary."""
+    """Also on the token counts of a real text and vocabulary."""
     scipy_stats = pytest.importorskip("scipy.stats")
     counts = count_words(MULTI30K / "train.de.gz")
     codes = learn_bpe(MULTI30K / "train.de.gz", num_symbols=2000).text
@@ -212,12 +212,12 @@ def test_swapped_codes_are_refused() -> None:
     """Otherwise the removed tokens would be called new, and the gain a loss."""
     bpe, scaffold = b"#version: 0.2\na b\n", b"#version: 0.2\na b scaffold\nab c</w>\n"
     assert compare_vocab(bpe, scaffold, io.BytesIO(b"abc ab\n")).removed
-    with pytest.raises(UsageError, match="come first"):
+    with pytest.raises(UsageError, match="give the BPE codes first"):
         compare_vocab(scaffold, bpe, io.BytesIO(b"abc ab\n"))
 
 
 def test_on_its_training_text_scaffold_removes_only_scaffold_tokens() -> None:
-    """Scaffold-BPE continues where BPE stops: tokens of BPE's vocabulary that it lacks are scaffold, at every size."""
+    """Scaffold-BPE continues where BPE stops: at every size, the tokens that only BPE has are its scaffold tokens."""
     generator = random.Random(2)
     stems = ["".join(generator.choice("abcdefgh") for _ in range(5)) for _ in range(40)]
     lines = [" ".join(generator.choice(stems) + generator.choice(stems[:5]) for _ in range(9)) for _ in range(300)]
@@ -233,7 +233,7 @@ def test_on_its_training_text_scaffold_removes_only_scaffold_tokens() -> None:
 
 
 def test_sizes_are_compared_from_one_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each size gives what two codes files of that size give; one that the text is too small for is named."""
+    """Each size gives the same as two codes files of that size; a size too large for the text is reported."""
     text = write(tmp_path / "text", hard_text(8, 3000))
     rows = compare_sizes([50, 100], text)
     for row in rows:
@@ -276,7 +276,7 @@ def test_the_table_of_sizes() -> None:
     ],
 )
 def test_wrong_combinations_are_one_line(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Status 2 before anything is read: what was wrong, and what to give instead."""
+    """Status 2 before anything is read, with what is wrong and what to give instead."""
     try:
         status = main(["compare-vocab", *arguments.split()])
     except SystemExit as stop:
@@ -287,7 +287,7 @@ def test_wrong_combinations_are_one_line(arguments: str, capsys: pytest.CaptureF
 
 
 def test_codes_files_may_stand_on_both_sides_of_an_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As before there were sizes."""
+    """As was possible before there was --sizes."""
     for name in ("bpe", "scaffold"):
         write(tmp_path / name, "#version: 0.2\na b\n")
     write(tmp_path / "text", "abc ab\n")

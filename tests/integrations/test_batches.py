@@ -1,4 +1,4 @@
-"""Batches of MTScaffoldTokenizer: as transformers' own code makes them, offsets, chats, text that comes id by id."""
+"""Batches of MTScaffoldTokenizer, compared with transformers' own code; offsets, chats and streams of ids."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_texts_are_truncated_on_the_side_that_is_set(tokenizers: dict[str, MTSca
 def test_offsets_are_those_of_tokenizers(
     tokenizers: dict[str, MTScaffoldTokenizer], tiny_words: Path, kind: str
 ) -> None:
-    """On plain BPE codes, which that library has as well; characters of several bytes and odd spaces are among them."""
+    """On plain BPE codes, which that library also supports, with characters of several bytes and odd spaces."""
     tokenizer = tokenizers[f"{kind}-bpe"]
     other = to_tokenizers(
         tokenizer.init_kwargs["codes_file"] if "codes_file" in tokenizer.init_kwargs else _codes(tokenizer)
@@ -130,7 +130,7 @@ def _codes(tokenizer: MTScaffoldTokenizer) -> Any:
 def test_offsets_are_where_plain_python_finds_the_subwords(
     tokenizers: dict[str, MTScaffoldTokenizer], tiny_words: Path, name: str
 ) -> None:
-    """Each token's characters hold its bytes, in order, and only spaces are between two of them."""
+    """Each token's characters contain its bytes, in order, with only spaces between tokens."""
     tokenizer = tokenizers[name]
     texts = texts_of(name) + (tiny_words / "train.de").read_text(encoding="utf-8").splitlines()[:300]
     found = tokenizer(texts, return_offsets_mapping=True, add_special_tokens=False, return_tensors=None)
@@ -153,7 +153,7 @@ def test_offsets_are_where_plain_python_finds_the_subwords(
 
 
 def test_special_tokens_in_a_text_have_their_place(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
-    """In a padded array, too; what surrounds a text has none, and ids have no text."""
+    """Even in a padded array; tokens around a text have none, and ids are given without a text."""
     tokenizer = tokenizers["gpt2-scaffold"]
     text = "the house <|end|> and"
     found = tokenizer([text, "a"], return_offsets_mapping=True, padding=True, return_tensors="np")
@@ -161,7 +161,7 @@ def test_special_tokens_in_a_text_have_their_place(tokenizers: dict[str, MTScaff
     place = ids.index(tokenizer.eos_token_id, 1)
     assert text[slice(*offsets[place])] == "<|end|>" and offsets[0] == [0, 0]
     assert found["offset_mapping"][1, 2:].tolist() == [[0, 0]] * (len(ids) - 2)
-    with pytest.raises(UsageError, match="return_offsets_mapping: is there for texts, pairs and words only"):
+    with pytest.raises(UsageError, match="return_offsets_mapping: works for texts, pairs and words only"):
         tokenizer([5, 6], return_offsets_mapping=True)
 
 
@@ -184,7 +184,7 @@ def test_dropout_is_the_same_in_any_batch(tokenizers: dict[str, MTScaffoldTokeni
 def test_added_tokens_are_found_as_transformers_finds_them(
     tokenizers: dict[str, MTScaffoldTokenizer], texts: list[str]
 ) -> None:
-    """One is the beginning of another, two take the spaces beside them; their places are where they are spelt."""
+    """One is a prefix of another, two strip the spaces next to them; their spans are where they are spelt."""
     for name in ("gpt2-scaffold", "points-bpe"):
         tokenizer = deepcopy(tokenizers[name])
         tokens = AddedToken("<a>", lstrip=True), AddedToken("<b>", rstrip=True), "<", "<a", "🙂>"
@@ -204,7 +204,7 @@ def test_added_tokens_are_found_as_transformers_finds_them(
 def test_the_core_finds_added_tokens_as_the_pattern_does(
     tokenizers: dict[str, MTScaffoldTokenizer], texts: list[str]
 ) -> None:
-    """Ids, offsets and tokens of texts, whether one token more is there that takes the spaces beside it, or not."""
+    """Ids, offsets and tokens of texts do not change with one more token, which strips the spaces next to it."""
     for name in ("gpt2-scaffold", "bytes-bpe"):
         core, pattern = deepcopy(tokenizers[name]), deepcopy(tokenizers[name])
         core.add_tokens([AddedToken(each) for each in ("<a>", "<<", "<a", "🙂>", "|>", "é<", "b>")])
@@ -227,7 +227,7 @@ def test_the_core_finds_added_tokens_as_the_pattern_does(
 
 @pytest.mark.parametrize("name", ["gpt2-bpe", "points-bpe"])
 def test_a_single_word_is_not_found_within_another(tokenizers: dict[str, MTScaffoldTokenizer], name: str) -> None:
-    """``single_word=True`` means what it does in tokenizers; it was of no effect."""
+    """``single_word=True`` means the same as in tokenizers; it had no effect."""
     tokenizer = deepcopy(tokenizers[name])
     other: Any = to_tokenizers(_codes(tokenizer))
     word = AddedToken("xq", single_word=True)
@@ -246,7 +246,7 @@ def test_a_single_word_is_not_found_within_another(tokenizers: dict[str, MTScaff
 def test_added_tokens_are_found_however_they_were_added(
     tokenizers: dict[str, MTScaffoldTokenizer], tmp_path: Path
 ) -> None:
-    """By a setter, in a shallow copy, on the target side, after saving: the core knew others, or none."""
+    """By a setter, in a shallow copy, on the target side, after saving: the core searched for others, or none."""
     tokenizer = deepcopy(tokenizers["gpt2-bpe"])
     number = len(tokenizer)
     tokenizer.added_tokens_decoder = {**tokenizer.added_tokens_decoder, number: AddedToken("<y>")}
@@ -266,7 +266,7 @@ def test_added_tokens_are_found_however_they_were_added(
 
 
 def test_thousands_of_added_tokens_cost_no_more_each(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
-    """A call looks up each of them once, and codes are not loaded again for each that is added."""
+    """A call looks up each of them once, and codes are not reloaded for each that is added."""
     tokenizer = deepcopy(tokenizers["gpt2-bpe"])
     tokenizer.add_tokens([f"<{number}>" for number in range(5000)])
     comparisons = 0
@@ -291,7 +291,7 @@ def test_thousands_of_added_tokens_cost_no_more_each(tokenizers: dict[str, MTSca
 
 
 def test_an_added_token_that_the_codes_have_keeps_its_id(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
-    """It is a separate token from then on, within words as well."""
+    """From then on it is a separate token, even within words."""
     tokenizer = deepcopy(tokenizers["gpt2-bpe"])
     size, number = len(tokenizer), tokenizer.convert_tokens_to_ids("e")
     tokenizer.add_tokens(["e", "<new>"])
@@ -333,7 +333,7 @@ def test_a_stream_of_ids_is_the_text_in_parts(tokenizers: dict[str, MTScaffoldTo
 def test_a_long_stream_decodes_each_id_a_few_times(
     tokenizers: dict[str, MTScaffoldTokenizer], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """With words, whose spaces are not those of the ids, it decoded all of the text again for each."""
+    """With codes for words, whose ids do not contain the spaces, each id had the whole text decoded again."""
     tokenizer = tokenizers[name]
     ids = tokenizer(" ".join(texts_of(name)) * 80, add_special_tokens=False)["input_ids"]
     whole, decode, decoded = tokenizer.decode(ids), MTScaffoldTokenizer.decode, []
@@ -351,7 +351,7 @@ def test_a_long_stream_decodes_each_id_a_few_times(
 def test_ten_megabytes_take_one_call(
     tokenizers: dict[str, MTScaffoldTokenizer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A batch goes through the core at once, special tokens in some of its texts or not: never text by text."""
+    """A batch goes through the core at once, with or without special tokens in its texts: never text by text."""
     tokenizer = tokenizers["gpt2-scaffold"]
     calls = []
     encode_batch = BPE.encode_batch
@@ -367,7 +367,7 @@ def test_ten_megabytes_take_one_call(
 
 
 def test_tokens_are_the_same_however_a_text_is_passed(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
-    """The search of transformers misses an added token that begins inside another one which does not end."""
+    """The search of transformers misses an added token that begins inside an incomplete other one."""
     for name in ("gpt2-scaffold", "points-scaffold"):
         tokenizer = copy.deepcopy(tokenizers[name])
         tokenizer.add_tokens(["céé", "é", AddedToken("<s|>", lstrip=True, rstrip=True)])

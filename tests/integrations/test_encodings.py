@@ -1,4 +1,4 @@
-"""The word and the characters of each token, in batches, pairs and windows: as the fast class has them."""
+"""The word and the characters of each token, in batches, pairs and windows: the same as in the fast class."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def special(kind: str) -> dict[str, Any]:
 
 
 def asked(generator: random.Random) -> tuple[list[Any], dict[str, Any]]:
-    """A call at random."""
+    """Return the arguments of a random call."""
 
     def text() -> str:
         return "".join(generator.choices(PIECES, k=generator.randint(1, 9)))
@@ -65,7 +65,7 @@ def asked(generator: random.Random) -> tuple[list[Any], dict[str, Any]]:
 
 @pytest.mark.parametrize("kind", ["points", "gpt2"])
 def test_everything_is_as_in_the_fast_class(codes: Path, kind: str) -> None:
-    """Words, characters, types and windows; added tokens that take spaces, batches, pairs, words, both sides."""
+    """Words, characters, types and windows; added tokens that strip spaces, batches, pairs, words, both sides."""
     named: dict[str, Any] = {"special_tokens": ["<e>"]} if kind == "gpt2" else {}
     fast = PreTrainedTokenizerFast(tokenizer_object=to_tokenizers(codes / f"{kind}.bpe", **named), **special(kind))
     ours = MTScaffoldTokenizer(codes / f"{kind}.bpe", **special(kind))
@@ -82,7 +82,7 @@ def test_everything_is_as_in_the_fast_class(codes: Path, kind: str) -> None:
         fast.truncation_side = ours.truncation_side = generator.choice(["left", "right"])
         try:
             expected = fast(*texts, **options)
-        except BaseException:  # a max_length that leaves nothing: a panic there
+        except BaseException:  # it panics if max_length leaves nothing
             continue
         found = ours(*texts, **options)
         compared += 1
@@ -103,8 +103,19 @@ def test_everything_is_as_in_the_fast_class(codes: Path, kind: str) -> None:
     assert compared > 100
 
 
+def test_an_empty_list_of_words_is_one_empty_text(codes: Path) -> None:
+    """As in the fast class; it ended in an IndexError."""
+    fast = PreTrainedTokenizerFast(tokenizer_object=to_tokenizers(codes / "points.bpe"), **special("points"))
+    for kind in ("points", "gpt2"):
+        ours = MTScaffoldTokenizer(codes / f"{kind}.bpe", **special(kind))
+        found = ours([], is_split_into_words=True, return_offsets_mapping=True)
+        assert dict(found) == dict(ours("", return_offsets_mapping=True))
+        if kind == "points":
+            assert found["input_ids"] == fast([], is_split_into_words=True)["input_ids"]
+
+
 def test_words_spelt_like_the_separator(tmp_path: Path) -> None:
-    """They stay words, with their characters, and decode as they were."""
+    """They stay words, with their characters, and decode to themselves."""
     (tmp_path / "codes").write_text("#version: 0.2\n@ @</w>\n")
     (tmp_path / "vocab").write_text("@@ 3\na 2\nb 2\n")
     tokenizer = MTScaffoldTokenizer(tmp_path / "codes", vocab_file=tmp_path / "vocab")
@@ -117,7 +128,7 @@ def test_words_spelt_like_the_separator(tmp_path: Path) -> None:
 
 
 def test_a_dictionary_keeps_words_that_end_in_the_separator_apart(tmp_path: Path) -> None:
-    """``foo@@</w>`` of a dictionary is the word ``foo@@``, and ``foo@@`` the beginning of another."""
+    """In a dictionary, ``foo@@</w>`` is the word ``foo@@``, and ``foo@@`` the beginning of another."""
     (tmp_path / "codes").write_text("#version: 0.2\nf o\nfo o\n@ @</w>\nfoo @@</w>\n")
     (tmp_path / "vocab").write_text("foo@@ 3\nfoo@@</w> 2\nb 2\n")
     tokenizer = MTScaffoldTokenizer(tmp_path / "codes", vocab_file=tmp_path / "vocab")
@@ -127,7 +138,7 @@ def test_a_dictionary_keeps_words_that_end_in_the_separator_apart(tmp_path: Path
 
 
 def test_max_length_is_the_width_without_truncation(codes: Path) -> None:
-    """Longer texts stay longer, and make no others longer; they are no matrix then."""
+    """Longer texts stay longer and lengthen no others; the rows are then not a matrix."""
     tokenizer = MTScaffoldTokenizer(codes / "points.scaffold")
     found = tokenizer(["the low house in the small land", "a"], padding="max_length", max_length=4)
     assert len(found["input_ids"][0]) > 4 and len(found["input_ids"][1]) == 4
@@ -136,7 +147,7 @@ def test_max_length_is_the_width_without_truncation(codes: Path) -> None:
 
 
 def test_the_fingerprint_is_the_same_in_every_process(codes: Path) -> None:
-    """So that ``datasets.map`` finds what it cached: before and after calls, whatever the hashes of strings."""
+    """So that ``datasets.map`` finds cached results: before and after calls, and with any hash seed."""
     pytest.importorskip("datasets")
     program = f"""
 from datasets.fingerprint import Hasher

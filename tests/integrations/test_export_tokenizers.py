@@ -32,7 +32,7 @@ TEXTS = [
 
 
 def one_place_at_a_time(merges: list[tuple[str, str]], word: str) -> list[str]:
-    """What tokenizers does with a word of several characters, by tokenizers itself, whatever the merges."""
+    """Return the segmentation of a word of several characters by tokenizers itself, with any merges."""
     symbols = sorted({*word, *(symbol for merge in merges for symbol in merge), *(a + b for a, b in merges)})
     symbols = [*symbols, *(word[-1] + END_OF_WORD,)]
     ids = {symbol: number for number, symbol in enumerate(dict.fromkeys(symbols))}
@@ -41,7 +41,7 @@ def one_place_at_a_time(merges: list[tuple[str, str]], word: str) -> list[str]:
 
 
 def all_places_at_once(codes: bytes, word: str) -> list[str]:
-    """What the codes mean, as tokenizers writes it."""
+    """Return the segmentation by the codes, in the notation of tokenizers."""
     *inside, last = BPE(codes).segment(word).split()
     return [*(symbol.removesuffix("@@") for symbol in inside), last + END_OF_WORD]
 
@@ -61,7 +61,7 @@ def test_the_documented_word_differs_and_its_codes_are_refused(
 
 
 def random_merges(rng: random.Random) -> list[tuple[str, str]]:
-    """Merges that nothing learned: of any strings over three letters."""
+    """Return merges as no learner makes them: of any strings over three letters."""
     parts = ["a", "b", "x"]
     merges: list[tuple[str, str]] = []
     for _ in range(rng.randrange(2, 9)):
@@ -74,7 +74,7 @@ def random_merges(rng: random.Random) -> list[tuple[str, str]]:
 
 
 def test_whatever_differs_is_refused() -> None:
-    """The condition on the codes is enough: of codes at random, those let through segment every word alike."""
+    """The condition on the codes suffices: of random codes, those let through segment every word alike."""
     rng = random.Random(1)
     different = passed = 0
     for _ in range(300):
@@ -94,7 +94,7 @@ def test_whatever_differs_is_refused() -> None:
 
 
 def test_learned_codes_are_never_refused() -> None:
-    """Learning makes a string by one pair only, and uses it later: small alphabets with runs and overlaps included."""
+    """Learning makes each string by one pair, before it uses it, even in small alphabets with runs and overlaps."""
     rng = random.Random(2)
     for _ in range(100):
         letters = "ab" if rng.random() < 0.5 else "abc"
@@ -141,7 +141,7 @@ def test_codes_of_bytes_have_the_same_ids(files: Path, name: str, tiny_words: Pa
 
 @pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k"])
 def test_words_are_the_same_around_every_character(name: str) -> None:
-    """The pattern in Oniguruma's syntax cuts as the core does, whatever Unicode it knows."""
+    """The pattern in Oniguruma's syntax cuts as the core does, whatever its version of Unicode."""
     split = tokenizers.pre_tokenizers.Split(tokenizers.Regex(oniguruma.pattern(name)), "isolated")
     ours = Pretokeniser(name)
     pieces = [
@@ -163,7 +163,7 @@ def test_words_are_the_same_around_every_character(name: str) -> None:
         "ǅ",
         "東",
     ]
-    # Every character that is not one of a long block of alike ones, and some of those.
+    # All characters outside the long blocks of similar ones, and some of those.
     codes = [*range(0x3400), *range(0x3400, 0xD800, 61), *range(0xE000, 0x17000), *range(0x17000, 0x110000, 997)]
     rng = random.Random(3)
     text = "".join(chr(code) + "".join(rng.choices(pieces, k=2)) for code in codes if not 0xE000 <= code < 0xF900)
@@ -176,7 +176,7 @@ def test_words_are_the_same_around_every_character(name: str) -> None:
 @pytest.mark.parametrize(
     ("codes", "message"),
     [
-        (b"#version: 0.2\na b\nab c scaffold\n", "line 3: tokenizers cannot express Scaffold-BPE codes: no step there"),
+        (b"#version: 0.2\na b\nab c scaffold\n", "line 3: tokenizers cannot express Scaffold-BPE codes: it has no"),
         (b"#version: 0.4 picky\na b\n", "tokenizers cannot express codes of PickyBPE"),
         (b"#version: 0.2\nb c\na b\nab c\na bc\n", "line 5: 'abc' is made again, after line 4"),
         (b"#version: 0.2\nab c\n", "line 2: 'ab' is used before a line makes it"),
@@ -189,13 +189,13 @@ def test_words_are_the_same_around_every_character(name: str) -> None:
     ids=["scaffold", "picky", "again", "before", "end-of-word", "bytes", "pattern", "special", "separator"],
 )
 def test_what_cannot_be_expressed_is_refused(codes: bytes, message: str) -> None:
-    """One line that says why, and no file that segments otherwise."""
+    """One line says why, and no file that segments differently is written."""
     with pytest.raises(MTScaffoldError, match=message):
         to_tokenizers(codes)
 
 
 def test_options_that_do_not_go_together(files: Path, tmp_path: Path) -> None:
-    """Wrong use, with status 2."""
+    """A UsageError, which means status 2."""
     with pytest.raises(UsageError, match="omit the special tokens"):
         to_tokenizers(files / "bpe", special_tokens=["<|end|>"])
     with pytest.raises(UsageError, match="is a token of the codes"):
@@ -205,7 +205,7 @@ def test_options_that_do_not_go_together(files: Path, tmp_path: Path) -> None:
 
 
 def test_a_check_that_fails_writes_nothing(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``--check`` finds what an installed tokenizers does otherwise, here words that are cut otherwise."""
+    """``--check`` finds differences of the installed tokenizers, here in how it cuts words."""
     from mt_scaffold.integrations.tokenizers import export_tokenizers
 
     monkeypatch.setattr(oniguruma, "pattern", lambda name: r"\p{L}|\P{L}+")

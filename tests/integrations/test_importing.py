@@ -1,4 +1,4 @@
-"""Vocabularies of other programs: the same ids as the program itself, in and out; what cannot be exact is refused."""
+"""Import and export of other programs' vocabularies: exactly the ids of the program itself, or an error."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.cli import main
 from mt_scaffold.integrations.tokenizers import export_tokenizers, to_tokenizers
 from mt_scaffold.integrations.vocabularies import fastbpe, sentencepiece, tiktoken, tokenizer_json, youtokentome
+from mt_scaffold.integrations.vocabularies.exporting import export_codes
 from mt_scaffold.integrations.vocabularies.imported import of_pieces
 from mt_scaffold.integrations.vocabularies.importing import format_of, segmentation
 from mt_scaffold.integrations.vocabularies.merging import applied_merges, last_parts, merges_of_ranks
@@ -29,7 +30,7 @@ from mt_scaffold.segment.numbering import Numbering, Spaces, numbering_of, write
 _WORDS = "the lower newest wider naïve schöne Häuser déjà 日本語 日本 café 😀 x1 2023 It's".split()
 _RANDOM = random.Random(7)
 LINES = [" ".join(_RANDOM.choices(_WORDS, k=8)) for _ in range(400)]
-# Characters of the training text, others, and what formats treat apart.
+# Characters of the training text, others, and those that formats treat specially.
 TEXTS = st.text(
     st.sampled_from("".join(_WORDS) + "  \t\n\r\u2581\u2028\u00a0Ω語ß'7")
     | st.characters(codec="utf-8", exclude_categories=["Cn"])
@@ -113,7 +114,7 @@ def _youtokentome(corpus: Path) -> Path:
 def _fastbpe(corpus: Path) -> Path:
     pytest.importorskip("fastBPE", reason="is built from source")
     path = corpus.with_name("fast.bpe")
-    # What its learnbpe writes.
+    # In the format of its learnbpe.
     merges = learn_bpe(paths=[corpus], algorithm="bpe", num_symbols=200).codes.merges
     path.write_text("".join(f"{left} {right} {9000 - i}\n" for i, (left, right, _) in enumerate(merges)), "utf-8")
     return path
@@ -154,7 +155,7 @@ def test_ids_are_those_of_the_original_on_its_text_and_on_random_unicode(kind: s
     @given(TEXTS)
     def check(text: str) -> None:
         if kind == "fastBPE":
-            text = " ".join(text.replace("\0", "").split()) or "x"  # its words end at NUL too
+            text = " ".join(text.replace("\0", "").split()) or "x"  # its words also end at NUL
         assert list(ours(text)) == list(original(text))
 
     check()
@@ -181,7 +182,7 @@ def test_what_goes_out_comes_in_again_unchanged(kind: str, corpus: Path, tmp_pat
     if kind == "tiktoken":
         assert (tmp_path / path.name).read_bytes() == path.read_bytes()
     if kind == "YouTokenToMe":
-        # It writes its characters in the order of a hash table.
+        # YouTokenToMe writes characters in the order of a hash table.
         lines = [file.read_text("ascii").splitlines(True) for file in (path, tmp_path / path.name)]
         end = int(lines[0][0].split()[0]) + 1
         assert sorted(lines[0][1:end]) == sorted(lines[1][1:end])
@@ -189,7 +190,7 @@ def test_what_goes_out_comes_in_again_unchanged(kind: str, corpus: Path, tmp_pat
 
 
 def test_youtokentome_reads_what_is_written(corpus: Path, tmp_path: Path) -> None:
-    """Its ids for a model that went out are those of the codes, also of pruned and of extended ones."""
+    """Its ids for an exported model are those of the codes, even of pruned and of extended ones."""
     path = MAKERS["YouTokenToMe"](corpus)
     codes = [str(tmp_path / name) for name in ("codes", "pruned", "longer")]
     assert main(["import", str(path), "--output", codes[0]]) == 0
@@ -236,7 +237,7 @@ def test_a_tokenizer_json_goes_out_and_in_again(kind: str, corpus: Path, tmp_pat
 
 
 def test_sentencepiece_goes_out_as_tokenizer_json(corpus: Path, tmp_path: Path) -> None:
-    """Its ids stay, and control tokens are not found in text; a prefix with user-defined symbols is refused."""
+    """Ids stay, and control tokens are not found in text; a prefix with user-defined symbols is refused."""
     library: Any = pytest.importorskip("tokenizers")
     imported, original = _imported(MAKERS["SentencePiece, unknown"](corpus))
     write_numbered(imported.codes, imported.numbering, tmp_path / "codes")
@@ -250,7 +251,7 @@ def test_sentencepiece_goes_out_as_tokenizer_json(corpus: Path, tmp_path: Path) 
 
 
 def test_codes_that_a_format_cannot_hold_are_refused(corpus: Path, tmp_path: Path) -> None:
-    """Scaffold tokens, codes of another kind, a merge that ranks would not choose, and a number of merges."""
+    """Scaffold tokens, codes of another kind, a merge that ranks would not choose, a limited number of merges."""
     yttm, metaspace = (_imported(MAKERS[kind](corpus))[0] for kind in ("YouTokenToMe", "Metaspace, byte fallback"))
     for writer, imported in ((youtokentome.write, yttm), (tokenizer_json.write, metaspace)):
         codes, numbering = imported.codes, imported.numbering
@@ -270,13 +271,21 @@ def test_codes_that_a_format_cannot_hold_are_refused(corpus: Path, tmp_path: Pat
     codes, numbering = of_pieces("x", "metaspace-runs", merges, pieces, {}, 7, Spaces(), {"<unk>": 7}, {}, {})
     with pytest.raises(MTScaffoldError, match="SentencePiece would merge 'a bc' where the codes merge 'ab c'"):
         sentencepiece.write(codes, numbering)
+    lines = {"\u2581": 0, "a": 1, "b": 2, "\n": 3, "ab": 4, "b\n": 5, "ab\n": 6}
+    of_lines = [("b", "\n"), ("a", "b"), ("ab", "\n")]
+    broken = of_pieces("x", "metaspace-runs", of_lines, lines, {}, 7, Spaces(), {"<unk>": 7}, {}, {})
+    with pytest.raises(MTScaffoldError, match=r"would merge 'a b\\n' where the codes merge 'ab \\n'"):
+        sentencepiece.write(*broken)
+    repeated = of_pieces("x", "metaspace", [*of_lines, ("a", "b\n")], lines, {}, 7, Spaces(), {"<unk>": 7}, {}, {})
+    with pytest.raises(MTScaffoldError, match=r"two merges make 'ab\\n'; tokenizers allows only one"):
+        tokenizer_json.write(*repeated)
     write_numbered(codes, numbering, tmp_path / "codes")
     with pytest.raises(UsageError, match="omit the number of merges"):
         to_tokenizers(tmp_path / "codes", merges=2)
 
 
 def test_a_token_that_spells_a_special_token_does_not_go_out(tmp_path: Path) -> None:
-    """tokenizer.json has one id for a name, and extending can learn the name of a special token."""
+    """tokenizer.json has one id per name, and extending can learn the name of a special token."""
     pieces = {"\u2581": 2, "<": 3, "s": 4, ">": 5}
     ids: Any = (pieces, {}, 0, Spaces(), {"<unk>": 0, "<s>": 1}, {7: b""}, {})
     merges = [("s", ">")]
@@ -291,7 +300,7 @@ def test_a_token_that_spells_a_special_token_does_not_go_out(tmp_path: Path) -> 
 
 
 def test_a_new_special_token_does_not_get_an_id_in_use(tmp_path: Path) -> None:
-    """tokenizers would number it by the count of tokens, which is an id of another where ids have gaps."""
+    """tokenizers would number it by the count of tokens, which is the id of another one if ids have gaps."""
     for last in (3, 4):
         codes, numbering = of_pieces(
             "x", "metaspace-runs", [], {"\u2581": 0, "a": 1, "b": last}, {}, 2, Spaces(), {"<unk>": 2}, {}, {}
@@ -305,7 +314,7 @@ def test_a_new_special_token_does_not_get_an_id_in_use(tmp_path: Path) -> None:
 def test_the_command_checks_writes_and_encode_and_decode_use_its_ids(
     corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The ids of the manifest are what files of ids hold, and the text comes back."""
+    """Files of ids contain the ids of the manifest, and decode to the text."""
     path = MAKERS["SentencePiece, byte fallback"](corpus)
     codes = str(tmp_path / "codes")
     assert main(["import", str(path), "--output", codes, "--check", str(corpus)]) == 0
@@ -341,6 +350,17 @@ def test_sentencepiece_takes_scaffold_tokens_apart_as_codes_do(corpus: Path, tmp
         assert max(bpe.encode(line)) < numbering.n_vocab < original.get_piece_size()
 
 
+def test_a_check_reports_the_byte_offset_in_the_file(
+    corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As all readers do; it was that in the line."""
+    text = tmp_path / "text"
+    text.write_bytes(b"low\n" * 70 + b"l\xffw\n")
+    path = str(MAKERS["ByteLevel"](corpus))
+    assert main(["import", path, "--output", str(tmp_path / "codes"), "--check", str(text)]) == 1
+    assert f"{text}: line 71, byte offset 281: 0xFF is not UTF-8" in capfd.readouterr().err
+
+
 def _json(model: dict[str, Any], **others: Any) -> dict[str, Any]:
     full = {"type": "BPE", "vocab": {"a": 0}, "merges": [], **model}
     return {"model": full, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False}, **others}
@@ -361,7 +381,7 @@ def _json(model: dict[str, Any], **others: Any) -> dict[str, Any]:
 def test_what_codes_cannot_express_is_refused_by_name(
     content: dict[str, Any], reason: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is guessed: one line says what it is, and no file is left."""
+    """Nothing is guessed: one line names it, and no file is left."""
     (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
     assert main(["import", f"{tmp_path}/tokenizer.json", "--output", f"{tmp_path}/codes"]) == 1
     message = capfd.readouterr().err
@@ -370,7 +390,7 @@ def test_what_codes_cannot_express_is_refused_by_name(
 
 
 def test_the_last_place_of_a_merge_is_its_rank(tmp_path: Path) -> None:
-    """As in tokenizers; and what goes out has it once."""
+    """As in tokenizers; the export lists it once."""
     library: Any = pytest.importorskip("tokenizers")
     vocabulary = {token: number for number, token in enumerate(["\u2581", "a", "b", "ab", "\u2581a", "<unk>"])}
     merges = [["a", "b"], ["\u2581", "a"], ["a", "b"]]
@@ -384,7 +404,7 @@ def test_the_last_place_of_a_merge_is_its_rank(tmp_path: Path) -> None:
 
 
 def test_spaces_as_gemma_replaces_them_are_imported(tmp_path: Path) -> None:
-    """Its normaliser replaces the spaces at which its pre-tokeniser would split; any other split is refused."""
+    """Gemma's normaliser replaces the spaces at which its pre-tokeniser would split; any other split is refused."""
     pytest.importorskip("tokenizers")
     vocabulary = {token: number for number, token in enumerate(["\u2581", "a", "b", "\u2581a", "\u2581ab", "<unk>"])}
     merges = [["\u2581", "a"], ["\u2581a", "b"]]
@@ -410,7 +430,7 @@ def test_spaces_as_gemma_replaces_them_are_imported(tmp_path: Path) -> None:
 def test_a_model_of_youtokentome_with_one_string_twice_is_refused(
     content: str, reason: str | None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """It would tell the two apart by where they come from."""
+    """YouTokenToMe would distinguish the two by their merges."""
     (tmp_path / "model").write_text(content, encoding="ascii")
     failed = main(["import", f"{tmp_path}/model", "--output", f"{tmp_path}/codes"])
     assert failed == (reason is not None)
@@ -430,16 +450,16 @@ _CHARACTERS = "97 1\n98 2\n9601 3\n"
         (f"3 1\n{_CHARACTERS}1 2 4\n0 0 -1 -1\n", "'<UNK>' and '<PAD>' have one id, 0"),
         (f"3 1\n{_CHARACTERS}1 2 -4\n0 -1 -1 -1\n", "has the id -4, which is not from 0"),
         (f"3 1\n{_CHARACTERS}1 2 4\n-1 -1 -1 -1\n", "neither a piece for unknown characters nor one for each byte"),
-        ("3 1\n97 1\n32 2\n9601 3\n1 2 4\n0 -1 -1 -1\n", "a piece holds a space itself"),
+        ("3 1\n97 1\n32 2\n9601 3\n1 2 4\n0 -1 -1 -1\n", "a piece contains a space"),
         ("3 1\n97 1\n55296 2\n9601 3\n1 2 4\n0 -1 -1 -1\n", "the character 0xd800, which has the id 2, is a surrogate"),
-        ("3 1\n97 1\n98 2\n99 3\n1 2 4\n0 -1 -1 -1\n", "'\u2581' is no piece by itself"),
+        ("3 1\n97 1\n98 2\n99 3\n1 2 4\n0 -1 -1 -1\n", "'\u2581' is not a piece by itself"),
         (f"3 1\n{_CHARACTERS}1 9 4\n0 -1 -1 -1\n", "not a model of YouTokenToMe"),
     ],
 )
 def test_a_model_of_youtokentome_that_codes_cannot_spell_is_refused(
     content: str, reason: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """No character is lost for another with its id: they were, and others got the ids of both."""
+    """No character is lost because another has its id, as happened before."""
     (tmp_path / "model").write_text(content, encoding="ascii")
     assert main(["import", f"{tmp_path}/model", "--output", f"{tmp_path}/codes"]) == 1
     message = capfd.readouterr().err
@@ -449,7 +469,7 @@ def test_a_model_of_youtokentome_that_codes_cannot_spell_is_refused(
 def test_what_a_model_of_youtokentome_cannot_spell_does_not_go_out(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """It has no bytes: codes that were extended with a character that the model lacks merge those. Nor gaps of ids."""
+    """It allows neither gaps between ids nor merges of bytes, which codes extended with a new character have."""
     codes, longer, out = (str(tmp_path / name) for name in ("codes", "longer", "out"))
     (tmp_path / "text").write_text("aΩΩ aΩΩ\n", encoding="utf-8")
     for last, reason in ((4, "is of parts of characters, which YouTokenToMe does not merge"), (6, "has the id 4, and")):
@@ -464,7 +484,7 @@ def test_what_a_model_of_youtokentome_cannot_spell_does_not_go_out(
 
 
 def test_ranks_with_a_token_that_no_merge_makes_are_refused(tmp_path: Path) -> None:
-    """tiktoken gives such a token to words that spell it, and nothing else."""
+    """tiktoken gives such a token only to words that equal it."""
     tokens = [*(bytes((byte,)) for byte in range(256)), b"abc"]
     lines = (base64.b64encode(token) + b" %d" % rank for rank, token in enumerate(tokens))
     (tmp_path / "ranks").write_bytes(b"\n".join(lines) + b"\n")
@@ -475,7 +495,7 @@ def test_ranks_with_a_token_that_no_merge_makes_are_refused(tmp_path: Path) -> N
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(st.text("ab", min_size=1, max_size=3), st.text("ab", min_size=1, max_size=3)), max_size=8))
 def test_merges_that_are_left_out_are_never_applied(merges: list[tuple[str, str]]) -> None:
-    """The claim of integrations/vocabularies/merging.py, against merging one place at a time with all merges."""
+    """The claim of integrations/vocabularies/merging.py, compared with merging one place at a time with all merges."""
     order = {pair: rank for rank, pair in reversed(list(enumerate(merges)))}
 
     def merged(text: str, ranks: dict[tuple[str, str], int]) -> list[str]:
@@ -493,7 +513,7 @@ def test_merges_that_are_left_out_are_never_applied(merges: list[tuple[str, str]
 
 
 def test_a_token_of_ranks_is_made_by_what_its_own_segmentation_comes_to() -> None:
-    """Not by any two tokens that spell it."""
+    """Not by just any two tokens that spell it."""
     ranks = {token: rank for rank, token in enumerate(["a", "b", "c", "bc", "ab", "abc", "bca"])}
     assert merges_of_ranks(ranks, list) == ([("b", "c"), ("a", "b"), ("a", "bc"), ("bc", "a")], [])
 
@@ -509,7 +529,7 @@ def test_ids_of_other_codes_are_refused(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_a_fairseq_dictionary_refuses_imported_ids(corpus: Path, tmp_path: Path) -> None:
-    """It would give other ids than the program, without a word."""
+    """It would silently give other ids than the program."""
     vocabulary = pytest.importorskip("mt_scaffold.experiment.binarise.byte_vocabulary")
     codes = tmp_path / "codes"
     path = str(MAKERS["tiktoken"](corpus))
@@ -520,7 +540,7 @@ def test_a_fairseq_dictionary_refuses_imported_ids(corpus: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("kind", [kind for kind in MAKERS if kind != "fastBPE"])
 def test_the_class_for_transformers_has_the_ids_of_the_original(kind: str, corpus: Path, tmp_path: Path) -> None:
-    """Encoding, decoding and streaming, in a batch, with special tokens of the text, and in a saved folder."""
+    """Encoding, decoding and streaming, in a batch, with special tokens in the text, and from a saved folder."""
     transformers: Any = pytest.importorskip("mt_scaffold.integrations.transformers")
     imported, original = _imported(MAKERS[kind](corpus))
     write_numbered(imported.codes, imported.numbering, tmp_path / "codes")
@@ -538,7 +558,7 @@ def test_the_class_for_transformers_has_the_ids_of_the_original(kind: str, corpu
             assert tokenizer.convert_tokens_to_ids(tokenizer.tokenize(text)) == ids
             stream = tokenizer.decode_stream()
             assert "".join(map(stream.step, ids)) + stream.end() == tokenizer.decode(ids) == decoder.decode(ids)
-        # Longer than what a stream keeps of what it has decoded.
+        # Longer than the ids that a stream keeps.
         ids = [number for each in wanted for number in each]
         stream = tokenizer.decode_stream()
         assert "".join(map(stream.step, ids)) + stream.end() == tokenizer.decode(ids) == decoder.decode(ids)
@@ -546,7 +566,7 @@ def test_the_class_for_transformers_has_the_ids_of_the_original(kind: str, corpu
 
 
 def test_special_tokens_that_are_named_have_their_original_ids(corpus: Path, tmp_path: Path) -> None:
-    """SentencePiece finds </s> in no text; named as eos_token, it has the id of the model."""
+    """SentencePiece does not find </s> in text; given as eos_token, it has the id of the model."""
     transformers: Any = pytest.importorskip("mt_scaffold.integrations.transformers")
     imported, original = _imported(MAKERS["SentencePiece, byte fallback"](corpus))
     write_numbered(imported.codes, imported.numbering, tmp_path / "codes")
@@ -558,7 +578,7 @@ def test_special_tokens_that_are_named_have_their_original_ids(corpus: Path, tmp
 
 
 def test_offsets_of_imported_codes_are_those_of_the_original(corpus: Path, tmp_path: Path) -> None:
-    """They count characters, special tokens among them; codes that add a space to a text refuse them."""
+    """They count characters, including those of special tokens; codes that add a space to a text refuse them."""
     transformers: Any = pytest.importorskip("mt_scaffold.integrations.transformers")
     library: Any = pytest.importorskip("tokenizers")
     path = MAKERS["ByteLevel"](corpus)
@@ -568,7 +588,7 @@ def test_offsets_of_imported_codes_are_those_of_the_original(corpus: Path, tmp_p
     wanted = library.Tokenizer.from_file(str(path)).encode(text)
     found = transformers.MTScaffoldTokenizer(tmp_path / "codes")(text, return_offsets_mapping=True)
     assert (found.input_ids, found.offset_mapping) == (wanted.ids, wanted.offsets)
-    # Spelt out, a special token is text, however it is asked for.
+    # With split_special_tokens, a special token is text, in tokenize as in a call.
     tokenizer = transformers.MTScaffoldTokenizer(tmp_path / "codes")
     tokens = tokenizer.tokenize(text, split_special_tokens=True)
     assert tokenizer.convert_tokens_to_ids(tokens) == tokenizer(text, split_special_tokens=True).input_ids
@@ -580,7 +600,7 @@ def test_offsets_of_imported_codes_are_those_of_the_original(corpus: Path, tmp_p
 
 
 def test_a_symbol_at_the_start_comes_after_the_space_before_the_text(corpus: Path) -> None:
-    """As in SentencePiece, where a user-defined symbol is part of the text; decoding takes that space off again."""
+    """As in SentencePiece, where a user-defined symbol is part of the text; decoding removes that space again."""
     imported, original = _imported(MAKERS["SentencePiece, byte fallback"](corpus))
     bpe = BPE(imported.codes, numbering=imported.numbering)
     for text in ("<sep>the", "<sep>", "<sep><sep> the", " <sep>", "the<sep> the<sep>", "<s><sep>", ""):
@@ -619,12 +639,12 @@ _BYTES = {f"<0x{byte:02X}>": 6 + byte for byte in range(256)}
             _pieces([_added("abc", 6, normalized=True), _added("bcd", 7)]),
             "the added tokens 'abc' and 'bcd' overlap, and one of them is normalized",
         ),
-        (_pieces([_added("\u2581a", 5)]), "the added token '\u2581a' is a piece, too"),
+        (_pieces([_added("\u2581a", 5)]), "the added token '\u2581a' is also a piece, where"),
         (
             _pieces([_added("<unk>", 0)], vocab=_PIECES | _BYTES, byte_fallback=True, ignore_merges=True),
             "no merge makes the token '<0x",
         ),
-        (_pieces([], unk_token="a"), "the unknown token 'a' is a piece of text, too"),
+        (_pieces([], unk_token="a"), "the unknown token 'a' is also a piece of text"),
         (_pieces([], vocab=_PIECES | {"b": 2}), "have one id, 2"),
         (_pieces([], vocab=_PIECES | {"b": 2**24}), "'b' has the id 16777216, which is not from 0 to 16,777,215"),
     ],
@@ -632,7 +652,7 @@ _BYTES = {f"<0x{byte:02X}>": 6 + byte for byte in range(256)}
 def test_ids_that_a_library_gives_otherwise_are_refused(
     content: dict[str, Any], reason: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Added tokens that tokenizers numbers or finds otherwise, tokens that text gets in another way, ids in use."""
+    """Added tokens that tokenizers numbers or finds differently, tokens that text gets in another way, ids in use."""
     (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
     assert main(["import", f"{tmp_path}/tokenizer.json", "--output", f"{tmp_path}/codes"]) == 1
     assert reason in capfd.readouterr().err
@@ -640,7 +660,7 @@ def test_ids_that_a_library_gives_otherwise_are_refused(
 
 
 def test_added_tokens_of_both_kinds_that_do_not_overlap_are_found_as_in_tokenizers(tmp_path: Path) -> None:
-    """Only what overlaps depends on the order in which tokenizers looks for them."""
+    """The order in which tokenizers looks for them matters only if they overlap."""
     pytest.importorskip("tokenizers")
     added = [_added("<unk>", 0), _added("<x>", 6, normalized=True), _added("  ", 7)]
     (tmp_path / "tokenizer.json").write_text(json.dumps(_pieces(added)), encoding="utf-8")
@@ -650,7 +670,7 @@ def test_added_tokens_of_both_kinds_that_do_not_overlap_are_found_as_in_tokenize
 
 
 def test_a_symbol_with_a_space_is_not_found_in_text(tmp_path: Path) -> None:
-    """SentencePiece looks for it after it has replaced spaces."""
+    """SentencePiece looks for symbols after it has replaced spaces."""
     library: Any = pytest.importorskip("sentencepiece", reason="comes with the extra 'unigram'")
     library.SentencePieceTrainer.train(
         sentence_iterator=iter(["a river in New York", "New York is a city"] * 20),
@@ -677,7 +697,7 @@ def test_a_symbol_with_a_space_is_not_found_in_text(tmp_path: Path) -> None:
 
 
 def test_an_export_that_sentencepiece_cannot_load_is_refused() -> None:
-    """Its piece for unknown characters is never found in text, and there must be one."""
+    """SentencePiece needs a piece for unknown characters, which it never finds in text."""
     unk: Any = ({"\u2581": 1, "a": 2, "b": 3}, {}, 0, Spaces(), {"<unk>": 0}, {}, {})
     codes, numbering = of_pieces("x", "metaspace", [], *unk)
     with pytest.raises(MTScaffoldError, match="SentencePiece does not find '<unk>', its piece for unknown"):
@@ -690,21 +710,23 @@ def test_an_export_that_sentencepiece_cannot_load_is_refused() -> None:
 
 
 def test_a_cr_in_fastbpe_codes_is_not_lost(tmp_path: Path) -> None:
-    """A CR at the end of a line is no part of a symbol; one that ends in CR is refused; merges are written once."""
+    """A CR at the end of a line is not part of a symbol; a symbol that ends in one is refused; no merge is repeated."""
     (tmp_path / "crlf").write_bytes(b"a b 3\r\nab c</w> 2\r\n")
     assert fastbpe.read(tmp_path / "crlf").codes.text == b"#version: 0.2\na b\nab c</w>\n"
-    for content, reason in ((b"a b\r 3\n", "ends in a CR"), (b"a b 3\nb c 2\na b 1\n", "is in line 1, too")):
+    for content, reason in ((b"a b\r 3\n", "ends in a CR"), (b"a b 3\nb c 2\na b 1\n", "is also in line 1")):
         (tmp_path / "codes").write_bytes(content)
         with pytest.raises(MTScaffoldError, match=reason):
             fastbpe.read(tmp_path / "codes")
-    assert fastbpe.write(Codes(b"#version: 0.2\na b\nb c\na b\n")) == b"a b 0\nb c 0\n"
+    twice = Codes(b"#version: 0.2\na b\nb c\na b\n")
+    assert export_codes(twice, tmp_path / "out", "fastbpe") == 2
+    assert (tmp_path / "out").read_bytes() == b"a b 0\nb c 0\n"
 
 
 @pytest.mark.parametrize("option", [["--pretokenise", "gpt2"], ["--special", "<s>=0"]])
 def test_an_option_without_effect_on_fastbpe_codes_is_refused(
     option: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Rather than ignored: their words are between spaces, and they have no ids."""
+    """They would have been ignored: words are between spaces and have no ids."""
     (tmp_path / "codes").write_text("a b 3\n")
     assert main(["import", f"{tmp_path}/codes", *option, "--output", f"{tmp_path}/imported"]) == 2
     assert "omit --pretokenise and --special" in capfd.readouterr().err
@@ -712,16 +734,16 @@ def test_an_option_without_effect_on_fastbpe_codes_is_refused(
 
 
 def test_special_tokens_that_tiktoken_finds_by_chance_are_refused(corpus: Path) -> None:
-    """Of two where one begins the other, its alternatives come in the order of a hash table; ids are one token's."""
+    """If one is a prefix of another, the order of a hash table decides; and an id belongs to one token only."""
     path = _ranks(corpus)
-    with pytest.raises(MTScaffoldError, match="'<a>' begins '<a>b'"):
+    with pytest.raises(MTScaffoldError, match="'<a>' is a prefix of '<a>b'"):
         tiktoken.read(path, "gpt2", {"<a>b": 1001, "<a>": 1000})
     with pytest.raises(MTScaffoldError, match="have one id, 97"):
         tiktoken.read(path, "gpt2", {"<a>": 97})
 
 
 def test_ids_that_no_token_has_decode_to_nothing(tmp_path: Path) -> None:
-    """A known difference from tiktoken, which raises; ids beyond the last are refused."""
+    """A known difference from tiktoken, which raises an error; ids beyond the last are refused."""
     tokens = [(bytes([byte]), byte) for byte in range(256)] + [(b"ab", 300)]
     ranks = b"".join(base64.b64encode(token) + b" %d\n" % number for token, number in tokens)
     (tmp_path / "ranks").write_bytes(ranks)
@@ -733,7 +755,7 @@ def test_ids_that_no_token_has_decode_to_nothing(tmp_path: Path) -> None:
 
 
 def test_an_export_with_ends_of_words_does_not_come_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its tokenizer.json splits at spaces, which importing does not take; the codes are kept."""
+    """Its tokenizer.json splits at spaces, which importing does not support."""
     (tmp_path / "codes").write_text("#version: 0.2\na b\nab c</w>\n", encoding="utf-8")
     exported = tmp_path / "tokenizer.json"
     assert main(["export-tokenizers", "--codes", str(tmp_path / "codes"), "--output", str(exported)]) == 0
@@ -742,7 +764,7 @@ def test_an_export_with_ends_of_words_does_not_come_back(tmp_path: Path, capsys:
 
 
 def test_a_token_that_is_spelled_in_no_bytes_is_not_found_in_text(tmp_path: Path) -> None:
-    """ByteLevel's "ĠĠ" is two spaces; a token of two spaces themselves has another id, which no text gets."""
+    """ByteLevel's "ĠĠ" is two spaces; a token spelled as two actual spaces has another id, which no text gets."""
     tokenizers = pytest.importorskip("tokenizers", reason="comes with the extra 'transformers'")
     letters = tokenizers.pre_tokenizers.ByteLevel.alphabet()
     pieces = [*sorted(letters), "ĠĠ", "  "]
@@ -758,7 +780,7 @@ def test_a_token_that_is_spelled_in_no_bytes_is_not_found_in_text(tmp_path: Path
 
 
 def test_added_tokens_that_are_not_special_are_shown(tmp_path: Path) -> None:
-    """Tool calls and the like are text for who skips special tokens: in the class, saved or not, and when exported."""
+    """Skipping special tokens keeps tool calls, for example, in the class, saved or not, and in an export."""
     library: Any = pytest.importorskip("tokenizers")
     transformers: Any = pytest.importorskip("mt_scaffold.integrations.transformers")
     added = [_added("<unk>", 0), _added("<end>", 6), _added("<call>", 7, special=False)]
@@ -785,7 +807,7 @@ def test_added_tokens_that_are_not_special_are_shown(tmp_path: Path) -> None:
 
 
 def test_a_check_of_an_export_finds_special_tokens_in_its_text(tmp_path: Path) -> None:
-    """Those of imported codes, and those that are added, as the exported file does."""
+    """Both those of imported codes and added ones, like the exported file."""
     pytest.importorskip("tokenizers")
     (tmp_path / "tokenizer.json").write_text(json.dumps(_pieces([_added("<unk>", 0), _added("<x>", 6)])))
     imported, _ = _imported(tmp_path / "tokenizer.json")
@@ -826,7 +848,7 @@ def test_a_check_of_an_export_finds_special_tokens_in_its_text(tmp_path: Path) -
     ],
 )
 def test_what_a_post_processor_adds_is_said(processor: Any, notes: list[str], tmp_path: Path) -> None:
-    """``--append`` puts a token at the end, so that it is no advice for one at the start."""
+    """``--append`` puts a token at the end, so it must not be suggested for one at the start."""
     content = _pieces([_added("<unk>", 0)]) | {"post_processor": processor}
     (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
     found = tokenizer_json.read(tmp_path / "tokenizer.json").notes
@@ -838,14 +860,14 @@ def test_what_a_post_processor_adds_is_said(processor: Any, notes: list[str], tm
     [
         (26, lambda rule: (rule, rule), "rule 17 makes a token of 131,072 characters"),
         (900, lambda rule: (rule, rule if rule < 17 else 1), "rule 17 makes a token of 65,537 characters"),
-        # Tokens of 32,768 characters and more, none of them too long.
+        # Tokens of at least 32,768 characters, none of them too long.
         (900, lambda rule: (rule, rule) if rule < 16 else (16, rule % 15 + 1), "and the tokens up to it have 16,8"),
     ],
 )
 def test_a_model_of_youtokentome_with_rules_that_double_a_token_is_refused(
     rules: int, first: Any, length: str, tmp_path: Path
 ) -> None:
-    """A file of some hundred bytes would fill the memory, or keep a processor for days."""
+    """A file of a few hundred bytes could fill the memory, or occupy a processor for days."""
     rows = [
         f"2 {rules}",
         "97 1",
@@ -862,7 +884,7 @@ def test_a_model_of_youtokentome_with_rules_that_double_a_token_is_refused(
 
 
 def test_a_long_token_is_segmented_in_no_time() -> None:
-    """One that a file spells out is not limited; time that grows with its square would be hours."""
+    """A token that a file spells out may have any length; with quadratic time, this one would take hours."""
     ranks = {"a" * 2**power: power for power in range(1, 17)}
     assert last_parts("a" * 2**16, lambda left, right: ranks.get(left + right)) == ["a" * 2**15] * 2
 
@@ -892,17 +914,51 @@ _FLOAT = b"\x15\x00\x00\x00\x00"
         (_message((3, _message((1, 5), (2, b"x"))), (2, _message((3, 2)))), "field 1 has the type 0"),
         (_message((2, _message((3, b"x")))), "field 3 has the type 2"),
         (_message((5, _message((2, 1)))), "field 2 has the type 0"),
+        (
+            _message((1, _message((1, b"a\nb"), (3, 6))), (2, _message((3, 2))), (3, _message((4, 0)))),
+            r"the piece 'a\\nb' is not a byte",
+        ),
         (b"\x0b", "field 1 of type 3"),
         (b"\x0a\x05a", "field 1 of type 2 with 5 bytes"),
         (b"\x0a", "index out of range"),
     ],
 )
 def test_a_malformed_model_of_sentencepiece_is_refused(content: bytes, reason: str, tmp_path: Path) -> None:
-    """In one line, whatever the bytes are, and in time that grows with their number."""
+    """In one line, whatever the bytes, and in linear time."""
     (tmp_path / "model").write_bytes(content)
     with pytest.raises(MTScaffoldError, match=f"not a model of SentencePiece .*{reason}") as caught:
         sentencepiece.read(tmp_path / "model")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("piece", "reason"),
+    [
+        (("ab", -4.0, 1), "two pieces named 'ab'"),
+        (("a", -5.0, 5), "two pieces named 'a'"),
+        (("<s>", 0.0, 3), "two pieces named '<s>'"),
+        (("<u>", 0.0, 2), "two pieces for unknown characters"),
+        (("", -5.0, 1), "a piece without a name"),
+        (("c", -5.0, 1), None),
+    ],
+)
+def test_pieces_that_sentencepiece_does_not_load_are_refused(
+    piece: tuple[str, float, int], reason: str | None, tmp_path: Path
+) -> None:
+    """One of two ids was lost without a word; the library refuses such a model."""
+    library: Any = pytest.importorskip("sentencepiece", reason="comes with the extra 'unigram'")
+    pieces = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("\u2581", -1.0, 1), ("a", -2.0, 1), ("b", -3.0, 1), ("ab", 0.0, 1)]
+    packed = ((1, sentencepiece._packed(sentencepiece._Piece(*each))) for each in [*pieces, piece])
+    settings = _message((1, b"identity"), (3, 0), (4, 0), (5, 1))
+    (tmp_path / "model").write_bytes(_message(*packed, (2, _message((3, 2))), (3, settings)))
+    load = library.SentencePieceProcessor().load
+    if reason is None:
+        assert load(str(tmp_path / "model")) and sentencepiece.read(tmp_path / "model").numbering
+        return
+    with pytest.raises(RuntimeError):
+        load(str(tmp_path / "model"))
+    with pytest.raises(MTScaffoldError, match=f"model: SentencePiece does not load {reason}$"):
+        sentencepiece.read(tmp_path / "model")
 
 
 @pytest.mark.parametrize(
@@ -929,14 +985,14 @@ def test_a_malformed_tokenizer_json_is_refused(content: Any, reason: str, tmp_pa
 
 
 def _places(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
-    """Where each value of a JSON document is."""
+    """Yield the path to each value of a JSON document."""
     yield path
     for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
         yield from _places(value[key], *path, key)
 
 
 def test_a_tokenizer_json_with_any_other_value_is_read_or_refused(tmp_path: Path) -> None:
-    """Each value is left out, or is of another type: there is an error or an import, with ids that are numbers."""
+    """Each value is left out or given another type: it is either refused, or imported with whole numbers as ids."""
     template = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]}
     others = [template, {"type": "BertProcessing", "cls": ["<s>", 0], "sep": ["</s>", 2]}]
     document = _pieces([_added("<unk>", 0), _added("<x>", 6)])
@@ -972,7 +1028,7 @@ def test_a_tokenizer_json_with_any_other_value_is_read_or_refused(tmp_path: Path
 def test_a_file_that_its_own_program_does_not_load_is_refused_by_a_check(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Each library raises what it likes."""
+    """Each library raises its own exceptions."""
     pytest.importorskip("tokenizers")
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(_pieces([], fuse_unk=5)), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Rows of ids as matrices and lists, against plain Python."""
+"""Rows of ids as matrices and lists, compared with plain Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NUMBERS = st.integers(0, 1 << 21)
 def test_rows_are_those_of_plain_python(
     rows: list[list[int]], before: list[int], after: list[int], wider: int, left: bool, dtype: type[numpy.generic]
 ) -> None:
-    """Filled on either side, with both masks and where each id is in its text."""
+    """Padded on either side, with both masks and the place of each id in its text."""
     values, offsets = numpy.array([number for row in rows for number in row], dtype), numpy.cumsum([0, *map(len, rows)])
     whole = [[*before, *row, *after] for row in rows]
     width = max(map(len, whole)) + wider
@@ -49,7 +49,7 @@ def test_rows_are_those_of_plain_python(
 
 
 def test_equal_ids_are_one_object() -> None:
-    """What makes lists of millions of ids quick and small."""
+    """This makes lists of millions of ids fast and small."""
     (row,) = list_rows(numpy.array([70000, 5, 70000], numpy.uint32), numpy.array([0, 3]), [], [])
     assert row[0] is row[2]
 

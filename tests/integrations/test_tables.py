@@ -1,4 +1,4 @@
-"""The scripts of docs/corpora: what Ray Data maps over tables of documents, litdata's chunks, nanoGPT's file."""
+"""The scripts of docs/corpora: Ray Data on tables of documents, litdata's chunks, nanoGPT's file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def expected(folder: Path) -> list[list[int]]:
 
 
 def functions_of(name: str) -> dict[str, Any]:
-    """The functions that a script of the docs defines before it uses another package, which is not installed."""
+    """Return the functions that a script of the docs defines before it uses a package that is not installed."""
     script = re.split(r"\n\n\n(?=documents = |if __name__)", (SCRIPTS / f"{name}.py").read_text(encoding="utf-8"))[0]
     found: dict[str, Any] = {}
     exec(re.sub(r"^import (ray|litdata)$", "", script, flags=re.MULTILINE), found)
@@ -52,7 +52,7 @@ def functions_of(name: str) -> dict[str, Any]:
 
 
 def test_tables_give_the_ids_and_counts_of_one_call(folder: Path) -> None:
-    """The other columns stay; ids are as narrow as in files of ids; what is pickled reads the codes again."""
+    """The other columns stay; ids are as narrow as in files of ids; an unpickled encoder reads the codes again."""
     page = functions_of("on_ray")
     page["encoder"] = pickle.loads(pickle.dumps(DocumentEncoder(folder / "codes", append=END)))
     table = pyarrow.table({"text": TEXTS, "id": list(range(len(TEXTS)))})
@@ -70,7 +70,7 @@ def test_tables_give_the_ids_and_counts_of_one_call(folder: Path) -> None:
 
 
 def test_litdata_gets_the_ids_of_each_document(folder: Path) -> None:
-    """One array each, as files of ids have them."""
+    """One array per document, as in files of ids."""
     path = folder / "litdata.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS), encoding="utf-8")
     page = functions_of("chunks")
@@ -80,7 +80,7 @@ def test_litdata_gets_the_ids_of_each_document(folder: Path) -> None:
 
 def test_nanogpt_maps_the_file(folder: Path) -> None:
     """As nanoGPT's training maps it, with no document lost."""
-    numpy = pytest.importorskip("numpy", reason="what the files of ids are read with")
+    numpy = pytest.importorskip("numpy", reason="the script reads files of ids with it")
     path = folder / "nanogpt.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS), encoding="utf-8")
     encode_documents(folder / "codes", [path], folder / "train.bin", append=END)
@@ -89,7 +89,7 @@ def test_nanogpt_maps_the_file(folder: Path) -> None:
 
 
 def test_special_tokens_in_documents(folder: Path) -> None:
-    """An error, an id or text, as for ``encode_documents``."""
+    """They are an error, an id or text, as in ``encode_documents``."""
     encoders = {
         in_text: DocumentEncoder(folder / "codes", special_tokens=[END], in_text=in_text)
         for in_text in ("refuse", "token", "text")
@@ -106,7 +106,7 @@ def test_special_tokens_in_documents(folder: Path) -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
 def test_ray_on_two_cpus(folder: Path) -> None:
-    """Counts, codes and ids of the page's script are those of one process."""
+    """Counts, codes and ids from the page's script equal those of a single process."""
     (folder / "shards").mkdir()
     for number in range(4):
         (folder / "shards" / f"{number}.jsonl").write_text(

@@ -31,7 +31,7 @@ from mt_scaffold.integrations.tokenizers import to_tokenizers  # noqa: E402
 from mt_scaffold.integrations.transformers import MTScaffoldTokenizer  # noqa: E402
 
 DOCS = ROOT / "docs"
-# What codes of bytes must give back: margins, runs of spaces, line ends, other scripts, joined emoji, </w>.
+# Codes of bytes must reproduce margins, runs of spaces, line ends, other scripts, joined emoji and </w>.
 TEXTS = [
     "",
     " ",
@@ -86,7 +86,7 @@ def joint(files: Path) -> MTScaffoldTokenizer:
 
 @pytest.fixture
 def apart(files: Path) -> MTScaffoldTokenizer:
-    """Codes and dictionaries of their own for source and target."""
+    """Separate codes and dictionaries for source and target."""
     return MTScaffoldTokenizer(
         files / "codes.en",
         files / "apart" / "dict.en.txt",
@@ -100,7 +100,7 @@ def apart(files: Path) -> MTScaffoldTokenizer:
 def test_a_stream_of_target_ids_is_read_by_the_target_side(
     files: Path, tiny_words: Path, apart: MTScaffoldTokenizer
 ) -> None:
-    """Whether a word goes on was asked of the source side's token; its larger ids ended in an error."""
+    """The source side was asked whether a word continues, which failed for ids beyond its own."""
     lines = lines_of(tiny_words / "valid.de")
     ids = [number for line in lines for number in apart(text_target=line, add_special_tokens=False).input_ids]
     assert max(ids) >= len(read_ids(files / "apart" / "dict.en.txt"))
@@ -111,7 +111,7 @@ def test_a_stream_of_target_ids_is_read_by_the_target_side(
 
 
 def expected(codes: Path, dictionary: Path, line: str) -> list[int]:
-    """fairseq's ids of a line, by the subwords of apply-bpe."""
+    """Return fairseq's ids of a line, from the subwords of apply-bpe."""
     ids = read_ids(dictionary)
     return [*(ids.get(subword, 3) for subword in BPE(codes).segment(line).split()), 2]
 
@@ -130,7 +130,7 @@ def test_ids_are_those_of_fairseq(files: Path, tiny_words: Path, joint: MTScaffo
 
 
 def test_codes_alone_make_a_vocabulary(files: Path, tiny_words: Path) -> None:
-    """Without a dictionary nothing that the codes can give is unknown, with dropout too."""
+    """Without a dictionary, no subword that the codes can make is unknown, even with dropout."""
     tokenizer = MTScaffoldTokenizer(files / "codes.bpe")
     given = set(BPE(files / "codes.bpe").surface_forms())
     assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3]) == ["<s>", "<pad>", "</s>", "<unk>"]
@@ -179,7 +179,7 @@ def test_codes_of_bytes_give_their_ids_and_the_text_back(files: Path, kind: str,
 
 
 def test_padding_truncation_and_tensors(joint: MTScaffoldTokenizer, tiny_words: Path) -> None:
-    """What every tokenizer of transformers does with batches."""
+    """Batches are treated as by every tokenizer of transformers."""
     pytest.importorskip("torch")
     lines = lines_of(tiny_words / "valid.en")[:5]
     each = [joint(line).input_ids for line in lines]
@@ -200,7 +200,7 @@ def test_padding_truncation_and_tensors(joint: MTScaffoldTokenizer, tiny_words: 
 
 
 def test_what_surrounds_a_text(files: Path, joint: MTScaffoldTokenizer) -> None:
-    """``<s>`` and ``</s>`` where the model wants them, and nothing around documents of a language model."""
+    """``<s>`` and ``</s>`` as the model needs them, and neither around documents of a language model."""
     both = MTScaffoldTokenizer(files / "codes.scaffold", prepend_bos=True)
     ids = both("low").input_ids
     assert (ids[0], ids[-1]) == (0, 2)
@@ -229,14 +229,14 @@ def test_settings_of_apply_bpe(files: Path, tiny_words: Path) -> None:
         assert [tokenizer.tokenize(line) for line in lines] == segmented
         assert segmented != [BPE(codes).segment(line).split() for line in lines]
         assert [tokenizer.convert_tokens_to_string(tokens) for tokens in segmented] == lines
-    # What they isolate would have no id.
+    # The strings that they isolate would have no id.
     with pytest.raises(UsageError, match="do not list what glossaries isolate; pass a vocabulary"):
         MTScaffoldTokenizer(codes, glossaries=["X"])
 
 
 @pytest.mark.parametrize("header", ["#version: 0.2", "#version: 0.3 bytes gpt2"])
 def test_greedy_inference_is_that_of_the_applier(tmp_path: Path, header: str) -> None:
-    """As an unknown setting it would be saved, and words merged all the same."""
+    """It was saved like an unknown setting, and words were still merged."""
     (tmp_path / "codes").write_text(f"{header}\nb c\na b\n")
     tokenizer = MTScaffoldTokenizer(tmp_path / "codes", inference="greedy")
     assert tokenizer.tokenize("abcd")[0].removesuffix("@@") == "ab"
@@ -291,7 +291,7 @@ def test_a_saved_folder_loads_as_the_same_tokenizer(
 def test_auto_tokenizer_in_a_program_that_knows_nothing_of_us(
     joint: MTScaffoldTokenizer, tiny_words: Path, tmp_path: Path
 ) -> None:
-    """With ``trust_remote_code`` the folder brings what finds the class, beside a model's configuration too."""
+    """With ``trust_remote_code``, the folder brings the module that finds the class, even next to a model's config."""
     joint.save_pretrained(tmp_path / "model")
     (tmp_path / "model" / "config.json").write_text(json.dumps({"model_type": "marian"}))
     line = lines_of(tiny_words / "valid.en")[0]
@@ -371,7 +371,7 @@ class Tokenised:
 
 
 def test_it_can_be_pickled_copied_and_forked(apart: MTScaffoldTokenizer, tiny_words: Path) -> None:
-    """The workers of a DataLoader, started by fork and by spawn, segment as this process does, with dropout too."""
+    """Copies and the forked workers of a DataLoader segment as this process does, even with dropout."""
     torch = pytest.importorskip("torch")
     lines = lines_of(tiny_words / "valid.en")
     apart.set_dropout(0.3, seed=1)
@@ -386,11 +386,11 @@ def test_it_can_be_pickled_copied_and_forked(apart: MTScaffoldTokenizer, tiny_wo
 
 
 def test_errors_say_what_to_do(files: Path, joint: MTScaffoldTokenizer, tmp_path: Path) -> None:
-    """One line with the file and the remedy for what cannot be."""
+    """Invalid input gives one line with the file and the remedy."""
     codes, dictionary = files / "codes.scaffold", files / "joint" / "dict.en.txt"
     with pytest.raises(UsageError, match="codes of bytes define their own ids; omit the vocabulary"):
         MTScaffoldTokenizer(files / "gpt2.bpe", dictionary)
-    with pytest.raises(UsageError, match="one has symbols that are bytes"):
+    with pytest.raises(UsageError, match="the symbols of only one are bytes"):
         MTScaffoldTokenizer(codes, target_codes_file=files / "gpt2.bpe")
     with pytest.raises(UsageError, match="must be the same on both sides"):
         MTScaffoldTokenizer(files / "gpt2.bpe", target_codes_file=files / "byte.bpe")
@@ -482,13 +482,13 @@ def test_codes_of_code_points_have_the_ids_of_the_other_tokenizer(
 
 
 def test_a_dictionary_must_have_every_token(files: Path, tiny_words: Path, tmp_path: Path) -> None:
-    """fairseq's dictionary lists what segmented text holds; on the way to it tokenizers needs the other tokens too."""
+    """fairseq's dictionary lists the subwords of segmented text; tokenizers also needs the tokens they are made of."""
     codes = str(files / "codes.bpe")
     for dropout in (False, True):
         segmentation = Segmentation((codes, codes))
         sides = segmentation.resamplings if dropout else NO_RESAMPLING
         make_dictionaries(tiny_words / "train", tmp_path / str(dropout), "en", "de", segmentation, resamplings=sides)
-    with pytest.raises(MTScaffoldError, match=r"dict\.en\.txt: no id for '.*', which tokenizers needs on the way"):
+    with pytest.raises(MTScaffoldError, match=r"dict\.en\.txt: no id for '.*', which tokenizers needs to make"):
         to_tokenizers(codes, vocabulary=tmp_path / "False" / "dict.en.txt")
     complete = tmp_path / "True" / "dict.en.txt"
     fast, slow = to_tokenizers(codes, vocabulary=complete), MTScaffoldTokenizer(codes, complete)
@@ -497,19 +497,19 @@ def test_a_dictionary_must_have_every_token(files: Path, tiny_words: Path, tmp_p
 
 
 def test_importing_the_package_does_not_import_transformers() -> None:
-    """It is an extra, and takes seconds."""
+    """It is an extra, and takes seconds to import."""
     program = "import sys, mt_scaffold.cli, mt_scaffold.integrations; assert 'transformers' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
 
 
 def test_a_folder_without_codes_says_what_to_give(tmp_path: Path) -> None:
-    """transformers calls the class without them then."""
+    """For such a folder, transformers calls the class without files."""
     with pytest.raises(UsageError, match="pass codes_file, or load a folder that save_pretrained wrote"):
         MTScaffoldTokenizer.from_pretrained(tmp_path)
 
 
 def test_models_of_transformers_load_in_this_environment() -> None:
-    """fairseq brings a torchaudio that cannot be loaded beside a PyTorch for CPUs; then every model is an error."""
+    """fairseq brings a torchaudio that cannot be loaded with a PyTorch for CPUs; then no model loads."""
     if importlib.util.find_spec("torchaudio") is not None:
         importlib.import_module("torchaudio")
 
@@ -522,7 +522,7 @@ def test_a_saved_folder_that_lacks_a_file_is_refused(files: Path, apart: MTScaff
     for name in ("vocabulary.json", "target_codes.txt", "target_vocabulary.json"):
         shutil.copytree(tmp_path / "whole", tmp_path / name)
         (tmp_path / name / name).unlink()
-        with pytest.raises(UsageError, match=f"{re.escape(name)} is missing, and was saved with it"):
+        with pytest.raises(UsageError, match=f"{re.escape(name)} is missing, but was saved with it"):
             AutoTokenizer.from_pretrained(tmp_path / name, trust_remote_code=True)
     made = MTScaffoldTokenizer(files / "gpt2.scaffold", eos_token="<e>")
     made.save_pretrained(tmp_path / "whole")

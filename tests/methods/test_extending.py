@@ -1,4 +1,4 @@
-"""Learning on from given codes: equal to plain Python, and ids stay."""
+"""Learning more merges from given codes: equal to plain Python, and ids stay."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Merges = list[tuple[str, str, bool]]
 
 
 def replaced(word: list[str], left: str, right: str) -> list[str]:
-    """All places of a word, from the left."""
+    """Return a word with all places of a pair merged, from the left."""
     result: list[str] = []
     at = 0
     while at < len(word):
@@ -35,7 +35,7 @@ def replaced(word: list[str], left: str, right: str) -> list[str]:
 
 
 def extended(given: Merges, words: dict[str, int], more: int, algorithm: str) -> Merges:
-    """BPE and Algorithm 1 in plain Python, after all given merges; only new tokens are marked and counted."""
+    """Run BPE or Algorithm 1 in plain Python after all given merges; only new tokens are marked and counted."""
     text = {(*word[:-1], word[-1] + "</w>"): count for word, count in words.items()}
     old = {left + right for left, right, _ in given}
     merges = [(left, right) for left, right, _ in given]
@@ -123,7 +123,7 @@ def test_old_ids_stay_and_the_map_says_what_new_tokens_were(tmp_path: Path) -> N
 
 
 def test_the_plain_python_is_algorithm_1() -> None:
-    """With nothing given, it learns what the reference of Algorithm 1 learns: the core is held to that one as well."""
+    """With no given merges, it learns what the reference of Algorithm 1 learns, to which the core is held as well."""
     chance, marked = random.Random(5), 0
     for _ in range(200):
         words = Counter(random_words(chance))
@@ -136,7 +136,7 @@ def test_the_plain_python_is_algorithm_1() -> None:
 
 
 def events_of(codes: Codes) -> list[Event]:
-    """The merges and splits of PickyBPE's codes in their order."""
+    """Return the merges and splits of PickyBPE's codes in order."""
     splits, events = list(codes.splits), list[Event]()
     for number, merge in enumerate(codes.merges, 1):
         events.append(MergeEvent(merge.left, merge.right))
@@ -146,7 +146,7 @@ def events_of(codes: Codes) -> list[Event]:
 
 
 def test_extending_pickybpe_equals_plain_python_on_random_corpora() -> None:
-    """600 corpora: merges and splits; no token that stood before is removed."""
+    """600 corpora: merges and splits; no token of the given codes is removed."""
     chance, splits, again = random.Random("picky"), 0, 0
     for _ in range(600):
         texts = [random_words(chance) for _ in range(2)]
@@ -177,7 +177,7 @@ def test_the_algorithm_is_that_of_the_codes(tmp_path: Path) -> None:
 
 
 def test_a_map_of_words_between_spaces_has_subwords(tmp_path: Path) -> None:
-    """A dictionary of fairseq has them; new ones are made of old ones, removed ones of what is left."""
+    """As in a fairseq dictionary: new subwords are made of old ones, removed ones of those that remain."""
     (tmp_path / "codes").write_bytes(b"#version: 0.2\na n\nb an\nan a</w>\n")
     (tmp_path / "text").write_text("banana banana bandana ban\n", encoding="utf-8")
     refilled = ["trim", f"{tmp_path}/codes", "--ratio", "0.9", "--refill", "same", "--input", f"{tmp_path}/text"]
@@ -212,7 +212,7 @@ def test_a_damaged_map_is_refused(tmp_path: Path, content: str, problem: str) ->
 
 
 def test_a_map_of_a_long_chain_of_merges() -> None:
-    """A token of 1,200 merges, one in another, was one call of Python in another."""
+    """A token of 1,200 nested merges took as many nested Python calls."""
     chain = Codes(("#version: 0.2\n" + "".join(f"{'a' * number} a\n" for number in range(1, 1200))).encode(), "chain")
     none = Codes(b"#version: 0.2\n", "none")
     parts = subword_map(none, chain).added[f"{'a' * 1200}@@"]

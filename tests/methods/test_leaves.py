@@ -23,7 +23,7 @@ TEXT = ["low low low lower her"]
 
 
 def plainly(codes: Codes, frequencies: dict[str, int], number: int) -> list[str]:
-    """Leaf pruning in plain Python: every round looks for the leaves again, and lists what is removed."""
+    """Prune leaves in plain Python, searching for them again in every round; return the removed tokens."""
     left = [(merge.left, merge.right) for merge in codes.merges]
     frequency, removed = Counter(frequencies), list[str]()
     while sum(token not in codes.scaffold for token in removed) < number:
@@ -42,7 +42,7 @@ def plainly(codes: Codes, frequencies: dict[str, int], number: int) -> list[str]
 
 
 def test_by_hand() -> None:
-    """The rarest leaf goes and its parts gain what it had; a part becomes a leaf once nothing builds on it."""
+    """The rarest leaf goes and its parts gain its frequency; a part becomes a leaf once nothing builds on it."""
     codes, words = Codes(CODES), count_words(lines=TEXT)
     # Leaves are low. (3) and lower. (1); then low has 1 and er. 2, both leaves now.
     assert removed_leaves(codes, words, 5) == ["lower</w>", "low", "er</w>", "low</w>", "lo"]
@@ -65,7 +65,7 @@ def checked(codes: Codes, lines: list[str], number: int) -> None:
 
 @pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
 def test_equal_to_plain_python(mode: Mode) -> None:
-    """On random corpora, for BPE and Scaffold-BPE; no merge that is left lacks a part."""
+    """On random corpora, for BPE and Scaffold-BPE; the parts of every remaining merge also remain."""
     for seed in range(6):
         lines = rich_text(seed, 100, [*"abcde", "ä"])
         learned = learn_bpe(lines=lines, num_symbols=25, algorithm=("bpe", "scaffold")[seed % 2], **mode.options)
@@ -80,7 +80,7 @@ def test_equal_to_plain_python(mode: Mode) -> None:
     number=st.integers(1, 20),
 )
 def test_equal_to_plain_python_on_any_words(words: list[str], merges: int, number: int) -> None:
-    """Many ties, and tokens that several pairs make."""
+    """With many ties, and tokens that several pairs make."""
     lines = [" ".join(words)]
     learned = learn_bpe(lines=lines, num_symbols=merges, algorithm="bpe", min_frequency=1)
     if learned.codes.normal:
@@ -88,7 +88,7 @@ def test_equal_to_plain_python_on_any_words(words: list[str], merges: int, numbe
 
 
 def test_the_command_writes_codes_that_other_programs_read(tmp_path: Path) -> None:
-    """Nothing is marked as scaffold, ids close the gaps, and what cannot be is refused."""
+    """Nothing is marked as scaffold, ids close the gaps, and invalid requests are refused."""
     (tmp_path / "text").write_text("banana banana bandana band\n", encoding="utf-8")
     learn_bpe(tmp_path / "text", tmp_path / "codes", 6, algorithm="bpe", pretokenise="gpt2")
     command = ["trim", f"{tmp_path}/codes", "--leaves", "2", "--input", f"{tmp_path}/text"]
@@ -100,7 +100,7 @@ def test_the_command_writes_codes_that_other_programs_read(tmp_path: Path) -> No
     for number, moved in enumerate(found["ids"]):
         assert moved is None or new.tokens[moved] == old.tokens[number]
     assert main([*command, "--below", "2"]) == 2
-    with pytest.raises(UsageError, match="of which 9 cannot be removed"):
+    with pytest.raises(UsageError, match="cannot remove 9 of its "):
         prune_leaves(CODES, 9, lines=TEXT)
     with pytest.raises(UsageError, match="codes of PickyBPE"):
         prune_leaves(b"#version: 0.4 picky\na n\n", 1, lines=["an"])

@@ -1,4 +1,4 @@
-"""The type that all methods share: one registry, settings that become options, keys and names, one general error."""
+"""The base class of all methods: one registry; settings that become options, keys and names; one common error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from mt_scaffold.segment.draw import NO_DRAW, RESAMPLINGS, Draw, description, tr
 from mt_scaffold.segment.inference import INFERENCES
 
 LINES = ["low lower lowest", "low low newer newest", "wide wider widest low"] * 4
-# Settings without a default, and some other than the default.
+# Settings without a default, and some with a value other than the default.
 NEEDED: dict[str, dict[str, Any]] = {"trimmed": {"below": 3}}
 OTHER: dict[str, dict[str, Any]] = {
     "picky": {"threshold": 0.5},
@@ -49,7 +49,7 @@ OTHER: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_describes_itself(name: str) -> None:
-    """Whatever reads the registry can rely on this."""
+    """The users of the registry rely on this."""
     kind = methods()[name]
     assert kind.name == name and kind.title and METHODS[name].command and kind.suffix.startswith(".")
     assert {*kind.resamplings} <= {*RESAMPLINGS} and {*kind.inferences} <= {*INFERENCES}
@@ -62,7 +62,7 @@ def test_every_method_describes_itself(name: str) -> None:
 
 
 def test_names_of_files_stay_as_they_are() -> None:
-    """Experiments find their codes by them."""
+    """Experiments find their codes by these names."""
     assert PlainBPE(4000).label == "bpe-4000"
     assert Scaffold(4000, min_frequency=5).label == "scaffold-4000-min5"
     assert Picky(4000, total_symbols=True, threshold=0.7).label == "picky-4000-total-ios0.7"
@@ -74,7 +74,7 @@ def test_names_of_files_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("name", methods("learn-bpe"))
 def test_the_options_of_a_method_give_it_back(name: str) -> None:
-    """Every setting is an option of ``learn-bpe``, whose value is the method's."""
+    """Every setting is an option of ``learn-bpe`` with the same value."""
     parser = argparse.ArgumentParser()
     add_method(parser)
     for settings in ({}, {"symbols": 7, "min_frequency": 3, "total_symbols": True, **OTHER.get(name, {})}):
@@ -111,7 +111,7 @@ def test_a_wrong_setting_is_one_error_that_lists_the_settings(capsys: pytest.Cap
 
 
 def test_learning_with_an_object(tmp_path: Path) -> None:
-    """The file holds what is returned; learn_bpe learns the same; words may be counted before."""
+    """The file contains what is returned; learn_bpe learns the same; words can be counted beforehand."""
     (tmp_path / "text").write_text("".join(f"{line}\n" for line in LINES))
     learned = learn(tmp_path / "text", Scaffold(symbols=9), tmp_path / "codes")
     assert (tmp_path / "codes").read_bytes() == learned.text == learn_bpe(lines=LINES, num_symbols=9).text
@@ -122,7 +122,7 @@ def test_learning_with_an_object(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("refill", [False, True])
 def test_trimmed_is_bpe_that_is_trimmed(refill: bool) -> None:
-    """In one call what learn-bpe and trim do; below 1, a share of the frequency of the last merge."""
+    """One call does the same as learn-bpe and trim; below 1, it takes a share of the frequency of the last merge."""
     bpe = learn(lines=LINES, method=PlainBPE(12)).codes
     marked = trim(bpe, lines=LINES, below=9, refill="same" if refill else None, min_frequency=2)
     learned = learn(lines=LINES, method=Trimmed(12, below=9, refill=refill))
@@ -135,7 +135,7 @@ def test_trimmed_is_bpe_that_is_trimmed(refill: bool) -> None:
 
 
 def test_words_of_the_wrong_kind_are_refused() -> None:
-    """A Unigram model has no bytes and no steps, parity-aware BPE needs languages."""
+    """A Unigram model has no bytes and no steps; parity-aware BPE needs several languages."""
     for options in ({"pretokenise": "gpt2"}, {"byte_level": True}):
         with pytest.raises(UsageError, match="unigram learns from words between spaces"):
             learn(lines=LINES, method=Unigram(5), **options)
@@ -146,7 +146,7 @@ def test_words_of_the_wrong_kind_are_refused() -> None:
 
 
 def test_a_new_method_is_a_file_and_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The command, a system, a study and Python know it, with its own setting, and nothing else has to."""
+    """The command, a system, a study and Python then know it, with its own setting, and nothing else changes."""
 
     @dataclass(frozen=True)
     class Half(MergingMethod):
@@ -183,7 +183,7 @@ def test_a_new_method_is_a_file_and_a_line(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_a_draw_reaches_the_encoder_as_it_is() -> None:
-    """It segments as the options of a public call that say the same; nothing is drawn for 0."""
+    """It segments like the equivalent options of a public call; nothing is drawn for 0."""
     bpe = BPE(learn_bpe(lines=LINES, num_symbols=30, min_frequency=1).codes)
     encoder = bpe.encoder({form: number for number, form in enumerate(bpe.surface_forms())}, 1000)
 
@@ -212,13 +212,13 @@ def test_a_draw_reaches_the_encoder_as_it_is() -> None:
     ],
 )
 def test_a_draw_is_checked_when_it_is_made(fields: tuple[Any, ...], problem: str) -> None:
-    """So that nothing that it passes through has to check it again."""
+    """So that no function that receives it has to check it again."""
     with pytest.raises(UsageError, match=problem):
         Draw(*fields)
 
 
 def test_a_draw_has_a_seed_or_draws_one() -> None:
-    """The core takes 64 bits, of a negative seed its two's complement; without one every use is another."""
+    """The core takes 64 bits, the two's complement of a negative seed; without a seed, every use draws another."""
     assert Draw(seed=-1).core_seed == 2**64 - 1 and Draw(seed=5).at(9) == ("dropout", 0.0, 5, 9)
     assert len({Draw("dropout", 0.1).core_seed for _ in range(5)}) == 5
     assert pickle.loads(pickle.dumps(Draw("dropout", 0.1, 3, 4))) == Draw("dropout", 0.1, 3, 4)

@@ -1,6 +1,6 @@
 """Parity-aware BPE: the native core against its plain Python reference, an example to follow by hand, and BPE itself.
 
-``MT_SCAFFOLD_PARITY_CORPORA=10000`` makes the comparison on random corpora as long as one likes.
+``MT_SCAFFOLD_PARITY_CORPORA=10000`` compares as many random corpora.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ hundreds = settings(max_examples=CORPORA, derandomize=True, deadline=None, datab
 #   11 > 8        German: (ti, e) 3 times, 8 tokens
 #   8 = 8         English: (lo, w.) twice, 6 tokens
 #   8 > 6         German: (tie, f.) twice, 6 tokens
-#   6 = 6         English: nothing occurs twice any more, and that is the end: "e r." does so only in both together
+#   6 = 6         English: no pair occurs twice any more, so learning ends; "e r." occurs twice only in both together
 ENGLISH, GERMAN = "low low lower\n", "tief tief tiefer\n"
 BY_HAND = b"#version: 0.2\nt i\nl o\nti e\nlo w</w>\ntie f</w>\n"
 
@@ -69,7 +69,7 @@ def texts(tmp_path: Path) -> list[Path]:
 
 
 def test_by_hand(texts: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """The language with most tokens is next; what ends learning, and each choice on request, is said on stderr."""
+    """The language with most tokens is next; stderr reports why learning ends and, on request, each choice."""
     learned = learn_bpe(paths=texts, num_symbols=10, algorithm="parity", verbose=True)
     assert learned.text == BY_HAND
     assert (learned.merges, learned.scaffold, learned.restored, learned.exhausted) == (5, 0, 0, True)
@@ -88,27 +88,27 @@ def test_by_hand(texts: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert learn_bpe(paths=texts, num_symbols=10, algorithm="bpe").text == (
         b"#version: 0.2\nt i\nti e\nl o\ntie f</w>\nlo w</w>\ne r</w>\n"
     )
-    # The other language first, where both have as many.
+    # Swapped, the other language comes first when both have as many tokens.
     assert learn_bpe(paths=texts[::-1], num_symbols=2, algorithm="parity").text == b"#version: 0.2\nt i\nti e\n"
 
 
 def test_variants_by_hand(texts: list[Path]) -> None:
-    """Hybrid: the first merges are those of BPE. Window: a language that had its turn too often has to wait."""
+    """Hybrid: the first merges are those of BPE. Window: a language that was chosen too often has to wait."""
     hybrid = learn_with(paths=texts, num_symbols=3, algorithm="parity", global_merges=2)
     assert hybrid.text == b"#version: 0.2\nt i\nti e\nl o\n"
-    # A development text of German that is never compressed: German is chosen always, unless it has had the last one.
+    # The German development text is never compressed: German is always chosen, unless the window forbids it.
     dev = [texts[0].parent / "dev.en", texts[0].parent / "dev.de"]
     dev[0].write_text("x\n")
     dev[1].write_text("yyyyyyyyyyyyyy\n")
     always = learn_with(paths=texts, num_symbols=3, algorithm="parity", dev=dev)
     assert always.text == b"#version: 0.2\nt i\nti e\ntie f</w>\n"
-    # Half of a window of 1 is no whole choice, so that a language that is in it waits for another one.
+    # Half of a window of 1 is less than one choice, so the language in it has to wait for another.
     in_turn = learn_with(paths=texts, num_symbols=4, algorithm="parity", dev=dev, window=1, alpha=1)
     assert in_turn.text == b"#version: 0.2\nt i\nl o\nti e\nlo w</w>\n"
 
 
 def test_a_window_without_effect_is_said(texts: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """With the default alpha and two languages, none can have too many: a user who wants a window learns what to do."""
+    """With the default alpha and two languages, none can have too many merges; the warning says what to change."""
     expected = learn_bpe(paths=texts, num_symbols=3, algorithm="parity").text
     for alpha in (None, 2, 1e300):
         assert learn_with(paths=texts, num_symbols=3, algorithm="parity", window=3, alpha=alpha).text == expected
@@ -136,7 +136,7 @@ def corpora(draw: st.DrawFn) -> tuple[list[dict[str, int]], list[dict[str, int]]
 def core_steps(
     training: list[dict[str, int]], development: list[dict[str, int]] | None, mode: Mode = CHARACTERS, **options: Any
 ) -> tuple[_core._LearnedParity, list[ParityStep]]:
-    """What the core does, step by step."""
+    """Learn with the core, and return its steps as well."""
     steps: list[ParityStep] = []
 
     def on_step(left: str, right: str, frequency: int, language: int | None, lengths: list[int]) -> None:
@@ -161,7 +161,7 @@ def check_learning(
     alpha: float,
     mode: Mode = CHARACTERS,
 ) -> None:
-    """Both take the same steps and end alike."""
+    """Check that the core and the reference take the same steps and end alike."""
     share = Fraction(str(alpha))
     reference = learn_parity(
         *(training, symbols, development, min_frequency, global_merges, window, share), end_of_word=mode.end_of_word
@@ -220,7 +220,7 @@ def test_symbols_of_every_kind(mode: Mode, counts: list[dict[str, int]], symbols
 def test_bpe_is_a_special_case(
     texts: tuple[list[dict[str, int]], list[dict[str, int]] | None], symbols: int, languages: int
 ) -> None:
-    """Where all languages are one, and where all merges are global, the codes are those of BPE."""
+    """If all languages are the same, or all merges are global, the codes are those of BPE."""
     training, development = texts
     _, alone = learn_with_reference(training[0], symbols, 2, "bpe")
     assert core_steps([training[0]] * languages, None, symbols=symbols, min_frequency=2)[0]["codes"] == alone
@@ -236,7 +236,7 @@ def test_bpe_is_a_special_case(
 
 
 def languages_of(vector: Path) -> list[bytes]:
-    """The texts of a vector, the one to learn from and the one to segment, as two languages: parallel, with padding."""
+    """Return the corpus and the probe of a vector as two languages, padded to the same number of lines."""
     texts = [(vector / f"{name}.txt").read_bytes().removesuffix(b"\n") + b"\n" for name in ("corpus", "probe")]
     most = max(text.count(b"\n") for text in texts)
     return [text + b"\n" * (most - text.count(b"\n")) for text in texts]
@@ -252,7 +252,7 @@ def test_vectors(name: str) -> None:
 
 
 def vector_of_reference(vector: Path) -> bytes:
-    """The codes that the reference learns for a vector; words of a pre-tokeniser are cut by the core's."""
+    """Return the codes that the reference learns for a vector; the core's pre-tokeniser cuts the words."""
     options = options_of(vector)
     header = CodesHeader.of_options(
         options.get("pretokenise", "spaces"), options["split_digits"], options["byte_level"]
@@ -276,14 +276,14 @@ def vector_of_reference(vector: Path) -> bytes:
 
 
 def codes_version(header: CodesHeader) -> str:
-    """What the first line of codes says after "#version: "."""
+    """Return the first line of codes after "#version: "."""
     if header.end_of_word:
         return "0.2 byte" if header.bytes else "0.2"
     return f"0.3 bytes {header.pretokeniser}" + " split-digits" * header.split_digits
 
 
 def test_no_vector_is_missing() -> None:
-    """A vector lost on the way into an archive must not make its test vanish."""
+    """If an archive lacked a vector, its test would silently vanish."""
     assert len([*VECTORS.glob("*/parity.codes")]) == len([*VECTORS.glob("*/bpe.codes")]) == 25
 
 
@@ -313,7 +313,7 @@ def test_the_codes_are_those_of_any_bpe(tmp_path: Path) -> None:
 
 
 def test_inputs_of_every_kind(texts: list[Path], tmp_path: Path) -> None:
-    """Open files, compressed ones, documents, dictionaries and count files give what plain texts give."""
+    """Open files, compressed ones, documents, dictionaries and count files give the same codes as plain texts."""
     expected = learn_bpe(paths=texts, num_symbols=10, algorithm="parity").text
     compressed = [tmp_path / "text.en.gz", tmp_path / "text.de.gz"]
     dictionaries = [tmp_path / "counts.en", tmp_path / "counts.de"]
@@ -362,7 +362,7 @@ def test_the_trace_lists_the_merges(texts: list[Path]) -> None:
         (["-i", "{en}"], 2, "parity-aware BPE compares languages: give the text of each as a separate input"),
         (["-i", "{en}", "{de}", "--dev", "{en}"], 2, "there are 2 inputs and 1 development texts; give one of these"),
         (["-i", "{en}", "{de}", "--dev", "{en}", "{two}"], 1, "two: 2 lines, and {en} has 1; development texts must"),
-        (["-i", "{en}", "{two}"], 1, "two: 2 lines, and {en} has 1; where inputs are not parallel, give a parallel"),
+        (["-i", "{en}", "{two}"], 1, "two: 2 lines, and {en} has 1; if the inputs are not parallel, give a"),
         (["-i", "{en}", "{empty}", "--dev", "{en}", "{de}"], 1, "empty: there are no words in it"),
         (["-i", "{en}", "{de}", "--dict-input"], 2, "no lines of text to compare with those of the other languages"),
         (["-i", "{en}", "{de}", "--format", "files"], 2, "no lines of text to compare with those of the other langua"),
@@ -409,7 +409,7 @@ def test_what_makes_no_sense_is_one_line(
 
 
 def test_the_functions_refuse_what_is_not_one_text_per_language(texts: list[Path]) -> None:
-    """In place of learning from a text that nobody meant."""
+    """Rather than learn from something that was not meant as a text."""
     for wrong in ({"lines": ["a"]}, {"infile": texts[0]}, {"documents": Documents(texts)}, {"documents": ["a", "b"]}):
         with pytest.raises(UsageError, match="parity-aware BPE takes"):
             learn(method=Parity(), **wrong)

@@ -1,6 +1,6 @@
 """PickyBPE: the native core against its plain Python reference, examples to follow by hand, its codes file.
 
-``MT_SCAFFOLD_PICKY_CORPORA=10000`` makes the comparison on random corpora as long as one likes.
+``MT_SCAFFOLD_PICKY_CORPORA=10000`` compares as many random corpora.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def test_an_intermediate_token_by_hand() -> None:
     assert codes == OULD_CODES and reference.vocabulary == {"would</w>", "could</w>", "should</w>"}
     bpe = BPE(OULD_CODES)
     assert bpe.segment("should would mould shoulder") == "should would m@@ o@@ u@@ l@@ d s@@ h@@ o@@ u@@ l@@ d@@ e@@ r"
-    # Before the last merge, ould and sh stand.
+    # Before the last merge, ould and sh are in the vocabulary.
     assert BPE(OULD_CODES, merges=6).segment("should mould") == "sh@@ ould m@@ ould"
-    # At a higher threshold ould stays; sh goes all the same, because all of it is merged.
+    # At a higher threshold ould stays; sh still goes, because all of it is merged.
     at_most = learn_with(
         lines=dictionary_lines(OULD), is_dict=True, num_symbols=10, min_frequency=3, algorithm="picky", threshold=0.91
     )
@@ -103,7 +103,7 @@ def test_an_intermediate_token_by_hand() -> None:
 
 
 def test_a_second_chance_by_hand() -> None:
-    """The paper's "he": removed when "the" is formed, merged again as a word of its own, which "the" must not lose."""
+    """The paper's "he": removed when "the" is formed, then merged again as a word, which must not change "the"."""
     counts = {"the": 90, "he": 10}
     learned = learn_bpe(lines=dictionary_lines(counts), is_dict=True, num_symbols=2, algorithm="picky")
     assert learned.text == b"#version: 0.4 picky\nh e</w>\nt he</w>\nsplit he</w> h e</w>\nh e</w>\n"
@@ -129,10 +129,10 @@ def test_a_token_merged_with_itself_by_hand() -> None:
 def check_learning(
     counts: dict[str, int], symbols: int, threshold: float, min_frequency: int, mode: Mode = CHARACTERS
 ) -> bytes:
-    """Both take the same steps and end alike; returns the codes."""
+    """Check that the core and the reference take the same steps and end alike; return the codes."""
     reference, codes = learn_picky_with_reference(counts, symbols, threshold, min_frequency, mode)
     trace = io.BytesIO()
-    # Any word that "\n" is not part of; in latin-1, where it stands for bytes.
+    # Any word without "\n"; in latin-1 if its characters represent bytes.
     lines = b"".join(mode.word(word) + b" %d\n" % count for word, count in counts.items())
     native = learn_with(
         io.BytesIO(lines), None, symbols, min_frequency, is_dict=True, algorithm="picky", trace=trace,
@@ -158,7 +158,7 @@ def test_learning(counts: dict[str, int], symbols: int, threshold: float, min_fr
 
 @st.composite
 def events_of(draw: st.DrawFn, alphabet: str) -> list[Event]:
-    """Events that no corpus need have given: pairs merged again and again, tokens split in any way that is allowed."""
+    """Draw events that need not come from a corpus: pairs merged repeatedly, tokens split in any way allowed."""
     base = [*alphabet, *(letter + END_OF_WORD for letter in alphabet)]
     made, standing = [*base], set(base)
     events: list[Event] = []
@@ -248,7 +248,7 @@ def test_applying_to_long_words(case: tuple[bytes, int, str, set[str] | None, st
 
 
 def random_corpus(generator: random.Random) -> dict[str, int]:
-    """Counts of words that share many parts, as those of a language do."""
+    """Return counts of words that share many parts, like those of a language."""
     letters = generator.choice(["ab", "abc", "abcdefgh", "aä日😀", "a</w>"])
     parts = ["".join(generator.choices(letters, k=generator.randint(1, 4))) for _ in range(generator.randint(2, 8))]
     made = ["".join(generator.choices(parts, k=generator.randint(1, 4))) for _ in range(generator.randint(1, 40))]
@@ -275,7 +275,7 @@ def test_random_corpora(part: int) -> None:
 
 @pytest.mark.parametrize("mode", MODES[1:], ids=MODE_NAMES[1:])
 def test_symbols_that_are_bytes(mode: Mode) -> None:
-    """Learning and applying are the reference's where symbols are bytes too, with an end of word and without."""
+    """Learning and applying are also the reference's if symbols are bytes, with an end of word and without."""
     generator = random.Random(5)
     for _ in range(40):
         given_counts = {word.encode("utf-8").decode("latin-1"): n for word, n in random_corpus(generator).items()}
@@ -336,7 +336,7 @@ aa ab
 
 @pytest.mark.parametrize("dropout", [0.1, 0.5, 0.9])
 def test_words_have_their_exact_distribution(dropout: float) -> None:
-    """Each merge is left out at each place with this probability, no split is: as enumerating the outcomes predicts."""
+    """Each merge, but no split, is left out at each place with this probability: the enumeration predicts the words."""
     reference = picky_reference_of(DROPPED)
     chosen = ["aaaa", "abab", "aabab", "abba", "aaaab"]
     lines = [words_of_line(line) for line in sampled(DROPPED, " ".join(chosen), 20_000, dropout)]
@@ -378,11 +378,11 @@ def test_dropout_of_nothing_and_of_everything() -> None:
         (b"a b\nsplit ab a c", "line 3: the pieces do not make 'ab'"),
         (b"a b\nsplit ab a", "line 3: expected 'LEFT RIGHT' or 'split TOKEN PIECE PIECE ...'"),
         (b"a b scaffold", "line 2: expected 'LEFT RIGHT' or 'split TOKEN PIECE PIECE ...'"),
-        (b"split ab a b", "line 2: 'ab' is split, but no line before made it"),
-        (b"a b\nsplit ab a b\nsplit ab a b", "line 4: 'ab' is split, but no line before made it"),
-        (b"a b\nab c\nsplit ab a b\nsplit abc ab c", "line 5: 'ab' is neither a symbol nor a token that stands here"),
+        (b"split ab a b", "line 2: 'ab' is split, but is not in the vocabulary here"),
+        (b"a b\nsplit ab a b\nsplit ab a b", "line 4: 'ab' is split, but is not in the vocabulary here"),
+        (b"a b\nab c\nsplit ab a b\nsplit abc ab c", "line 5: 'ab' is neither a base symbol nor a token that can"),
         (b"a b\nsplit a a a", "line 3: a base symbol cannot be split"),
-        (b"a b</w>\nsplit ab</w> a b", "line 3: 'b' is neither a symbol nor a token that stands here"),
+        (b"a b</w>\nsplit ab</w> a b", "line 3: 'b' is neither a base symbol nor a token that can appear"),
         (b"< /w>", "line 2: a merge that ends a word in its middle, or spells out '</w>'"),
         (b"a</w> b", "line 2: a merge that ends a word in its middle, or spells out '</w>'"),
         (b"a  b c", "line 2: expected 'LEFT RIGHT' or"),
@@ -390,7 +390,7 @@ def test_dropout_of_nothing_and_of_everything() -> None:
     ],
 )
 def test_a_malformed_line_is_reported(lines: bytes, complaint: str) -> None:
-    """What learning cannot have written is one line with file and line number, not another segmentation."""
+    """Lines that learning cannot have written give an error with file and line number, not another segmentation."""
     with pytest.raises(MTScaffoldError) as error:
         BPE(Codes(b"#version: 0.4 picky\n" + lines + b"\n", "some.codes"))
     assert str(error.value).startswith(f"some.codes: {complaint}")
@@ -400,7 +400,7 @@ def test_a_malformed_line_is_reported(lines: bytes, complaint: str) -> None:
     "words", ["", " byte", " bytes gpt2", " bytes o200k split-digits", " bytes pattern=\\w+| \\w+ "]
 )
 def test_the_first_line_is_read_as_it_is_written(words: str) -> None:
-    """Every kind of symbols and words has its first line, and a symbol called split is no split."""
+    """Every kind of symbols and words has its first line, and a symbol called split is not a split."""
     first = f"#version: 0.4 picky{words}"
     codes = Codes(f"{first}\nsplit ting\ns p\n".encode())
     assert codes.header.picky and len(codes.merges) == 2 and not codes.splits
@@ -411,7 +411,7 @@ def test_the_first_line_is_read_as_it_is_written(words: str) -> None:
 
 @pytest.mark.parametrize("line", ["0.4", "0.4 choosy", "0.4 picky bits", "0.4 pickyy", "0.5 picky"])
 def test_an_unknown_first_line_is_refused(line: str) -> None:
-    """A file of a later program is refused with what to do."""
+    """A file of a later program is refused, and the error says what to do."""
     with pytest.raises(MTScaffoldError, match=r"codes: line 1: .*update it"):
         _ = Codes(f"#version: {line}\na b\n".encode()).merges
 
@@ -430,14 +430,14 @@ def test_our_subword_nmt_applies_it() -> None:
     assert bpe.segment("should mould") == "should m@@ o@@ u@@ l@@ d"
     random.seed(3)
     dropped = {bpe.segment("should", dropout=0.5) for _ in range(50)}
-    assert dropped == {"should", "s@@ h@@ o@@ u@@ l@@ d"}  # whatever of it was merged is split again
+    assert dropped == {"should", "s@@ h@@ o@@ u@@ l@@ d"}  # intermediate tokens are split again
 
 
 # ---- what else reads codes
 
 
 def test_vocabulary_glossaries_and_statistics(tmp_path: Path) -> None:
-    """Filters, glossaries, counts and figures take the codes as those of any other algorithm."""
+    """Filters, glossaries, counts and figures treat the codes like those of any other algorithm."""
     assert BPE(OULD_CODES, vocab={"would", "w@@"}).segment("would could") == "would c@@ o@@ u@@ l@@ d"
     assert BPE(OULD_CODES, glossaries=["ould"]).segment("mould would") == "m@@ ould w@@ ould"
     (summary,) = stats([OULD_CODES], lines=["would could mould"])
@@ -460,7 +460,7 @@ def test_explain_shows_the_splits() -> None:
 
 
 def test_systems_of_an_experiment() -> None:
-    """A system of PickyBPE has codes of its own for each threshold, learned with it."""
+    """A system of PickyBPE has separate codes for each threshold."""
     systems = pytest.importorskip("mt_scaffold.experiment.configuration.systems", reason="needs the extra 'workflow'")
     learn = systems.Learn(symbols=100)
     usual, lower = (
@@ -474,7 +474,7 @@ def test_systems_of_an_experiment() -> None:
 
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The commands learn and apply; a threshold that means nothing, or is none, is an error of one line."""
+    """The commands learn and apply; a threshold that is invalid or has no effect is an error of one line."""
     text, codes, output = tmp_path / "text", tmp_path / "codes", tmp_path / "out"
     text.write_text("".join(f"{line}\n" for line in dictionary_lines(OULD)))
     learn = ["learn-bpe", "--dict-input", "-s", "10", "--min-frequency", "3", "-i", str(text), "-o", str(codes)]
@@ -491,7 +491,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_total_symbols_count_base_symbols() -> None:
-    """With --total-symbols, N counts the base symbols too."""
+    """With --total-symbols, N includes the base symbols."""
     lines = dictionary_lines({"abab": 5, "abc": 3})
     alone = learn_bpe(lines=lines, is_dict=True, num_symbols=2, algorithm="picky")
     assert learn_bpe(lines=lines, is_dict=True, num_symbols=6, total_symbols=True, algorithm="picky").text == alone.text
@@ -520,5 +520,5 @@ def test_vectors(name: str) -> None:
 
 
 def test_no_vector_is_missing() -> None:
-    """A vector lost on the way into an archive must not make its test vanish."""
+    """If an archive lacked a vector, its test would silently vanish."""
     assert len([*VECTORS.glob("*/picky.codes")]) == len([*VECTORS.glob("*/scaffold.codes")]) == 25

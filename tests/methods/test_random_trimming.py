@@ -1,4 +1,4 @@
-"""The control of Scaffold-BPE: BPE's merges, and as many scaffold tokens, which are random."""
+"""The control for Scaffold-BPE: BPE's merges, and as many scaffold tokens, chosen at random."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LINES = rich_text(3, 300, [*"abcdef", "ä", "ss"])
 @settings(max_examples=300, derandomize=True, deadline=None, database=None)
 @given(counts=word_counts, symbols=st.integers(1, 12), min_frequency=st.integers(1, 3), draw=st.integers(0, 3))
 def test_it_equals_the_reference(counts: dict[str, int], symbols: int, min_frequency: int, draw: int) -> None:
-    """BPE's merges, as many scaffold tokens as Scaffold-BPE has, drawn and taken apart as plain Python does."""
+    """BPE's merges, and as many scaffold tokens as Scaffold-BPE has, drawn and taken apart as in plain Python."""
     lines = [" ".join([word] * count) for word, count in counts.items()]
     learned = learn(lines=lines, method=RandomlyTrimmed(symbols, min_frequency, draw=draw))
     codes = reference_codes(control(counts, symbols, draw, min_frequency))
@@ -35,7 +35,7 @@ def test_it_equals_the_reference(counts: dict[str, int], symbols: int, min_frequ
 
 @pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
 def test_it_equals_the_reference_on_longer_text(mode: Mode) -> None:
-    """Symbols of bytes too, where the draw goes by the notation of the codes file."""
+    """Also with bytes as symbols, where the draw depends on the notation of the codes file."""
     learned = learn(lines=LINES, method=RandomlyTrimmed(60, draw=7), **mode.options)
     encoding = "latin-1" if mode.byte_level else "utf-8"
     counted = count_words(lines=LINES, pretokenise="spaces" if mode.end_of_word else "gpt2").byte_items()

@@ -1,4 +1,4 @@
-"""The trace of learning: what each step of Algorithm 1 did, in a form that other programs read."""
+"""The trace of learning: each step of Algorithm 1, in a form that other programs read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mt_scaffold.methods.trace import COLUMNS, Step, format_step
 
 
 def trace_of(text: str, symbols: int, algorithm: str = "scaffold", min_frequency: int = 2) -> list[dict[str, str]]:
-    """The lines of a trace, each by the names of the columns."""
+    """Return the lines of a trace, each as column → field."""
     trace = io.BytesIO()
     learn_with(lines=[text], num_symbols=symbols, algorithm=algorithm, min_frequency=min_frequency, trace=trace)
     heading, *lines = trace.getvalue().decode("utf-8").split("\n")
@@ -27,9 +27,9 @@ def trace_of(text: str, symbols: int, algorithm: str = "scaffold", min_frequency
 
 
 def test_a_trace_worked_by_hand() -> None:
-    """Merges with their frequency, what they make scaffold, and its return, in the columns that the heading names.
+    """Merges with their frequency, the tokens they make scaffold, and their return, in the columns of the heading.
 
-    Once abcd (6 times) is whole, ab stands 4 times and cd</w> nowhere, less often than the next pair, p q</w> (5). When
+    Once abcd (6 times) is merged, ab occurs 4 times and cd</w> never, less often than the next pair, p q</w> (5). When
     that is merged, ab with its 4 is more frequent than ab y</w> (2), and returns. The last merge uses it up, but
     nothing is left that could replace it: the head is 0.
     """
@@ -87,12 +87,12 @@ def test_a_trace_replays_to_the_codes() -> None:
 
 
 def unescape(token: str) -> str:
-    """A token as it is, from one in a trace."""
+    """Return a token of a trace unescaped."""
     return re.sub(r"\\.", lambda match: {"\\\\": "\\", "\\t": "\t", "\\r": "\r"}[match[0]], token)
 
 
 def test_what_would_break_a_line_is_escaped() -> None:
-    """A tab or a CR can be part of a word; a backslash then has to be told from an escape."""
+    """A tab or a CR can be part of a word; a backslash must then be distinguishable from an escape."""
     step = Step("\ta\\", "\rt</w>", 3, 2, (("\ta\\", 1),), None)
     assert format_step(1, step) == "1\t\\ta\\\\\t\\rt</w>\t3\t2\t\\ta\\\\\t1\t\t\n"
     assert unescape(r"\ta\\") == "\ta\\"
@@ -101,7 +101,7 @@ def test_what_would_break_a_line_is_escaped() -> None:
 
 
 def test_a_token_that_another_pair_makes_again_has_returned() -> None:
-    """It is normal again by that merge, and its line holds both: here aa</w>, first made inside a word."""
+    """That merge makes it normal again, and the line shows both: here aa</w>, first made inside a word."""
     counts = {"aa": 2, "aa</w>a": 6, "a</w>aaa": 7}
     text = " ".join(word for word, count in counts.items() for _ in range(count))
     *_, last = trace_of(text, 20, min_frequency=1)
@@ -111,7 +111,7 @@ def test_a_token_that_another_pair_makes_again_has_returned() -> None:
 
 
 def test_learning_is_the_same_with_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command writes it beside the codes, compressed where its name ends in .gz; ``--verbose`` still works."""
+    """The command also writes the trace, compressed if its name ends in .gz; ``--verbose`` still works."""
     text = tmp_path / "text"
     text.write_text(hard_text(6, 1000), encoding="utf-8")
     arguments = ["learn-bpe", "--symbols", "40", "--input", str(text), "--output"]

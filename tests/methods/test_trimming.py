@@ -1,4 +1,4 @@
-"""``mark``: vocabulary trimming and its relatives, on codes of any origin, against a plain reading of the papers."""
+"""``trim``: vocabulary trimming and its relatives, on codes of any origin, against a plain reading of the papers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def tokens_of(codes: Codes) -> set[str]:
 
 
 def test_below_by_hand() -> None:
-    """Rare means rarer in segmented text; a trimmed token is taken apart until its parts are in the vocabulary."""
+    """Frequencies are those in segmented text; a trimmed token is taken apart until its parts are in the vocabulary."""
     below_2 = trim(CODES, lines=TEXT, below=2)
     assert below_2.codes.text == (
         b"#version: 0.2\nl o scaffold\nlo w</w>\nlo w scaffold\ne r</w> scaffold\nlow er</w>\n"
@@ -52,7 +52,7 @@ def test_below_by_hand() -> None:
     below_3 = trim(CODES, lines=TEXT, below=3).codes
     assert tokens_of(below_3) == {"lo", "low", "er</w>", "lower</w>"}
     assert BPE(below_3).segment("low lower lowing") == "low l@@ o@@ w@@ e@@ r l@@ o@@ w@@ i@@ n@@ g"
-    # Only what is below: 3 is not, where TkTkT's threshold of 3 would trim it.
+    # Strictly below: a token of frequency 3 stays, whereas TkTkT's threshold of 3 would trim it.
     assert "low</w>" not in tokens_of(below_3) and "low</w>" in tokens_of(trim(CODES, lines=TEXT, below=4).codes)
 
 
@@ -64,7 +64,7 @@ def test_taking_apart_stops_at_the_vocabulary() -> None:
 
 
 def test_ratio_by_hand() -> None:
-    """Own occurrences over own and inside ones: low 1/3, lo 0/6, er. 0/2, low. 3/3, lower. 2/2; a tie is kept."""
+    """Occurrences alone over those alone and inside: low 1/3, lo 0/6, er. 0/2, low. 3/3, lower. 2/2; a tie is kept."""
     own = {"low</w>": 3, "lower</w>": 2, "low": 1, "i": 1, "n": 1, "g</w>": 1}
     total = total_occurrences(own, Codes(CODES).merges)
     assert [total[token] for token in ("lo", "low", "er</w>", "low</w>", "lower</w>", "l")] == [6, 3, 2, 3, 2, 6]
@@ -82,21 +82,28 @@ def test_a_list_and_several_rules(tmp_path: Path) -> None:
     assert tokens_of(listed.codes) == {"low</w>", "lo"} and listed.marked == 2
     assert BPE(listed.codes).segment("low") == "l@@ o@@ w"
     both = trim(CODES, lines=TEXT, tokens=["lower</w>"], ratio=0.1).codes
-    # With lower. marked first, low and er. occur twice more on their own.
+    # With lower. marked first, low and er. occur twice more by themselves.
     assert tokens_of(both) == {"lower</w>", "lo"}
+
+
+def test_a_listed_token_may_end_in_cr(tmp_path: Path) -> None:
+    """The token ``x\\r`` must not be taken for ``x`` and a line end."""
+    (tmp_path / "tokens").write_bytes(b"xy\r\n")
+    codes = Codes(b"#version: 0.2\nx y\nxy \r\nxy\r z\n")
+    assert tokens_of(trim(codes, tokens=tmp_path / "tokens").codes) == {"xy\r"}
 
 
 def test_marks_that_are_there_stay() -> None:
     """On Scaffold-BPE codes frequencies are those of the demolished text, and nothing becomes normal again."""
     codes = CODES.replace(b"low er</w>", b"low er</w> scaffold")
     marked = trim(codes, lines=TEXT, below=2)
-    # lower. is demolished into low and er., which so occur 3 and 2 times.
+    # lower. is demolished into low and er., which thus occur 3 and 2 times.
     assert tokens_of(marked.codes) == {"lower</w>", "lo"} and marked.marked == 1
     assert trim(marked.codes, lines=TEXT, below=2).codes.text == marked.codes.text
 
 
 def test_base_symbols_are_never_marked() -> None:
-    """A merge can make a base symbol where a word spells out the marker; it has nothing to be taken apart into."""
+    """A merge can make a base symbol if a word spells out the marker; it cannot be taken apart."""
     codes = b"#version: 0.2\na <\n/ w\na< /w\na</w >\n"
     assert tokens_of(trim(codes, lines=["a</w> x"], below=100).codes) == {"a<", "/w", "a</w"}
     with pytest.raises(MTScaffoldError, match="'a</w>' is a base symbol, which cannot be scaffold"):
@@ -107,7 +114,7 @@ def test_base_symbols_are_never_marked() -> None:
 
 
 def pairs_of(codes: bytes, mode: Mode) -> list[Pair]:
-    """The merges as the reference has them."""
+    """Return the merges in the form of the reference."""
     lines = [line.split(b" ") for line in codes.split(b"\n")[1:-1]]
     return [(mode.of_file(line[0]), mode.of_file(line[1])) for line in lines]
 
@@ -118,7 +125,7 @@ def mode_of(codes: bytes) -> Mode:
 
 
 def words_in(text: bytes, header: CodesHeader) -> Counter[str]:
-    """The words of a text as the reference has them, with their counts."""
+    """Return the words of a text in the form of the reference, with their counts."""
     pretokeniser = header.make_pretokeniser()
     encoding = "latin-1" if header.bytes else "utf-8"
     if pretokeniser is None:
@@ -127,12 +134,12 @@ def words_in(text: bytes, header: CodesHeader) -> Counter[str]:
 
 
 def in_codes(tokens: Iterable[str], mode: Mode) -> set[str]:
-    """Tokens of the reference as ``Codes`` has them."""
+    """Return tokens of the reference in the form of ``Codes``."""
     return {bytes_to_notation(token.encode("latin-1")) for token in tokens} if mode.byte_level else set(tokens)
 
 
 def reference_lines(text: bytes, header: CodesHeader, reference: Any) -> bytes:
-    """A text segmented by ``reference(word)``, a list of tokens, as apply-bpe prints it (with no margins)."""
+    """Return a text segmented by ``reference(word)``, a list of tokens, as apply-bpe prints it (with no margins)."""
     pretokeniser = header.make_pretokeniser()
     lines = []
     for line in text.split(b"\n"):
@@ -154,8 +161,8 @@ NAMES = sorted(path.name for path in VECTORS.iterdir() if path.is_dir())
 
 @pytest.mark.parametrize("name", NAMES)
 def test_trimming_is_what_the_paper_says(name: str) -> None:
-    """On every vector, of bytes too: BPE, count, and take apart what is rare. ``reference.trimmed`` reads the
-    paper on its own, without codes that have marks, and must give the text that the marked codes give."""
+    """On every vector, including bytes: BPE, count, and take apart rare tokens. ``reference.trimmed`` follows the
+    paper without marked codes, and must give the same text as the marked codes."""
     folder = VECTORS / name
     codes = (folder / "bpe.codes").read_bytes()
     corpus, probe = (folder / "corpus.txt").read_bytes(), (folder / "probe.txt").read_bytes()
@@ -178,7 +185,7 @@ def test_trimming_is_what_the_paper_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("byte", "gpt2")])
 def test_trimming_is_subword_nmts_vocabulary_threshold(name: str) -> None:
-    """The filter by which the field has trimmed so far: subword-nmt's own program, with the vocabulary of the text."""
+    """The usual way to trim so far is the filter of subword-nmt itself, with the vocabulary of the text."""
     their_apply = pytest.importorskip("subword_nmt.apply_bpe")
     folder = VECTORS / name
     codes = (folder / "bpe.codes").read_text(encoding="utf-8")
@@ -264,7 +271,7 @@ def test_the_entropy_of_neighbours_equals_the_reference(mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
 def test_learning_on_is_learning(mode: Mode) -> None:
-    """Codes that are learned on are those that are learned at once: ties, text that runs out of pairs, and all."""
+    """Learning in two parts gives the codes of learning at once, even with ties or text that runs out of pairs."""
     lines = hard_text(3, 500).split("\n") + rich_text(3, 1000, LETTERS)
     counts = count_words(lines=lines, pretokenise="gpt2" if mode is PRETOKENISED else "spaces")
     before = counts.byte_items()
@@ -294,14 +301,14 @@ def test_refilled_codes_have_the_size_and_no_rare_token(capsys: pytest.CaptureFi
     too_many = trim(codes, lines=lines, below=20, refill=100_000)
     assert too_many.exhausted and "no pair has frequency >= 20. Stopping" in capsys.readouterr().err
     enough = trim(codes, lines=lines, tokens=[], refill=10)
-    assert enough.learned == 0 and "more normal tokens than 10 stand" in capsys.readouterr().err
+    assert enough.learned == 0 and "more normal tokens than 10 already" in capsys.readouterr().err
 
 
-# ---- what reads the result
+# ---- uses of the result
 
 
 def test_everything_else_works_on_marked_codes_of_subword_nmt(tmp_path: Path) -> None:
-    """Applier, dropout, statistics, explanations and ids of codes that subword-nmt wrote and ``mark`` marked."""
+    """Applier, dropout, statistics, explanations and ids of codes that subword-nmt wrote and ``trim`` marked."""
     their_learn = pytest.importorskip("subword_nmt.learn_bpe")
     text = "\n".join(rich_text(7, 2000, LETTERS))
     theirs = io.StringIO()
@@ -349,7 +356,7 @@ def test_writing_marks_changes_nothing_else() -> None:
 
 
 def test_random_marks_are_read_back() -> None:
-    """Whatever is marked in byte codes, raw or in notation, is what the reader finds."""
+    """The reader finds exactly the tokens that were marked in byte codes, raw or in notation."""
     generator = random.Random(4)
     for name in ("byte", "gpt2"):
         codes = Codes.read(VECTORS / name / "bpe.codes")
@@ -367,7 +374,7 @@ def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text.write_text("\n".join(TEXT))
     (tmp_path / "tokens").write_text("lo\nzona</w>\n")
     cases = {
-        "": (2, "nothing says what to mark; give below, ratio or tokens"),
+        "": (2, "no rule for what to mark; give --below, --ratio or --tokens"),
         f"--below 0 -i {text}": (2, "tokens are marked below a frequency of 1 or more, or below a share of the last"),
         f"--ratio 0 -i {text}": (2, "the ratio must be above 0 and at most 1, not 0.0"),
         f"--ratio nan -i {text}": (2, "the ratio must be above 0 and at most 1, not nan"),

@@ -1,4 +1,4 @@
-"""Unigram models: what is learned, words to subwords and back, and the distribution of what is sampled."""
+"""Unigram models: learning, words to subwords and back, and the distribution of samples."""
 
 import itertools
 import math
@@ -37,7 +37,7 @@ N = 60
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """text: the lines; unigram.model: learned from them."""
+    """A folder with ``text``, the lines, and ``unigram.model``, learned from them."""
     folder = tmp_path_factory.mktemp("unigram")
     (folder / "text").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
     learn(method=Unigram(N), outfile=folder / "unigram.model", paths=[folder / "text"])
@@ -53,7 +53,7 @@ def segmenter(text: Path) -> UnigramSegmenter:
 
 
 def test_symbols_are_pieces_beside_the_characters(text: Path, segmenter: UnigramSegmenter, tmp_path: Path) -> None:
-    """As N merges are tokens beside the characters; with total_symbols all pieces but <unk> together are N."""
+    """Like N merges, which add to the characters; with total_symbols, all pieces except <unk> together are N."""
     forms = segmenter.surface_forms()
     assert sum(len(piece) > 1 for piece in forms) == N
     assert {piece for piece in forms if len(piece) == 1} == {*"".join(SYLLABLES), WORD_START}
@@ -62,7 +62,7 @@ def test_symbols_are_pieces_beside_the_characters(text: Path, segmenter: Unigram
 
 
 def test_the_model_does_not_depend_on_the_order_of_lines_and_files(text: Path, tmp_path: Path) -> None:
-    """Nor on the number of threads that count: the same text is the same model."""
+    """Nor on the number of threads that count: the same text gives the same model."""
     half = len(LINES) // 2
     for name, lines in {"second": LINES[:half], "first": LINES[: half - 1 : -1]}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -79,7 +79,7 @@ def test_the_model_does_not_depend_on_the_order_of_lines_and_files(text: Path, t
 def test_a_vocabulary_that_words_cannot_fill_says_how_large_it_can_be(
     text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], total: bool
 ) -> None:
-    """One line, and the number that it names is accepted, the next one is not."""
+    """In one line; the number that it gives is accepted, the next one is not."""
     arguments = ["learn-unigram", "--input", str(text / "text"), "--output", str(tmp_path / "m.model")]
     arguments += ["--total-symbols"] * total
     assert main([*arguments, "--symbols", "100000"]) == 1
@@ -92,7 +92,7 @@ def test_a_vocabulary_that_words_cannot_fill_says_how_large_it_can_be(
 
 
 def test_characters_that_do_not_fit_and_no_words_are_reported(text: Path, tmp_path: Path) -> None:
-    """With total_symbols the characters are among the symbols."""
+    """With total_symbols, the symbols include the characters."""
     with pytest.raises(MTScaffoldError, match=f"{CHARACTERS + 1} characters"):
         learn(method=Unigram(CHARACTERS + 1, total_symbols=True), outfile=tmp_path / "m.model", paths=[text / "text"])
     (tmp_path / "empty").write_text("\n")
@@ -107,7 +107,7 @@ def test_characters_that_do_not_fit_and_no_words_are_reported(text: Path, tmp_pa
 
 
 def test_learning_does_not_replace_its_input(tmp_path: Path) -> None:
-    """Of any number of inputs."""
+    """However many inputs there are."""
     for name in ("en", "de"):
         (tmp_path / name).write_text("a b\n")
     with pytest.raises(UsageError, match="de: is an input already"):
@@ -118,17 +118,17 @@ def test_learning_does_not_replace_its_input(tmp_path: Path) -> None:
 def test_words_with_reserved_characters_are_left_out_with_a_warning(
     text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They would leave fewer characters, and another number of pieces than was asked for."""
+    """They would change the characters, and so the number of pieces."""
     strange = " a\tb x▁y ▅ n\0 d\x1f c\r <unk>er"
     (tmp_path / "text").write_text("".join(f"{line}\n" for line in [LINES[0] + strange, *LINES[1:]]), encoding="utf-8")
     learn(method=Unigram(N), outfile=tmp_path / "m.model", paths=[tmp_path / "text"])
-    assert capsys.readouterr().err.startswith("warning: 7 words hold what SentencePiece reserves")
+    assert capsys.readouterr().err.startswith("warning: 7 words contain characters that SentencePiece reserves")
     assert (tmp_path / "m.model").read_bytes() == (text / "unigram.model").read_bytes()
 
 
 @pytest.mark.parametrize("content", [b"", b"a b\n", b"\x00\x01\x02"])
 def test_what_is_no_model_is_refused(tmp_path: Path, content: bytes, capfd: pytest.CaptureFixture[str]) -> None:
-    """One line names the file, whatever it holds, and SentencePiece adds none of its own."""
+    """One line names the file, whatever its content, and SentencePiece adds none."""
     (tmp_path / "broken.model").write_bytes(content)
     with pytest.raises(MTScaffoldError, match=r"broken\.model: not a model of"):
         UnigramSegmenter(tmp_path / "broken.model")
@@ -136,7 +136,7 @@ def test_what_is_no_model_is_refused(tmp_path: Path, content: bytes, capfd: pyte
 
 
 def test_codes_under_the_name_of_a_model_are_told_from_a_broken_one(tmp_path: Path) -> None:
-    """Codes had any name before there were models, whose name ends in .model."""
+    """Codes may have any name, even one that ends in .model, as models' names do."""
     (tmp_path / "bpe.model").write_text("#version: 0.2\na b\n")
     with pytest.raises(
         MTScaffoldError, match=r"bpe\.model: codes, .* apply-bpe takes them, under a name .* not end in \.model"
@@ -145,7 +145,7 @@ def test_codes_under_the_name_of_a_model_are_told_from_a_broken_one(tmp_path: Pa
 
 
 def test_no_part_of_a_model_is_a_model(text: Path, tmp_path: Path) -> None:
-    """SentencePiece loads a file that was cut off between two pieces, and then segments with those before."""
+    """SentencePiece loads a file that was cut off between two pieces, and segments with those before the cut."""
     model = (text / "unigram.model").read_bytes()
     for size in range(len(model)):
         (tmp_path / "part.model").write_bytes(model[:size])
@@ -170,7 +170,7 @@ def test_no_part_of_a_model_is_a_model(text: Path, tmp_path: Path) -> None:
 def test_a_model_that_would_change_words_or_has_other_pieces_is_refused(
     tmp_path: Path, setting: dict[str, Any]
 ) -> None:
-    """spm_train makes such ones by default; words would not come back from them, or other segmentations be drawn."""
+    """spm_train makes such models by default; they would not give words back, or draw other segmentations."""
     options: dict[str, Any] = {"vocab_size": 60, "bos_id": -1, "eos_id": -1, "hard_vocab_limit": False}
     options |= {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "minloglevel": 2}
     for name, refused in {"plain": {}, "other": setting}.items():
@@ -201,7 +201,7 @@ def test_subwords_join_to_the_words(segmenter: UnigramSegmenter, sentence: str) 
 
 
 def test_a_words_own_u2581_is_an_unknown_character(segmenter: UnigramSegmenter) -> None:
-    """It begins no other word: the number of words stays, and text shows it as U+2585."""
+    """It does not begin another word: the number of words stays, and text shows it as U+2585."""
     assert join(segmenter.segment("ban▁an ▁ low"), word_start=WORD_START) == "ban▅an ▅ low"
     ids, _ = segmenter.encoder(dict.fromkeys(segmenter.surface_forms(), 7), 3).ids_of(["▁▁▁"])
     assert ids.tolist() == [7, 3]
@@ -218,12 +218,12 @@ def test_a_words_own_u2581_is_an_unknown_character(segmenter: UnigramSegmenter) 
     ],
 )
 def test_whatever_a_model_writes_is_joined(subwords: str, words: str) -> None:
-    """A hypothesis need not begin with U+2581, and can hold it alone: no empty word comes of that."""
+    """A hypothesis need not begin with U+2581, and may contain it alone, which must not make an empty word."""
     assert join(subwords, word_start=WORD_START) == words
 
 
 def test_ids_counts_and_text_agree(text: Path, segmenter: UnigramSegmenter) -> None:
-    """Three ways to the same subwords, all of them SentencePiece's own for the whole line."""
+    """Three ways to the same subwords, which are those of SentencePiece itself for the whole line."""
     processor = sentencepiece.SentencePieceProcessor(model_file=str(text / "unigram.model"))
     lines = [*LINES[:40], "日本 ban日本an", "", "ban  low"]
     own = [processor.encode(re.sub(" +", " ", line), out_type=str) for line in lines]
@@ -237,7 +237,7 @@ def test_ids_counts_and_text_agree(text: Path, segmenter: UnigramSegmenter) -> N
 
 
 def test_unknown_characters_have_no_id_in_any_data_folder(text: Path, tmp_path: Path) -> None:
-    """Those of the training text neither: what is not among the pieces is ``<unk>``, and counted as such."""
+    """Not even those of the training text: whatever is not a piece is ``<unk>``, and counted as such."""
     pytest.importorskip("numpy", reason="needs NumPy")
     from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
     from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
@@ -271,7 +271,7 @@ def test_the_command_segments_a_file_whatever_the_number_of_threads(text: Path, 
 
 
 def test_a_stored_segmentation_is_found_again(text: Path, tmp_path: Path) -> None:
-    """A data folder holds a copy of the model, and segments as the original does."""
+    """A data folder contains a copy of the model, and segments like the original."""
     model = str(text / "unigram.model")
     assert set(joint_segmentation(model).store(tmp_path, ["en", "de"])) == {"unigram.model", "segmentation.json"}
     stored = stored_segmentation(tmp_path)
@@ -318,7 +318,7 @@ TOY = Pieces({piece: (number, -cost) for number, (piece, cost) in enumerate(PIEC
 
 
 def enumerated(pieces: Pieces, text: str, alpha: float) -> dict[tuple[int, ...], float]:
-    """The probability of every segmentation of a text, by trying all of them."""
+    """Return the probability of every segmentation of a text, by enumeration."""
     found: dict[tuple[int, ...], float] = {}
     for cuts in itertools.product((False, True), repeat=len(text) - 1):
         ends = [place for place, cut in enumerate(cuts, start=1) if cut]
@@ -354,7 +354,7 @@ def test_segmentations_have_their_exact_distribution(word: str, alpha: float) ->
 
 @pytest.mark.parametrize("alpha", [0.1, 0.8])
 def test_sentencepiece_draws_from_the_same_distribution(text: Path, segmenter: UnigramSegmenter, alpha: float) -> None:
-    """Its own sampler, with nbest_size -1, and the order and scores of its n-best list, agree with the enumeration."""
+    """SentencePiece's sampler with nbest_size -1, and order and scores of its n-best list, match the enumeration."""
     processor = sentencepiece.SentencePieceProcessor(model_file=str(text / "unigram.model"))
     word = "banlowestnas"
     exact = enumerated(segmenter.pieces, WORD_START + word, alpha)
@@ -372,7 +372,7 @@ def test_sentencepiece_draws_from_the_same_distribution(text: Path, segmenter: U
 
 
 def test_unknown_characters_are_one_as_without_sampling(segmenter: UnigramSegmenter) -> None:
-    """However long the run, and what is known around it is still drawn."""
+    """However long the run; known characters around it are still sampled."""
     ids = {form: number for number, form in enumerate(segmenter.surface_forms(), start=4)}
     encoder = segmenter.encoder(ids, 3)
     for word, unknown in {"日": 1, "日本": 1, "日ban本日": 2, "ba▁n\tba": 2}.items():
@@ -381,7 +381,7 @@ def test_unknown_characters_are_one_as_without_sampling(segmenter: UnigramSegmen
 
 
 def test_a_draw_depends_on_seed_epoch_and_index_alone(segmenter: UnigramSegmenter) -> None:
-    """Not on what was drawn before, or with it: any part of a text, in any order, is drawn as in the whole."""
+    """Not on earlier or simultaneous draws: any part of a text, in any order, is drawn as in the whole."""
     ids = {form: number for number, form in enumerate(segmenter.surface_forms(), start=4)}
 
     def draw(lines: list[str], epoch: int, indices: list[int], seed: int = 9) -> list[list[int]]:
@@ -394,7 +394,7 @@ def test_a_draw_depends_on_seed_epoch_and_index_alone(segmenter: UnigramSegmente
     assert whole[7:9] == draw(lines[7:9], 1, [7, 8])
     assert draw([lines[0]] * 2, 1, [0, 1])[0] != draw([lines[0]] * 2, 1, [0, 1])[1]
     assert whole != draw(lines, 2, numbers) and whole != draw(lines, 1, numbers, seed=10)
-    # A training resumes with another version of Python, too.
+    # A training can resume with another version of Python.
     assert generator(9, 1, 0)() == 0.875478175579396
 
 
@@ -414,6 +414,6 @@ def test_long_words_are_not_kept(segmenter: UnigramSegmenter) -> None:
 
 @pytest.mark.parametrize("alpha", [-0.1, math.inf, math.nan, 1e307])
 def test_an_alpha_out_of_range_is_refused(alpha: float) -> None:
-    """0 stands for no sampling; a score times 1e307 is infinite, and what is drawn then has nothing to do with it."""
+    """0 means no sampling; a score times 1e307 is infinite, which would make draws meaningless."""
     with pytest.raises(UsageError, match="must be above 0"):
         Draw("sampling_alpha", alpha)

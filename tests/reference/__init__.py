@@ -1,1 +1,1 @@
-"""Plain Python for what the native core does, where only the tests need it."""
+"""Plain Python references of the native core that only the tests need."""

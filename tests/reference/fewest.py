@@ -11,10 +11,10 @@ from mt_scaffold.corpus.text import END_OF_WORD
 def segment_into_fewest(
     word: str, merges: Iterable[Pair], scaffold: Iterable[str] = (), end_of_word: bool = True
 ) -> list[str]:
-    """Segment a word into the fewest normal tokens and symbols; of several, the longest first token, then the next.
+    """Segment a word into the fewest normal tokens and symbols; ties go to the longest first token, then the next.
 
-    A symbol is as in ``analysis.reference``: only the last one of a word carries ``</w>``, so that a token with it
-    ends the word and one without it does not.
+    Symbols are as in ``analysis.reference``: only the last one of a word carries ``</w>``, so a token with it ends the
+    word and one without it does not.
 
     >>> segment_into_fewest("abcde", [("a", "b"), ("ab", "c"), ("c", "d"), ("cd", "e</w>"), ("d", "e</w>")])
     ['abc', 'de</w>']

@@ -10,10 +10,10 @@ from mt_scaffold.analysis.reference import Pair, base_symbols
 def segment_greedily(
     word: str, merges: Iterable[Pair], scaffold: Iterable[str] = (), end_of_word: bool = True
 ) -> list[str]:
-    """Segment a word: as long as symbols are left, take the most of them that spell a normal token, or else one.
+    """Segment a word: repeatedly take the most symbols that spell a normal token, or else one symbol.
 
-    A symbol is as in ``analysis.reference``: only the last one of a word carries ``</w>``, so that a token with it
-    ends the word and one without it does not.
+    Symbols are as in ``analysis.reference``: only the last one of a word carries ``</w>``, so a token with it ends the
+    word and one without it does not.
 
     >>> segment_greedily("lower", [("l", "o"), ("lo", "w"), ("w", "e"), ("e", "r</w>")])
     ['low', 'er</w>']

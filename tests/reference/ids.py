@@ -1,6 +1,6 @@
-"""The plain Python reference of ids: bytes ⇄ ids, one word at a time, to be read beside ``ids.py``.
+"""The plain Python reference of ids: bytes ⇄ ids, one word at a time, to be read alongside ``ids.py``.
 
-``ReferenceBPE`` merges; a byte is written as GPT-2 writes it, so that a token is a string.
+``ReferenceBPE`` merges; bytes are written in GPT-2's notation, so that a token is a string.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
 NOTATION = {byte: chr(byte) for byte in _PRINTABLE} | {byte: chr(256 + n) for n, byte in enumerate(_OTHERS)}
 _BYTES = {character: byte for byte, character in NOTATION.items()}
-# A token: its bytes, and whether a word ends with it.
+# A token: its bytes, and whether it is word-final.
 Token = tuple[bytes, bool]
 
 
@@ -32,7 +32,7 @@ def from_notation(token: str) -> bytes:
 class ReferenceIds:
     """Encodes and decodes as ``BPE`` does.
 
-    bpe: with merges in GPT-2's notation. split: a text into its words, which concatenate to it; None for words between
+    bpe: with merges in GPT-2's notation. split: cuts a text into words, which concatenate to it; None for words between
     spaces, whose last symbol carries ``</w>``.
     """
 
@@ -56,7 +56,7 @@ class ReferenceIds:
         self.tokens = tokens + [(token, False) for token in self.special]
         while len(self.tokens) % multiple:
             self.tokens.append((b"", False))
-        # A special token is not what its bytes are encoded as.
+        # Without special tokens: their bytes in a text do not get their ids.
         self.id = {token: number for number, token in enumerate(tokens)}
 
     def _token(self, symbol: str) -> Token:
@@ -66,7 +66,7 @@ class ReferenceIds:
     # -- encoding
 
     def encode(self, text: bytes, allowed: Collection[str] = (), survives: Survives = always) -> list[int]:
-        """The ids of a text; the longest of the allowed special tokens becomes its id wherever it is found."""
+        """Return the ids of a text; allowed special tokens in it become their ids, the longest first."""
         longest_first = sorted((token.encode("utf-8") for token in allowed), key=len, reverse=True)
         pieces = [text]
         if longest_first:
@@ -91,14 +91,14 @@ class ReferenceIds:
         for number, symbol in enumerate(symbols):
             token = self._token(symbol)
             if token[1] and number + 1 < len(symbols):
-                # A word that spells out "</w>": the symbol is the same, but the word does not end here.
+                # The word spells out "</w>": the symbol looks word-final, but the word does not end here.
                 ids += [*from_notation(symbol)]
             else:
                 ids.append(self.id[token])
         return ids
 
     def _encode_spaced(self, text: bytes, survives: Survives) -> list[int]:
-        """Words, and what is between them: a single space is implied, anything else is spelled out."""
+        """Return the ids of words and of the gaps between them: a single space is implied, others are spelled out."""
         ids: list[int] = []
         gap, after_word = b"", False
         for number, line in enumerate(re.split(rb"(\n)", text)):
@@ -112,7 +112,7 @@ class ReferenceIds:
                 if part.startswith(b" "):
                     gap += part
                 elif part:
-                    # A word that begins with CR would be read as a margin.
+                    # The CR at the beginning of a word would be read as a margin.
                     if not (after_word and gap == b" " and not part.startswith(b"\r")):
                         ids += gap
                     ids += self._encode_word(part, survives)
@@ -123,7 +123,7 @@ class ReferenceIds:
     # -- decoding
 
     def decode(self, ids: Iterable[int]) -> bytes:
-        """The text of any ids."""
+        """Return the text of any ids."""
         text, ended = b"", False
         for id in ids:
             data, final = self.tokens[id]

@@ -7,7 +7,7 @@ from mt_scaffold.corpus.text import END_OF_WORD
 
 
 class LongestMergeBPE(ReferenceBPE):
-    """Segments words with the merge of most base symbols first; all but the steps of scaffolding is as with merges.
+    """Segments words, applying the merge of the most base symbols first; only the steps of scaffolding differ.
 
     >>> LongestMergeBPE([("a", "b"), ("c", "d"), ("ab", "c")]).segment("abcde")
     'abc@@ d@@ e'
@@ -24,5 +24,5 @@ class LongestMergeBPE(ReferenceBPE):
         return [*symbols[:i], symbols[i] + symbols[i + 1], *symbols[i + 2 :]]
 
     def _length(self, token: str) -> int:
-        """The number of base symbols of a token: its end-of-word marker is none."""
+        """Return the number of base symbols of a token, without the end-of-word marker."""
         return len(token.removesuffix(END_OF_WORD) if self.end_of_word else token)

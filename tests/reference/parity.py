@@ -1,7 +1,7 @@
-"""The plain Python reference of parity-aware BPE, to be read beside its paper (Foroutan et al. 2025).
+"""The plain Python reference of parity-aware BPE, to be read alongside its paper (Foroutan et al. 2025).
 
 As in ``analysis.reference``, everything is written to be checked by eye, not to be fast: all is recounted in every
-iteration. What is learned is applied as any BPE codes are (``mt_scaffold.analysis.reference.ReferenceBPE``).
+iteration. The merges are applied like any BPE codes (``mt_scaffold.analysis.reference.ReferenceBPE``).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from mt_scaffold.analysis.reference import LearningText, Pair, base_symbols, pai
 
 
 class ParityStep(NamedTuple):
-    """One merge: the pair, its frequency where it was chosen, the chosen language, the tokens of each before it.
+    """One merge: the pair, its frequency in the chosen language, that language, the tokens of each language before it.
 
-    language: counted from 0; None for a global merge.
+    language: counted from 0; None for a global merge, whose frequency is that in all languages together.
     """
 
     left: str
@@ -30,7 +30,7 @@ class ParityStep(NamedTuple):
 
 @dataclass
 class LearnedParity:
-    """The result of learning: the steps in order, and whether, and at which language, it ended early."""
+    """The result of learning: the steps in order, whether it ended early, and at which language."""
 
     steps: list[ParityStep] = field(default_factory=list)
     exhausted: bool = False  # no pair of the chosen language reached the minimum frequency
@@ -54,10 +54,10 @@ def learn_parity(
 ) -> LearnedParity:
     """Learn merges from the word counts of each language, each merge for the language that is compressed worst.
 
-    development: the word counts of a text that says the same in each language; None where ``training`` does.
+    development: the word counts of a text that says the same in each language; None if ``training`` does.
     global_merges: how many of the first merges are those of BPE (the hybrid variant).
-    window, alpha: a language is passed over while more than ``alpha`` times its even share of the last ``window``
-    choices fell on it (the moving-window variant).
+    window, alpha: a language is passed over while it has had more than ``alpha`` times its even share of the last
+    ``window`` choices (the moving-window variant).
     """
     texts = [_laid_out(counts, end_of_word) for counts in training]
     parallel = texts if development is None else [_laid_out(counts, end_of_word) for counts in development]
@@ -72,7 +72,7 @@ def learn_parity(
             allowed = [
                 each for each in range(len(texts)) if not window or Fraction(recent[each], window) <= alpha / len(texts)
             ]
-            # The texts say the same, so the rate of compression is worst where most tokens are; the first of several.
+            # The texts say the same, so the language with most tokens is compressed worst; ties go to the first.
             language = max(allowed, key=lambda each: (lengths[each], -each))
             choices.append(language)
 

@@ -1,6 +1,6 @@
-"""The plain Python reference of the control of Scaffold-BPE (``methods.random_trimming``).
+"""The plain Python reference of the control for Scaffold-BPE (``methods.random_trimming``).
 
-Unlike the program, it learns BPE: Scaffold-BPE says only how many merges and how many scaffold tokens there are.
+Unlike the program, it learns BPE; Scaffold-BPE only determines the numbers of merges and of scaffold tokens.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ def control(
     end_of_word: bool = True,
     written: Callable[[str], str] = str,
 ) -> Learned:
-    """BPE of which as many tokens are scaffold as in Scaffold-BPE: those with the least SHA-256 of "DRAW TOKEN".
+    """Learn BPE with as many scaffold tokens as Scaffold-BPE: those with the least SHA-256 of "DRAW TOKEN".
 
-    written: how ``Merge`` has a token.
+    written: token → the token as in ``Merge``.
     """
     scaffold_bpe = learn_merges(word_counts, symbols, min_frequency, "scaffold", end_of_word)
     bpe = learn_merges(word_counts, len(scaffold_bpe.merges), min_frequency, "bpe", end_of_word)

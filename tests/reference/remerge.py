@@ -1,4 +1,4 @@
-"""The plain Python reference of remerge inference: what scaffold tokens become is merged again, without them."""
+"""The plain Python reference of remerge inference: after demolition, parts are merged again without scaffold tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class RemergeBPE(ReferenceBPE):
     """
 
     def segment_word(self, word: str, survives: Survives = always) -> list[str]:
-        """The surface forms of a word's subwords, without separators."""
+        """Return the surface forms of a word's subwords, without separators."""
         symbols = self.scaffolding(base_symbols(word, self.end_of_word))
         if self.scaffold.intersection(symbols):
             symbols = [piece for symbol in symbols for piece in self.demolish(symbol)]

@@ -18,7 +18,7 @@ from mt_scaffold.corpus.text import END_OF_WORD, is_base_symbol
 def trimmed(word: str, merges: Sequence[Pair], kept: set[str], end_of_word: bool = True) -> list[str]:
     """Segment a word with vocabulary trimming: BPE first, then each subword that is not kept is taken apart again.
 
-    kept: the vocabulary that is left. A subword outside it becomes the two symbols of the (first) merge that made it,
+    kept: the remaining vocabulary. A subword outside it becomes the two symbols of the (first) merge that made it,
     recursively, until each part is in the vocabulary or a base symbol (Cognetta et al. 2024).
 
     >>> trimmed("low", [("l", "o"), ("lo", "w</w>")], {"lo"})
@@ -41,7 +41,7 @@ def trimmed(word: str, merges: Sequence[Pair], kept: set[str], end_of_word: bool
 def frequencies(
     word_counts: Mapping[str, int], merges: Sequence[Pair], scaffold: set[str], end_of_word: bool = True
 ) -> Counter[str]:
-    """How often each token stands in the text as these codes segment it: ``</w>`` marks the last one of a word."""
+    """Return how often each token occurs in the text as these codes segment it; word-final ones carry ``</w>``."""
     bpe = ReferenceBPE(merges, scaffold, end_of_word=end_of_word)
     found: Counter[str] = Counter()
     for word, count in word_counts.items():
@@ -52,7 +52,7 @@ def frequencies(
 
 
 def inside(token: str, merges: Sequence[Pair]) -> Counter[str]:
-    """What a token consists of, by the first merge that makes it and those of its parts; not the token itself."""
+    """Count the parts of a token, by the first merge that makes it and, recursively, those of its parts."""
     for left, right in merges:
         if left + right == token:
             return Counter([left, right]) + inside(left, merges) + inside(right, merges)
@@ -60,7 +60,7 @@ def inside(token: str, merges: Sequence[Pair]) -> Counter[str]:
 
 
 def places(token: str, merges: Sequence[Pair]) -> list[tuple[str, int, int]]:
-    """A token and each of its parts, by the first merges, with its first symbol and the one after it."""
+    """Return a token and each of its parts, by the first merges, with the range of its symbols (first, end)."""
     for left, right in merges:
         if left + right == token:
             before, after = places(left, merges), places(right, merges)
@@ -73,7 +73,7 @@ def places(token: str, merges: Sequence[Pair]) -> list[tuple[str, int, int]]:
 def neighbour_entropies(
     word_counts: Mapping[str, int], merges: Sequence[Pair], scaffold: set[str], end_of_word: bool = True
 ) -> dict[str, tuple[float, float]]:
-    """The entropy in bits of what stands left and right of a token, wherever it is, in its word."""
+    """Return token → the entropy in bits of its left and of its right neighbours within words, wherever it occurs."""
     bpe = ReferenceBPE(merges, scaffold, end_of_word=end_of_word)
     left: dict[str, Counter[str]] = {}
     right: dict[str, Counter[str]] = {}
@@ -105,7 +105,7 @@ def mark(
     end_of_word: bool = True,
     entropy: float | None = None,
 ) -> set[str]:
-    """Every token that is scaffold afterwards: those that were, those that are listed, and those that a rule marks."""
+    """Return all scaffold tokens afterwards: those from before, those listed, and those that a rule marks."""
     marked = {*scaffold, *tokens}
     own = frequencies(word_counts, merges, marked, end_of_word)
     sides = {} if entropy is None else neighbour_entropies(word_counts, merges, marked, end_of_word)
@@ -132,7 +132,7 @@ def learn_on(
     min_frequency: int = 2,
     end_of_word: bool = True,
 ) -> tuple[list[Pair], bool]:
-    """BPE merges beyond ``merges``, which are replayed first; and whether no pair was frequent enough for all."""
+    """Replay ``merges`` and learn more; return all merges, and whether learning stopped early for lack of pairs."""
     text = [(base_symbols(word, end_of_word), count) for word, count in word_counts.items()]
     learned = list(merges)
     for pair in merges:
@@ -161,7 +161,7 @@ def refill(
     min_frequency: int = 2,
     end_of_word: bool = True,
 ) -> tuple[list[Pair], set[str]]:
-    """Mark, then learn as many merges as normal tokens are missing, and again, until ``symbols`` of them stand."""
+    """Mark, then learn as many merges as normal tokens are missing, and repeat until there are ``symbols`` of them."""
     made, marked, exhausted = list(merges), {*scaffold, *tokens}, False
     while True:
         marked = mark(word_counts, made, marked, below, ratio, (), end_of_word)

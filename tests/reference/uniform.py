@@ -1,7 +1,7 @@
 """The plain Python reference of uniform sampling (Cognetta, Zouhar and Okazaki 2024), random numbers included.
 
-The core gives the same segmentations bit for bit: numbers of segmentations are IEEE doubles in both, and random numbers
-those of SplitMix64. ``mt_scaffold.analysis.reference`` says what a symbol is.
+The core gives exactly the same segmentations: in both, numbers of segmentations are IEEE doubles, and random numbers
+come from SplitMix64. Symbols are as in ``mt_scaffold.analysis.reference``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mt_scaffold.corpus.text import END_OF_WORD
 
 _WORD = 2**64 - 1
 _SCALE = 2.0**512
-_FIRST_LAW = 64  # numbers of survivors that one random number decides
+_FIRST_LAW = 64  # counts below this are decided by one random number
 _DIGITS = 62
 
 
@@ -46,7 +46,7 @@ def untouched(probability: float, random: RandomStream) -> int:
         survival *= 1.0 - probability
         if number >= _scaled(survival):
             return words
-    # What remains follows the same law, whose binary digits are independent.
+    # The remainder follows the same (geometric) law, whose binary digits are independent.
     words, power = _FIRST_LAW, 1.0 - probability
     for digit in range(_DIGITS):
         if not _scaled(power):
@@ -64,8 +64,8 @@ class UniformSampler:
     """Draws segmentations of words into normal tokens and single symbols, each equally likely.
 
     merges, scaffold: those of the codes; tokens that PickyBPE has removed count as scaffold, and so do those that a
-    vocabulary would split. end_of_word: whether a word's last symbol carries ``</w>``; a token with it is then found at
-    the end of words only, and one without it never there.
+    vocabulary would split. end_of_word: whether a word's last symbol carries ``</w>``; then only tokens with it can end
+    a word, and they occur nowhere else.
 
     >>> sorted(UniformSampler([("a", "b"), ("b", "a</w>")]).distribution("aba"))
     [('a', 'b', 'a</w>'), ('a', 'ba</w>'), ('ab', 'a</w>')]
@@ -82,7 +82,7 @@ class UniformSampler:
         self._end_of_word = end_of_word
 
     def _ends(self, symbols: list[str], begin: int) -> list[int]:
-        """Where a subword that begins at a symbol can end, the shortest first."""
+        """Return the places where a subword that begins at a symbol can end, the shortest first."""
         ends = [begin + 1]
         for end in range(begin + 2, min(len(symbols), begin + self._longest) + 1):
             token = "".join(symbols[begin:end])
@@ -93,10 +93,10 @@ class UniformSampler:
         return ends
 
     def count(self, symbols: list[str]) -> list[tuple[float, int]]:
-        """Return how many segmentations there are from each symbol on, and 1 at the end, as (number, scale).
+        """Return the number of segmentations from each symbol on, and 1 at the end, as (number, scale).
 
-        They are number * 2^(512 * scale), so that a word of any length has them. A sum is in the scale of what follows
-        a single symbol, which is its largest part; parts of two scales less are less than a rounding error, and 0.
+        It is number * 2^(512 * scale), so that words may have any length. A sum is in the scale of its largest term,
+        that after a single symbol; terms two scales below are less than a rounding error, and count as 0.
         """
         counts = [(1.0, 0)] * (len(symbols) + 1)
         for begin in reversed(range(len(symbols))):
@@ -108,7 +108,7 @@ class UniformSampler:
         return counts
 
     def draw(self, word: str, random: RandomStream) -> list[str]:
-        """Draw a segmentation: a random number of 53 bits for each subword that has a choice of ends."""
+        """Draw a segmentation, with a random number of 53 bits for each subword that can end in several places."""
         symbols = base_symbols(word, self._end_of_word)
         counts = self.count(symbols)
         begin, pieces = 0, []
@@ -129,7 +129,7 @@ class UniformSampler:
         return pieces
 
     def distribution(self, word: str) -> dict[tuple[str, ...], Fraction]:
-        """Return every segmentation of a (short) word with its probability, a product of those of the draws."""
+        """Return every segmentation of a (short) word with its probability, the product of those of its draws."""
         symbols = base_symbols(word, self._end_of_word)
         numbers = [Fraction(number) for number, _ in self.count(symbols)]
         found: dict[tuple[str, ...], Fraction] = {}

@@ -1,17 +1,17 @@
-"""Look for what the tests do not: random trials for as long as one likes (``make soak``), an hour by default.
+"""Look for faults that no test foresees: random trials for any length of time (``make soak``), by default an hour.
 
     python tests/soak [--seconds 3600] [--seed 1] [--only trials ...] [--write]
 
 The parts, each with its share of the time:
 
 - trials: random corpora, on which the native core must equal the plain Python reference;
-- imports: random files of tokenizers, tiktoken, SentencePiece, YouTokenToMe and fastBPE, of those that are installed,
-  whose ids must be the library's, imported and exported;
-- broken-files: broken codes, configurations, counts, indices and vocabularies, which must be refused in one line;
-- libfuzzer: the core's reader of codes under libFuzzer with the sanitizers, where clang++ is installed;
-- kills: an experiment killed at random moments and started again, compared with one that was left alone;
-- interrupts: trainings interrupted ten times with Ctrl-C, in fp32 and bf16, compared with those left alone;
-- full-disk: every command on a file system without room, where one may be mounted.
+- imports: random files of tokenizers, tiktoken, SentencePiece, YouTokenToMe and fastBPE (those that are installed),
+  which must give the library's ids, imported and exported;
+- broken-files: broken codes, configurations, counts, indices and vocabularies, each accepted or refused in one line;
+- libfuzzer: the core's reader of codes under libFuzzer with the sanitizers, if clang++ is installed;
+- kills: an experiment killed at random moments and restarted, compared with an undisturbed one;
+- interrupts: trainings interrupted ten times with Ctrl-C, in fp32 and bf16, compared with undisturbed ones;
+- full-disk: every command on a full file system, if this user may mount one.
 
 ``--write`` puts the figures into CONTRIBUTING.md. The exit status is 1 if anything was found.
 """
@@ -51,7 +51,7 @@ from mt_scaffold import __version__  # noqa: E402
 
 PAGE = HERE.parents[1] / "CONTRIBUTING.md"
 BEGIN, END = "<!-- soak: begin -->", "<!-- soak: end -->"
-# Of the whole time.
+# Part → its share of the whole time.
 SHARES = {
     "trials": 0.2,
     "imports": 0.1,
@@ -67,7 +67,7 @@ MOST_FOUND = 5
 
 @dataclass
 class Figures:
-    """What a part did: what it counted, in the order of the table, and what it found."""
+    """The result of a part: its counts, in the order of the table, the faults it found, or why it was left out."""
 
     counted: dict[str, int] = field(default_factory=dict)
     found: list[str] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Figures:
 
 
 def _seeds(first: int, step: int, until: float) -> Iterator[int]:
-    """``first``, ``first + step`` and so on, until time.monotonic() reaches ``until``; one at least."""
+    """Yield ``first``, ``first + step`` and so on, until time.monotonic() reaches ``until``; at least one."""
     yield first
     while time.monotonic() < until:
         first += step
@@ -85,7 +85,7 @@ def _seeds(first: int, step: int, until: float) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Without what learning says when pairs run out, and without warnings about configurations."""
+    """Suppress messages of learning that pairs ran out, and warnings about configurations."""
     with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -122,7 +122,7 @@ def _run_broken_files(first: int, step: int, until: float) -> Figures:
 
 @contextlib.contextmanager
 def _silently() -> Iterator[None]:
-    """Without what libraries in other languages write to the standard streams."""
+    """Suppress the output of libraries in other languages to the standard streams."""
     with open(os.devnull, "wb") as null:
         kept = [os.dup(number) for number in (1, 2)]
         try:
@@ -226,7 +226,7 @@ def _kills(seed: int, seconds: float) -> Figures:
             figures.counted["experiments"] += 1
     except kills.Broken as error:
         figures.found.append(f"seed {seed}: {error}")
-        return figures  # and leave the folder to be looked at
+        return figures  # and keep the folder for inspection
     shutil.rmtree(folder)
     return figures
 
@@ -248,7 +248,7 @@ def _interrupts(seed: int, seconds: float) -> Figures:
                 figures.counted["trainings"] += 1
     except interrupts.Different as error:
         figures.found.append(f"seed {seed}: {error}")
-    return figures  # and leave the folder to be looked at
+    return figures  # and keep the folder for inspection
 
 
 def _full_disk(seed: int, seconds: float) -> Figures:
@@ -281,7 +281,7 @@ PARTS: dict[str, Callable[[int, float], Figures]] = {
 
 
 def as_markdown(parts: dict[str, Figures], seed: int) -> str:
-    """The figures as a table, and what they were measured with."""
+    """Return the figures as a table, below the versions that they were measured with."""
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     version = f"mt_scaffold {__version__}, Python {platform.python_version()}, {len(os.sched_getaffinity(0))} cores"
     lines = [f"{today}, {version}, seed {seed}.", "", "| part | tried | minutes | found |", "|---|---|---|---|"]
@@ -294,11 +294,11 @@ def as_markdown(parts: dict[str, Figures], seed: int) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3600, help="for all parts together (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="of all that is random (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of all random choices (default: %(default)s)")
     parser.add_argument(
         "--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help="of: " + ", ".join(PARTS)
     )
-    parser.add_argument("--write", action="store_true", help=f"put the figures into {PAGE.name}")
+    parser.add_argument("--write", action="store_true", help=f"write the figures into {PAGE.name}")
     options = parser.parse_args()
     share = options.seconds / sum(SHARES[name] for name in options.only)
     parts = {}

@@ -1,4 +1,4 @@
-"""Broken files: a reader accepts a file or refuses it in one line; nothing else may come out of it."""
+"""Broken files: a reader must either accept a file or refuse it in one line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mt_scaffold.segment.encode import encode_documents
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 WORDS = {"banana": 5, "ananas": 3, "anna": 4, "ä日a": 2, "a</w>": 2, "nana": 7}
 LINE = "banana  nab ä日a a</w> x"
-# What readers look for, in whatever place it does not belong.
+# Strings with a meaning for readers, to be put in the wrong places.
 PIECES = [
     *(
         b"#version: 0.2\n",
@@ -61,11 +61,11 @@ PIECES = [
 
 
 class Unclear(Exception):
-    """A reader neither accepted a file nor refused it in one line; the message says which file it was."""
+    """A reader neither accepted a file nor refused it in one line; the message shows the file."""
 
 
 class Readers:
-    """Sound files, in memory and in ``folder``, and one trial on a broken copy of one of them."""
+    """Sound files, in memory and in ``folder``, and trials on broken copies of them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -85,7 +85,7 @@ class Readers:
         self.vocabulary = "".join(f"{word} {count}\n" for word, count in WORDS.items()).encode()
 
     def trial(self, seed: int) -> bool:
-        """Break one file and read it; returns whether it was accepted. Raises Unclear."""
+        """Break one file, read it, and return whether it was accepted. Raises Unclear."""
         draw = random.Random(seed)
         kind = draw.choice(["codes", "codes", "codes", "experiment", "experiment", "counts", "index", "vocabulary"])
         sound = {
@@ -100,7 +100,7 @@ class Readers:
             getattr(self, f"_read_{kind}")(broken)
         except MTScaffoldError as error:
             if len(str(error).splitlines()) != 1:
-                raise Unclear(f"{kind}: the message has not one line: {error!r} for {broken!r:.3000}") from error
+                raise Unclear(f"{kind}: the message is not one line: {error!r} for {broken!r:.3000}") from error
             return False
         except Exception as error:
             raise Unclear(f"{kind}: {type(error).__name__}: {error} for {broken!r:.3000}") from error
@@ -110,7 +110,7 @@ class Readers:
         bpe, codes = BPE(broken), Codes(broken)
         segmented = bpe.process_line(LINE)
         merges = codes.merges
-        # Blank lines and older versions are accepted, too; the reference reads only what learners write.
+        # Blank lines and older versions are also accepted, but the reference reads only codes as learners write them.
         if all(_is_plain(line) for line in broken.split(b"\n")[1:-1]) and broken.endswith(b"\n"):
             mode = next((mode for mode in MODES if broken.startswith(mode.first_line.encode() + b"\n")), None)
             if mode is None or len(merges) != broken.count(b"\n") - 1:
@@ -150,18 +150,18 @@ class Readers:
 
 
 def _is_plain(line: bytes) -> bool:
-    """Whether a line of codes is as learners write it; readers allow for spaces at its end."""
+    """Return whether a line of codes is as learners write it; readers also accept spaces at its end."""
     fields = line.split(b" ")
     return (len(fields) == 2 and fields[1] != b"") or (len(fields) == 3 and fields[2] == b"scaffold")
 
 
 def _in(mode: Mode, text: str) -> str:
-    """Text as the reference has it."""
+    """Return text in the form of the reference."""
     return text.encode("utf-8").decode("latin-1") if mode.byte_level else text
 
 
 def break_(sound: bytes, draw: random.Random, others: list[bytes]) -> bytes:
-    """A copy of ``sound`` with some bytes changed, cut, repeated, moved or put in."""
+    """Return a copy of ``sound`` with some bytes changed, cut, repeated, moved or inserted."""
     data = bytearray(sound)
     for _ in range(draw.choice([1, 1, 1, 2, 4, 16])):
         at = draw.randint(0, len(data))

@@ -1,4 +1,4 @@
-// A target for libFuzzer: a codes file that is read must be written and read alike, and segment words into themselves.
+// A target for libFuzzer: valid codes survive writing and reading, and their subwords concatenate to the word.
 #include <cstdlib>
 #include <string>
 #include <string_view>

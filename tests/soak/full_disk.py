@@ -1,4 +1,4 @@
-"""Full disks: a command whose output does not fit says so in one line, and leaves no output that looks whole."""
+"""Full disks: a command whose output does not fit must say so in one line, and leave no output that looks complete."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from segmenting import hard_text
 
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 
-# Bytes of the file system; what is written into it is larger.
+# The size of the file system in bytes, smaller than every output.
 ROOM = 64 << 10
 MESSAGE = "No space left on device"
 
 
 class Unclear(Exception):
-    """A command did not report the full disk as it should; the message says what it did."""
+    """A command did not report the full disk as it should; the message says what happened."""
 
 
 class Inputs(NamedTuple):
-    """What the commands read."""
+    """The input files of the commands."""
 
     text: Path
     codes: Path
@@ -68,7 +68,7 @@ def prepare(folder: Path) -> Inputs:
 
 
 def commands(inputs: Inputs, full: Path) -> dict[str, list[object]]:
-    """Every command that writes as much as a text, with its output in ``full``."""
+    """Return every command that writes as much as a text, with its output in ``full``."""
     text, codes = inputs.text, inputs.codes
     words = [*("--source-lang", "en", "--target-lang", "de", "--codes", codes)]
     for part in ("train", "valid", "test"):
@@ -118,7 +118,7 @@ def trial(name: str, inputs: Inputs, full: Path) -> None:
     before = set(full.iterdir())
     done = _run(arguments)
     lines = [line for line in done.stderr.splitlines() if not line.startswith("warning: ")]
-    # An unfinished data folder is resumed; without its description nothing accepts it.
+    # An unfinished data folder may remain, to be resumed; without its description, no command accepts it.
     left = {path.name for path in set(full.iterdir()) - before if path.is_file() or (path / DESCRIPTION).exists()}
     problem = None
     if done.returncode != 1:
@@ -137,7 +137,7 @@ def trial(name: str, inputs: Inputs, full: Path) -> None:
 
 @contextmanager
 def full_disk(folder: Path) -> Iterator[Path | None]:
-    """A file system in memory with ROOM bytes at ``folder``; None where this user may not mount one."""
+    """Mount a file system in memory with ROOM bytes at ``folder``; yield None if this user may not mount one."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={ROOM}", "none", str(folder)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:

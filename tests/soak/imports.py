@@ -1,4 +1,4 @@
-"""Random files of other programs, imported, exported and imported again: the ids of the library, or a refusal."""
+"""Random files of other programs, imported, exported and imported again: they get the library's ids, or are refused."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ LIBRARIES = {
 
 
 class Different(Exception):
-    """A text that the library numbers otherwise, or an export that it does not load."""
+    """The library gives other ids for a text, or does not load an export."""
 
 
 class Made(NamedTuple):
-    """A file: its content, the special tokens to look for, and what import is told."""
+    """The content of a file, the special tokens to look for in text, and the options of its import."""
 
     content: bytes
     symbols: list[str]
@@ -169,12 +169,12 @@ MAKERS: dict[str, Callable[[random.Random, Path], Made]] = {
 
 
 def _texts(draw: random.Random, symbols: list[str], plain: bool) -> list[str]:
-    """Texts that begin with, end in, repeat and surround every special token, and some without."""
+    """Return texts that begin with, end in, repeat and surround every special token, and some without any."""
     texts = ["", *(_text(draw) for _ in range(4))]
     for symbol in symbols:
         texts += [symbol, symbol * 2, symbol + _text(draw), _text(draw) + symbol, f" {symbol} {symbol}"]
         texts.append(symbol.join(_text(draw) for _ in range(3)) + draw.choice(symbols))
-    # fastBPE's words end at spaces alone.
+    # fastBPE separates words at spaces only.
     return [" ".join(text.split()) or "a" for text in texts] if plain else texts
 
 
@@ -190,7 +190,7 @@ def available() -> list[str]:
 def trial(seed: int, format: str, folder: Path) -> tuple[str, int]:
     """Return whether a random file was ``compared``, ``refused`` or ``not made`` by its library, and how many texts.
 
-    Raises Different where the library gives other ids, for the file or for what is exported from it.
+    Raises Different if the library gives other ids, for the file or for its export.
     """
     draw = random.Random(f"{seed} {format}")
     path = folder / "file"

@@ -1,4 +1,4 @@
-"""A training that is interrupted with Ctrl-C at random moments must end with the model of one that was left alone."""
+"""A training that is interrupted with Ctrl-C at random moments must end with the model of an undisturbed one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def make_data(folder: Path) -> Path:
 
 
 def trial(data: Path, precision: str, seed: int, folder: Path) -> list[int]:
-    """Train twice, one of them interrupted INTERRUPTS times; returns after which updates. Raises Different."""
+    """Train twice, interrupt one training INTERRUPTS times, and return after which updates. Raises Different."""
     draw, stopped = random.Random(seed), folder / "interrupted"
     command = [sys.executable, "-m", "mt_scaffold", "train", "--data", str(data), "--seed", str(seed), "--output"]
     options = ["--", *TINY_MODEL, *PRECISIONS[precision], "--max-update", str(UPDATES), "--no-epoch-checkpoints"]
@@ -56,13 +56,13 @@ def trial(data: Path, precision: str, seed: int, folder: Path) -> list[int]:
         process = subprocess.Popen(
             [*command, str(stopped), *options], stderr=subprocess.PIPE, text=True, start_new_session=True
         )
-        # From the start of the program on, but most in the training.
+        # At any time from the start of the program, but mostly during updates.
         _wait_for_updates(process, stopped, draw.random() < 0.8)
         time.sleep(draw.random() * longest / (2 * INTERRUPTS))
         os.killpg(process.pid, signal.SIGINT)
         said = process.communicate(timeout=600)[1]
         found = _INTERRUPTED.search(said)
-        # A Python that has not yet begun is ended by the signal itself.
+        # If Python has not started yet, the signal itself ends the process.
         ended = 128 + signal.SIGINT if found or process.returncode > 0 else -signal.SIGINT
         if process.returncode != ended or (found is None and said.strip()):
             raise Different(f"after {updates}: status {process.returncode}, {said[-500:]}")
@@ -78,7 +78,7 @@ def trial(data: Path, precision: str, seed: int, folder: Path) -> list[int]:
 
 
 def _wait_for_updates(process: subprocess.Popen[str], training: Path, updates: bool) -> None:
-    """Wait until a training has made an update in this start, if ``updates``."""
+    """If ``updates``, wait until this start of a training begins an epoch."""
     log = training / "train.log"
     size = log.stat().st_size if log.exists() else 0
     while updates and process.poll() is None:
@@ -91,7 +91,7 @@ def _wait_for_updates(process: subprocess.Popen[str], training: Path, updates: b
 
 
 def compare(whole: Path, other: Path) -> dict[str, bool]:
-    """Return of each tensor of the model and of the optimiser whether two trainings have it bit for bit."""
+    """Return tensor of the model or optimiser → whether it is identical in two trainings, bit for bit."""
     import torch
 
     from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint

@@ -1,4 +1,4 @@
-"""A workflow that is killed at random moments and started again must end where an uninterrupted one ends."""
+"""A workflow that is killed at random moments and restarted must end with the files of an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compare_releases import NOT_RESULTS, digest
 from test_workflow import command
 
 EXPERIMENT = Path("experiments") / "tiny"
-# What holds no times and no versions.
+# The files without times and versions.
 COMPARED = (
     *("raw/*", "words/*", "codes/*", "dictionaries/*/*", "binarised/*/*.bin", "binarised/*/*.idx", "binarised/*/*.txt"),
     *("*/seed-*/translations/*", "*/seed-*/scores/*.json", "comparison.csv"),
@@ -27,18 +27,18 @@ ATTEMPTS = 60
 
 
 class Broken(Exception):
-    """A killed workflow did not come to the same end; the message says what differs, or what it printed."""
+    """A killed workflow failed or ended differently; the message has its output, or the files that differ."""
 
 
 class Uninterrupted(NamedTuple):
-    """The files of a workflow that was left alone, by name with their digests, and how long it took."""
+    """An undisturbed workflow: file name → digest, and how long it took."""
 
     digests: dict[str, str]
     seconds: float
 
 
 class Interrupted(NamedTuple):
-    """How often one workflow was killed, and after how many starts it had ended."""
+    """How often one workflow was killed, and how many starts it needed."""
 
     kills: int
     starts: int
@@ -54,17 +54,17 @@ def uninterrupted(folder: Path) -> Uninterrupted:
 
 
 def trial(seed: int, folder: Path, expected: Uninterrupted, deadline: float) -> Interrupted:
-    """Start a workflow, kill it with all its processes after a random time, and again, until one start ends by itself.
+    """Start a workflow, kill it with all its processes after a random time, and repeat until a start completes.
 
-    deadline: of time.monotonic, after which it is left alone. Raises Broken where a start that was not killed fails,
-    where any of the compared files differs, and where it does not end.
+    deadline: of time.monotonic, after which it is not killed. Raises Broken if a start that was not killed fails, if
+    any of the compared files differs, and if no start completes.
     """
     draw = random.Random(seed)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     kills = 0
     for start in range(1, ATTEMPTS + 1):
-        # Many kills come early, while Snakemake is starting, some late.
+        # Many kills come early, while Snakemake starts, and some late.
         patience = (
             expected.seconds * draw.random() ** 2 if time.monotonic() < deadline else 100 * expected.seconds + 600
         )
@@ -92,7 +92,7 @@ def trial(seed: int, folder: Path, expected: Uninterrupted, deadline: float) -> 
 
 
 def _end(process: subprocess.Popen[bytes], with_signal: signal.Signals) -> None:
-    """Send a signal to a session's processes, and SIGKILL to those that have not ended soon after."""
+    """Send a signal to a session's processes, and soon after SIGKILL to those still running."""
     os.killpg(process.pid, with_signal)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(20)
@@ -104,6 +104,6 @@ def _end(process: subprocess.Popen[bytes], with_signal: signal.Signals) -> None:
 def _digests(folder: Path) -> dict[str, str]:
     experiment = folder / EXPERIMENT
     paths = {path for pattern in COMPARED for path in experiment.glob(pattern) if path.is_file()}
-    # A log has times.
+    # Logs contain times.
     paths = {path for path in paths if not path.name.endswith(NOT_RESULTS)}
     return {str(path.relative_to(experiment)): digest(path) for path in sorted(paths)}

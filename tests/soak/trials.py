@@ -38,19 +38,19 @@ from mt_scaffold.corpus.pretokenise import PATTERNS
 from mt_scaffold.corpus.text import END_OF_WORD, bytes_to_notation, words_of
 from mt_scaffold.methods.parity import DEFAULT_ALPHA
 
-# Few letters make ties, overlaps and strings of several origins the rule; "</w>" may be spelt out; up to four bytes.
+# Few letters make ties, overlaps and ambiguous strings common; some spell out "</w>"; some have up to four bytes.
 ALPHABETS = [list("a"), list("ab"), list("abcd"), ["a", "</w>", "<", "w>"], ["a", "ä", "日", "😀"], list("abcdefghij")]
 SEPARATORS = ["@@", "@@", "~", "￭"]
-# Kinds of inference that are no segmentation into the tokens of a vocabulary, with their references.
+# The kinds of inference that depend on merges, not just on a vocabulary, with their references.
 _MERGING = {"longest-merge": LongestMergeBPE, "remerge": RemergeBPE}
 
 
 class Difference(Exception):
-    """The core and the reference disagree; the message says on what."""
+    """The core and the reference disagree; the message shows both results."""
 
 
 class OfVocabulary(ReferenceBPE):
-    """The reference with a kind of inference that takes tokens from the vocabulary of other codes."""
+    """A reference with a kind of inference that segments into the tokens of a vocabulary."""
 
     def __init__(self, reference: ReferenceBPE, segment: Callable[..., list[str]]) -> None:
         super().__init__(reference.rank, reference.scaffold, reference.separator, end_of_word=reference.end_of_word)
@@ -70,9 +70,9 @@ def _reference_with(kind: str, reference: ReferenceBPE) -> ReferenceBPE:
 
 
 def trial(seed: int) -> int:
-    """Make one corpus, learn from it and segment it and another one; returns the number of words compared.
+    """Make two corpora, learn from the first, segment both, and return the number of words compared.
 
-    Raises Difference where the core and the reference disagree on anything.
+    Raises Difference if the core and the reference disagree on anything.
     """
     draw = random.Random(seed)
     mode = draw.choice(MODES)
@@ -107,7 +107,7 @@ def trial(seed: int) -> int:
 
 
 def _learn(text: str, algorithm: str, mode: Mode, symbols: int, min_frequency: int, draw: random.Random) -> bytes:
-    """Learn with the core and the reference from a text; returns the codes."""
+    """Learn from a text with the core and the reference, compare, and return the codes."""
     counts = _counts(lines_at_lf(text), mode)
     threshold = draw.choice([0.3, 0.6, 0.9, 1.0])
     picky = algorithm == "picky"
@@ -134,12 +134,12 @@ def _learn(text: str, algorithm: str, mode: Mode, symbols: int, min_frequency: i
 def _learn_parity(
     text: str, algorithm: str, mode: Mode, symbols: int, min_frequency: int, draw: random.Random
 ) -> bytes:
-    """Learn with both from the lines of a text, dealt out to some languages; returns the codes."""
+    """Learn with both from the lines of a text, dealt out to several languages; return the codes."""
     number = draw.randint(2, 4)
     lines = [line.rstrip("\n") + "\n" for line in lines_at_lf(text)]
     lines += ["\n"] * (-len(lines) % number)
     dealt = [_with_words(lines[first::number], mode) for first in range(number)]
-    # Those that parity is measured on are shorter, and other languages'.
+    # Parity is measured on shortened texts, assigned to other languages.
     shorter = [_with_words([line[: len(line) // 2] + "\n" for line in each], mode) for each in dealt]
     dev = draw.sample(shorter, number) if draw.random() < 0.5 else None
     global_merges, window = draw.choice([0, 0, draw.randint(0, 40)]), draw.choice([None, draw.randint(1, 9)])
@@ -172,7 +172,7 @@ def _learn_parity(
 
 
 def _with_words(lines: list[str], mode: Mode) -> list[str]:
-    """The lines, with a word in the last one where they have none: parity-aware BPE needs some of each language."""
+    """Return the lines, with a word in the last one if they have none: parity-aware BPE needs one per language."""
     return lines if _counts(lines, mode) else [*lines[:-1], "word\n"]
 
 
@@ -184,7 +184,7 @@ def _counts(lines: Iterable[str], mode: Mode) -> dict[str, int]:
 
 
 def _sampled(bpe: BPE, reference: ReferenceBPE, mode: Mode, words: list[str], draw: random.Random) -> int:
-    """Compare what uniform sampling makes of words; returns their number."""
+    """Compare uniform samples of words, and return the number of words."""
     split = {
         left + right
         for left, right in reference.rank
@@ -207,7 +207,7 @@ def _sampled(bpe: BPE, reference: ReferenceBPE, mode: Mode, words: list[str], dr
 
 
 def _words(line: str, mode: Mode) -> list[str]:
-    """The words of a line with its LF, as the reference has them."""
+    """Return the words of a line with its LF, in the form of the reference."""
     if mode == PRETOKENISED:
         return [word.decode("latin-1") for word in _pretokenised(line)]
     words = words_of(line)

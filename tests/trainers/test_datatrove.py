@@ -1,4 +1,4 @@
-"""The steps for datatrove: tasks, and nodes, give the counts and ids of a single process, killed and resumed too."""
+"""The steps for datatrove: several tasks or nodes give the counts and ids of one process, even killed and resumed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if importlib.util.find_spec("datatrove") is None:
     pytest.skip("datatrove is not installed; run make test-integrations", allow_module_level=True)
 
 END = "<|endoftext|>"
-# Documents of each shard, and so of each task.
+# The number of documents in each shard, and so in each task.
 SHARDS = (300, 0, 200, 1)
 # python pipeline.py STEP WORKERS FIRST-TASK TASKS [stop]
 PIPELINE = """\
@@ -107,7 +107,7 @@ def finish(process: subprocess.Popen[str]) -> str:
 
 
 def check(corpus: Path, folder: Path) -> None:
-    """Compare counts and ids, of all tasks one after the other, with those of one process."""
+    """Compare the counts and ids of all tasks, in order, with those of one process."""
     merge_counts(folder / "merged.counts", [folder / "counts" / "*.counts"])
     assert (folder / "merged.counts").read_bytes() == (corpus / "whole.counts").read_bytes()
     tasks = sorted((folder / "ids").glob("*.ds"))
@@ -139,7 +139,7 @@ def test_files_for_megatron(corpus: Path) -> None:
 
 
 def test_two_nodes_share_the_tasks(corpus: Path) -> None:
-    """The executor started twice, with other ranks, in one folder."""
+    """The executor is started twice, with different ranks, in one folder."""
     nodes = [start(corpus, "nodes", "counts,ids", "2", first, "2") for first in ("0", "2")]
     for node in nodes:
         finish(node)
@@ -147,14 +147,14 @@ def test_two_nodes_share_the_tasks(corpus: Path) -> None:
 
 
 def test_killed_it_resumes_without_repeating_finished_tasks(corpus: Path) -> None:
-    """Killed within the third task, whose file is incomplete; the first two are left as they are."""
+    """It is killed within the third task, whose file is incomplete; the first two are left untouched."""
     folder = corpus / "killed"
     finish(start(corpus, "killed", "counts", "1", "0", "4"))
     process = start(corpus, "killed", "ids", "1", "0", "4", "stop")
     assert process.stdout is not None
     while "within task 2" not in (line := process.stdout.readline()):
         assert line, "ended without a stop"
-    # The executor's manager is a process, too, and holds the pipe.
+    # The executor's manager is a separate process, which holds the pipe.
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     finished = [folder / "ids" / f"{number:05d}_unshuffled.ds" for number in (0, 1)]
@@ -189,7 +189,7 @@ def test_shuffled_and_wide_ids(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_options_that_do_not_fit_are_refused() -> None:
-    """A mask of the loss needs positions in the text; the end of a document belongs to the encoder."""
+    """A loss mask needs positions in the text; the token at the end of a document belongs to the encoder."""
     from mt_scaffold.integrations.datatrove import CodesTokenizer, MegatronCodesTokenizer
     from mt_scaffold.integrations.documents import DocumentEncoder
 
@@ -197,7 +197,7 @@ def test_options_that_do_not_fit_are_refused() -> None:
     with pytest.raises(UsageError, match="save_loss_metadata needs a tokenizer that locates characters"):
         CodesTokenizer("ids", encoder, save_loss_metadata=True)
     for step in (CodesTokenizer, MegatronCodesTokenizer):
-        with pytest.raises(UsageError, match="eos_token is append= of the DocumentEncoder"):
+        with pytest.raises(UsageError, match="eos_token is not supported; give append= to the DocumentEncoder"):
             step("ids", encoder, eos_token=END)
     with pytest.raises(UsageError, match="duplicate special token 'a'"):
         DocumentEncoder("codes", special_tokens=["a", "a"])

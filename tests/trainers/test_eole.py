@@ -1,4 +1,4 @@
-"""eole counts, trains and translates through ``mt_scaffold.as_subword_nmt``, as docs/trainers.md has it."""
+"""eole counts, trains and translates through ``mt_scaffold.as_subword_nmt``, as docs/trainers.md shows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SIDES = dict(zip(("src", "tgt"), LANGUAGES, strict=True))
 
 @pytest.fixture(scope="module", params=["scaffold", "bpe"])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with texts, codes of each kind and the configuration of the page; the same without dropout."""
+    """A folder with texts, codes of each kind, and the configuration of the page with and without dropout."""
     folder = tmp_path_factory.mktemp(request.param)
     prepare(folder, request.param)
     config = file_of_the_page("eole.yaml")
@@ -45,7 +45,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def samples(folder: Path, config: str, data: str, start: str = "-m mt_scaffold.as_subword_nmt") -> list[str]:
-    """Return the lines that eole would train on, of the source and then the target, with a vocabulary of its own."""
+    """Return the lines that eole would train on, source then target, after it has built its vocabulary."""
     eole = f"python {start} -m eole.bin.main"
     run(f"{eole} build_vocab -config {config} -n_sample -1", folder)
     run(f"{eole} train -config {config} -n_sample {SIZES['train']}", folder)
@@ -63,7 +63,7 @@ def test_it_trains_on_the_subwords_of_apply_bpe(folder: Path) -> None:
 
 
 def test_dropout_resamples(folder: Path) -> None:
-    """The configuration's dropout is applied on the fly; with original BPE, with the very draws of subword-nmt."""
+    """The configuration's dropout is applied on the fly; with original BPE, the draws are those of subword-nmt."""
     sampled = samples(folder, "eole.yaml", "eole")
     check_dropout(folder, "train.en", sampled[: SIZES["train"]])
     check_dropout(folder, "train.de", sampled[SIZES["train"] :])
@@ -72,7 +72,7 @@ def test_dropout_resamples(folder: Path) -> None:
 
 
 def test_without_the_start_scaffold_codes_are_refused(tmp_path: Path) -> None:
-    """subword-nmt cannot read them, so that a command started without our package does not segment differently."""
+    """subword-nmt cannot read them, so a command started without our package cannot segment differently."""
     prepare(tmp_path, "scaffold")
     (tmp_path / "eole.yaml").write_text(file_of_the_page("eole.yaml"))
     with pytest.raises(AssertionError, match="Error: invalid line"):

@@ -1,4 +1,4 @@
-"""JoeyNMT trains and translates through ``mt_scaffold.as_subword_nmt``, as docs/trainers.md has it."""
+"""JoeyNMT trains and translates through ``mt_scaffold.as_subword_nmt``, as docs/trainers.md shows."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_it_trains_on_the_subwords_of_apply_bpe(folder: Path) -> None:
 
 
 def test_dropout_resamples(folder: Path) -> None:
-    """The configuration's dropout is applied on the fly; with original BPE, with the very draws of subword-nmt."""
+    """The configuration's dropout is applied on the fly; with original BPE, the draws are those of subword-nmt."""
     sampled = probe(folder, "dropout")
     size = SIZES["train"]
     check_dropout(folder, "train.en", sampled[:size])
@@ -89,7 +89,7 @@ def test_it_trains_and_translates(folder: Path) -> None:
         counts = Counter(" ".join(subwords(folder, f"train.{language}")).split())
         by_frequency = sorted(counts, key=lambda subword: (-counts[subword], subword))
         assert lines(folder / "joeynmt" / f"{side}_vocab.txt") == ["<unk>", "<pad>", "<s>", "</s>", *by_frequency]
-    # The page's vocabulary for tied embeddings, made from the segmented text, is every subword of it.
+    # The page's vocabulary for tied embeddings consists of all subwords of the segmented text.
     both = [line for language in LANGUAGES for line in subwords(folder, f"train.{language}")]
     assert sorted(lines(folder / "vocab.txt")) == sorted(set(" ".join(both).split()))
     joint = file_of_the_page("joeynmt.yaml").replace("level: bpe", "level: bpe\n    voc_file: vocab.txt")

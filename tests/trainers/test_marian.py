@@ -1,4 +1,4 @@
-"""Marian trains on the stream of scripts/marian_stream.py, resumes and translates, as docs/trainers.md has it."""
+"""Marian trains on the stream of scripts/marian_stream.py, resumes and translates, as docs/trainers.md shows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def test_it_trains_resumes_and_translates(folder: Path) -> None:
-    """The page's commands: costs fall, the training resumes where it was, every sentence has a translation."""
+    """The page's commands: costs fall, the training resumes where it stopped, every sentence has a translation."""
     printed = run(commands_of_the_page("Marian"), folder)
     first, second = printed.split("Training finished")[:2]
     costs = [[(int(update), float(cost)) for update, cost in COST.findall(part)] for part in (first, second)]

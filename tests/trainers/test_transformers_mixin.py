@@ -1,4 +1,4 @@
-"""The tests that transformers shares between its tokenizers, on one of ours of each kind.
+"""The tests that transformers shares between its tokenizers, run on each kind of ours.
 
 ``make test-integrations`` unpacks them from the source archive of the installed version.
 """
@@ -67,12 +67,12 @@ def _sentencepiece(folder: Path) -> MTScaffoldTokenizer:
 
 KINDS = {"CodePoints": _code_points, "Bytes": _bytes, "SentencePiece": _sentencepiece}
 # The tests that do not apply, with the reason: for every kind, and for one.
-_WORDS = "a list of words stands for no text with spaces: each word is encoded as it is"
+_WORDS = "a list of words does not represent a text with spaces: each word is encoded as it is"
 LEFT_OUT = {
-    "test_tokenizer_store_full_signature": "files of codes and vocabularies have their places in a saved folder",
+    "test_tokenizer_store_full_signature": "files of codes and vocabularies have fixed names in a saved folder",
     "test_integration": "compares with the published vocabulary of a model",
     "test_integration_from_extractor": "compares with the published vocabulary of a model",
-    "test_chat_template_save_loading": "takes chat_template from the named arguments alone, where **kwargs has it",
+    "test_chat_template_save_loading": "looks for chat_template among the named arguments only, but it is in **kwargs",
     "test_sequence_ids": "is for subclasses of TokenizersBackend",
 }
 LEFT_OUT_OF = {

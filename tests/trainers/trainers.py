@@ -1,7 +1,7 @@
-"""What the tests of other trainers share: the files and commands of docs/trainers.md, and a small parallel text.
+"""Shared by the tests of other trainers: the files and commands of docs/trainers.md, and a small parallel text.
 
-The programs run on mt_scaffold in place of subword-nmt, exactly as the page has them. ``make test-integrations`` makes
-the environment in which they are installed.
+The programs run on mt_scaffold in place of subword-nmt, exactly as on the page. ``make test-integrations`` creates the
+environment in which they are installed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "trainers.md").read_text(encoding="utf-8")
 OURS = ROOT / "mt_scaffold" / "subword_nmt" / "apply_bpe.py"
 LANGUAGES = ("en", "de")
-# Pairs of sentences in each text.
+# The number of sentence pairs in each text.
 SIZES = {"train": 300, "valid": 20, "test": 10}
 
 
 def file_of_the_page(name: str) -> str:
-    """Return a file that the page has its readers copy."""
+    """Return a file that the page tells its readers to copy."""
     return (ROOT / "docs" / "trainers" / name).read_text(encoding="utf-8")
 
 
@@ -39,7 +39,7 @@ def commands_of_the_page(heading: str) -> str:
 def run(script: str, folder: Path) -> str:
     """Run shell commands in a folder and return what they print on both streams."""
     paths = [os.path.join(sys.prefix, "bin"), os.environ["PATH"]]
-    # A fixture of the other tests makes the programs that they start find empty packages.
+    # A fixture of the other tests makes programs find empty packages.
     others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     python = [str(ROOT), *(path for path in others if path and "left-out-by-conftest" not in path)]
     environment = {
@@ -82,25 +82,25 @@ def lines(path: Path) -> list[str]:
 
 
 def subwords(folder: Path, text: str) -> list[str]:
-    """Return the lines that ``apply-bpe`` makes of a text."""
+    """Return the lines of a text as ``apply-bpe`` segments them."""
     bpe = BPE(folder / "codes")
     return [bpe.segment(line) for line in lines(folder / text)]
 
 
 def check_dropout(folder: Path, text: str, sampled: list[str]) -> None:
-    """Check that lines are the words of a text, segmented with dropout: not as without, and without scaffold tokens."""
+    """Check that lines are a text segmented with dropout: different from without, and without scaffold tokens."""
     bpe = BPE(folder / "codes")
     assert [bpe.join(line) for line in sampled] == lines(folder / text)
     plain = subwords(folder, text)
     different = sum(one != other for one, other in zip(sampled, plain, strict=True))
     assert different > len(plain) / 2
     assert len(" ".join(sampled).split()) > len(" ".join(plain).split())
-    # Characters that no merge holds are left as they are.
+    # Characters that are in no merge are left as they are.
     unknown = {subword for line in sampled for subword in line.split()} - set(bpe.surface_forms())
     assert all(len(subword.removesuffix("@@")) == 1 for subword in unknown)
 
 
 def check_losses(losses: list[float]) -> None:
-    """Check that a training logged losses, all finite, and that they fell."""
+    """Check that a training logged losses that are all finite and fell."""
     assert len(losses) >= 4 and all(0 < loss < 100 for loss in losses), losses
     assert losses[-1] < 0.9 * losses[0], losses

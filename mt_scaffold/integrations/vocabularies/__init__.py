@@ -1,1 +1,1 @@
-"""Vocabularies of other programs, in and out: a module for each format."""
+"""Import and export of other programs' vocabularies: a module for each format."""

@@ -1,4 +1,4 @@
-"""Codes → the files of programs other than tokenizers, with the ids that stand next to them."""
+"""Codes, with the ids stored next to them → the files of programs other than tokenizers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ TARGETS = ("tokenizer.json", *_WITH_IDS, "fastbpe")
 
 
 def export_codes(codes: CodesSource, outfile: PathLike, target: str) -> int:
-    """Write codes as ``target``, one of TARGETS but the first; return the number of tokens, or of merges of fastBPE.
+    """Write codes as ``target``, any of TARGETS but the first; return the number of tokens, for fastBPE of merges.
 
-    Raises MTScaffoldError, with the reason, where the format cannot express them exactly.
+    Raises MTScaffoldError, with the reason, if the format cannot express them exactly.
     """
     check_choice("target", target, TARGETS[1:])
     refuse_overwriting([outfile], [codes])
     read = Codes.of(codes)
     if target == "fastbpe":
-        content, total = fastbpe.write(read), len(read.merges)
+        content = fastbpe.write(read)
+        total = content.count(b"\n")
     else:
         numbering = numbering_of(read)
         content = _WITH_IDS[target](read, numbering)

@@ -12,7 +12,7 @@ from mt_scaffold.integrations.vocabularies.imported import Imported, Original, r
 
 
 def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, int] | None = None) -> Imported:
-    """Read fastBPE's codes, which have no ids; counts are left out."""
+    """Read fastBPE's codes, which have no ids; counts are ignored."""
     name = shown(path)
     if pretokeniser is not None or special:
         raise UsageError(f"{name}: words are between spaces and have no ids; omit --pretokenise and --special")
@@ -25,13 +25,13 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
         if merge.endswith("\r"):
             raise refused(name, f"line {number}: the symbol {fields[1]!r} ends in a CR")
         if lines.setdefault(merge, number) != number:
-            raise refused(name, f"line {number}: the merge '{merge}' is in line {lines[merge]}, too")
+            raise refused(name, f"line {number}: the merge '{merge}' is also in line {lines[merge]}")
     content = "\n".join(["#version: 0.2", *lines]) + "\n"
     return Imported(Codes(content.encode("utf-8"), name), None)
 
 
 def write(codes: Codes) -> bytes:
-    """Return fastBPE's codes, with 0 for the counts, which applying does not use.
+    """Return fastBPE's codes, with 0 for the counts, which fastBPE ignores when it segments.
 
     Raises MTScaffoldError for codes that it cannot express.
     """
@@ -39,13 +39,13 @@ def write(codes: Codes) -> bytes:
         raise MTScaffoldError(f"{codes.name}: fastBPE's symbols are characters, and its words between spaces")
     if codes.scaffold:
         raise MTScaffoldError(f"{codes.name}: fastBPE cannot take scaffold tokens apart")
-    # fastBPE takes the last place of a merge, codes the first.
+    # Of duplicate merges, the last counts in fastBPE, the first in codes.
     merges = dict.fromkeys((left, right) for left, right, _ in codes.merges)
     return "".join(f"{left} {right} 0\n" for left, right in merges).encode("utf-8")
 
 
 def original(path: PathLike, imported: Imported) -> Original:
-    """Return fastBPE's segmentation of a line, for the file."""
+    """Return fastBPE's segmentation with the file."""
     try:
         import fastBPE
     except ImportError:

@@ -1,4 +1,4 @@
-"""Codes with the ids of the program that they come from: what the readers of all formats return."""
+"""Codes with the ids of the program that they come from: the result of the readers of all formats."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.integrations.vocabularies.merging import first_out_of_order
 from mt_scaffold.segment.numbering import Numbering, Spaces, ordinary_tokens
 
-# What stands for a space in pieces of SentencePiece.
+# Represents a space in pieces of SentencePiece.
 SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
-# Characters of a message that come from a file.
+# The most characters of a file in a message.
 _SHOWN = 500
-# What a library gives for a text: ids, or subwords where the format has no ids.
+# A library's segmentation of a text: ids, or subwords if the format has no ids.
 Original = Callable[[str], Sequence[int] | Sequence[str]]
 
 
 class Imported(NamedTuple):
-    """What a file of another program becomes.
+    """A file of another program as codes.
 
-    numbering: None where the format has no ids. notes: what the file has that codes do not, for people.
+    numbering: None if the format has no ids. notes: messages about contents of the file that codes do not have.
     """
 
     codes: Codes
@@ -32,10 +32,10 @@ class Imported(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """Codes of the form that ``of_pieces`` returns, as it was given them; U+2581 stands for a space.
+    """The arguments from which ``of_pieces`` makes given codes; U+2581 represents a space.
 
-    merges: of characters, in order, those of scaffold tokens too. ids: of every piece that can come out. byte_ids: of
-    byte fallback. others: ids that only decoding knows.
+    merges: of characters, in order, including those of scaffold tokens. ids: of every piece that text can get.
+    byte_ids: of byte fallback. others: ids used in decoding only.
     """
 
     merges: list[tuple[str, str]]
@@ -45,25 +45,25 @@ class Pieces(NamedTuple):
 
 
 def numbered(name: str, codes: Codes, numbering: Numbering, notes: Sequence[str] = ()) -> Imported:
-    """Return imported codes with their ids; refuses two tokens with one id, and ids and names that none can have."""
+    """Return imported codes with their ids. Raises MTScaffoldError for duplicate and impossible ids and names."""
     if (fault := numbering.fault(codes)) is not None:
         raise refused(name, fault)
     return Imported(codes, numbering, notes)
 
 
 def refused(name: str, what: str) -> MTScaffoldError:
-    """Return the error for what codes cannot express."""
+    """Return the error for something that codes cannot express."""
     return MTScaffoldError(f"{name}: {printable(what)}, which codes cannot express exactly; nothing was written")
 
 
 def printable(text: str) -> str:
-    """Return a text that may hold any character of a file as one line, escaped and cut off where it is long."""
+    """Return a text with arbitrary characters of a file as one line: escaped, and cut off if it is long."""
     spelled = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text[:_SHOWN])
     return spelled + "..." * (len(text) > _SHOWN)
 
 
 def codes_of_merges(name: str, pretokeniser: str, merges: Iterable[tuple[bytes, bytes]]) -> Codes:
-    """Return codes of bytes from merges; refuses those that use a token before one makes it."""
+    """Return codes of bytes from merges. Raises MTScaffoldError if one uses a token before it is made."""
     pairs = list(merges)
     wrong = first_out_of_order(pairs, lambda token: len(token) == 1)
     if wrong is not None:
@@ -80,7 +80,7 @@ def _codes(name: str, pretokeniser: str, merges: Iterable[tuple[bytes, bytes, bo
 
 
 def ids_of_bytes(name: str, codes: Codes, ids: Mapping[bytes, int]) -> tuple[int, ...]:
-    """Return the ids of all tokens of codes, in their order; refuses codes of which a token has none."""
+    """Return the ids of all tokens of codes, in their order. Raises MTScaffoldError if a token has none."""
     found = []
     for token in ordinary_tokens(codes):
         number = ids.get(notation_to_bytes(token))
@@ -92,7 +92,7 @@ def ids_of_bytes(name: str, codes: Codes, ids: Mapping[bytes, int]) -> tuple[int
 
 
 def _check_not_negative(name: str, token: str, number: int) -> None:
-    """Raise MTScaffoldError for -1, too, by which a Numbering says that a token has no id."""
+    """Raise MTScaffoldError for a negative id, even -1, which in a ``Numbering`` means that a token has no id."""
     if number < 0:
         raise refused(name, f"'{token}' has the id {number}, which is not from 0 up")
 
@@ -109,23 +109,23 @@ def of_pieces(
     others: Mapping[int, bytes],
     source: Mapping[str, str],
 ) -> tuple[Codes, Numbering]:
-    """Return codes of bytes for pieces of characters, in which U+2581 stands for a space.
+    """Return codes of bytes for pieces of characters, in which U+2581 represents a space.
 
-    Merges of bytes into characters come before those of characters. A part of a character is scaffold, and so is
-    a character or merged token without an id: what remains of it is taken apart, down to bytes, as byte fallback does.
+    Merges of bytes into characters come before those of characters. A part of a character is scaffold, and so is a
+    character or merged token without an id: when it remains, it is taken apart, down to bytes, as by byte fallback.
 
-    merges: of characters, in order. pieces: the id of every piece that can come out. byte_ids: of byte fallback.
-    unknown: the id of bytes that have none. others: ids that only decoding knows.
+    merges: of characters, in order. pieces: the id of every piece that text can get. byte_ids: of byte fallback.
+    unknown: the id of bytes without one. others: ids used in decoding only.
     """
     wrong = first_out_of_order(merges, lambda token: len(token) == 1)
     if wrong is not None:
         raise refused(name, f"the merge '{' '.join(wrong)}' comes before a merge that makes one of its pieces")
     if " " in "".join(pieces):
-        raise refused(name, "a piece holds a space itself")
+        raise refused(name, "a piece contains a space")
     for piece, number in pieces.items():
         _check_not_negative(name, piece, number)
     if SPACE not in pieces:
-        raise refused(name, f"'{SPACE}' is no piece by itself")
+        raise refused(name, f"'{SPACE}' is not a piece by itself")
     spelled = (*pieces, *(left + right for left, right in merges))
     crossing = next((piece for piece in spelled if re.search(f"[^{SPACE}]{SPACE}", piece)), None)
     if pretokeniser == "metaspace-runs" and crossing is not None:
@@ -158,9 +158,9 @@ def _bytes(piece: str) -> bytes:
 
 
 def pieces_of(codes: Codes, numbering: Numbering, program: str) -> Pieces:
-    """Return what ``of_pieces`` made these codes of, also after surgery.
+    """Return the arguments from which ``of_pieces`` made these codes, which may have been trimmed or extended since.
 
-    Raises MTScaffoldError for codes of another form: ``program`` merges characters.
+    Raises MTScaffoldError for codes of another form, which ``program`` cannot have since it merges characters.
     """
     merges: list[tuple[str, str]] = []
     for left, right, scaffold in codes.merges:
@@ -191,7 +191,7 @@ def pieces_of(codes: Codes, numbering: Numbering, program: str) -> Pieces:
 
 
 def check_merges(codes: Codes, pieces: Pieces, program: str) -> None:
-    """Raise MTScaffoldError unless merging one place at a time, with pairs by their ids, comes to what codes do."""
+    """Raise MTScaffoldError unless merging one place at a time, with pairs by their ids, gives the result of codes."""
     marked = (merge.token for merge in codes.merges if not merge.normal)
     scaffold = next((token for token in marked if _text(notation_to_bytes(token)) is not None), None)
     if scaffold is not None:
@@ -203,9 +203,11 @@ def check_merges(codes: Codes, pieces: Pieces, program: str) -> None:
     for left, right in pieces.merges:
         for part in (left, right):
             if part not in pieces.ids or (len(part) > 1 and part not in made):
-                raise MTScaffoldError(f"{codes.name}: the merge '{left} {right}' uses '{part}', which is no piece yet")
+                merge = printable(f"'{left} {right}' uses '{part}'")
+                raise MTScaffoldError(f"{codes.name}: the merge {merge}, which is not a piece yet")
         if left + right in made:
-            raise MTScaffoldError(f"{codes.name}: two merges make '{left + right}'; {program} takes one")
+            token = printable(left + right)
+            raise MTScaffoldError(f"{codes.name}: two merges make '{token}'; {program} allows only one")
         made.add(left + right)
 
 
@@ -213,7 +215,7 @@ def check_no_gaps(codes: Codes, numbers: Collection[int], n_vocab: int, program:
     """Raise MTScaffoldError unless every id below ``n_vocab`` is among those of pieces."""
     if len(numbers) != n_vocab:
         missing = next(number for number in range(n_vocab) if number not in numbers)
-        raise MTScaffoldError(f"{codes.name}: no token has the id {missing}, and {program} has no gaps")
+        raise MTScaffoldError(f"{codes.name}: no token has the id {missing}, and {program} allows no gaps")
 
 
 def _text(token: bytes) -> str | None:

@@ -1,4 +1,4 @@
-"""Vocabularies of other programs → codes and their ids: what the command ``import`` does."""
+"""Vocabularies of other programs → codes and their ids: the command ``import``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from mt_scaffold.options import check_choice
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.numbering import write_numbered
 
-# Each is a module of this name, but for tokenizer.json.
+# Each is a module of this name, with _ for a dot.
 FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "fastbpe", "youtokentome")
-# Lines that are compared as one text, line ends included.
+# The number of lines that are compared as one text, line ends included.
 _LINES = 64
 
 
 class Written(NamedTuple):
-    """What ``import_codes`` has written, and how many lines of a text were compared."""
+    """The result of ``import_codes``: the written codes, their format, and how many lines of a text were compared."""
 
     imported: Imported
     format: str
@@ -39,7 +39,7 @@ class _Reader(Protocol):
 
 
 def reader_of(format: str) -> _Reader:
-    """Return what reads a format, one of FORMATS."""
+    """Return the module that reads a format, one of FORMATS."""
     module = importlib.import_module(f"mt_scaffold.integrations.vocabularies.{format.replace('.', '_')}")
     return cast(_Reader, module)
 
@@ -55,12 +55,12 @@ def import_codes(
 ) -> Written:
     """Write the codes of a file of another program, and next to them its ids and special tokens.
 
-    format: one of FORMATS; None for what the content looks like. pretokenise, special_tokens: of tiktoken's ranks that
-    are not OpenAI's. check: a text; codes are only written where the program itself, which must be installed, gives the
+    format: one of FORMATS; None to detect it from the content. pretokenise, special_tokens: of tiktoken's ranks that
+    are not OpenAI's. check: a text; codes are written only if the program itself, which must be installed, gives the
     same ids for it.
 
-    Raises MTScaffoldError, with the reason, for what codes cannot express exactly, and for the first line of ``check``
-    that is numbered otherwise.
+    Raises MTScaffoldError, with the reason, for anything that codes cannot express exactly, and for the first line of
+    ``check`` with other ids.
     """
     refuse_overwriting([outfile, manifest_path(outfile)], [path, check])
     chosen = format_of(path) if format is None else check_choice("format", format, FORMATS)
@@ -80,21 +80,21 @@ def _original(reader: _Reader, path: PathLike, imported: Imported) -> Original:
         return reader.original(path, imported)
     except MTScaffoldError:
         raise
-    except Exception as error:  # each library has its own
+    except Exception as error:  # each library raises its own type
         reason = printable(f"{type(error).__name__}: {error}")
         raise MTScaffoldError(
-            f"{shown(path)}: its own program does not load it ({reason}); give a file that it does, or omit --check"
+            f"{shown(path)}: its own program does not load it ({reason}); give a file that loads, or omit --check"
         ) from None
 
 
 def format_of(path: PathLike) -> str:
-    """Return the format that a file's content looks like; MTScaffoldError where it is none of them."""
+    """Detect the format of a file from its content. Raises MTScaffoldError if it looks like none of them."""
     content = read_file(path)
     first, _, rest = content.partition(b"\n")
     fields = first.split()
     if first.startswith(b"#version:"):
         raise MTScaffoldError(
-            f"{shown(path)}: codes of learn-bpe or subword-nmt already; give them to --codes without importing them"
+            f"{shown(path)}: already codes of learn-bpe or subword-nmt; give them to --codes without importing them"
         )
     if content.lstrip()[:1] == b"{":
         return "tokenizer.json"
@@ -106,11 +106,11 @@ def format_of(path: PathLike) -> str:
         return "fastbpe"
     if len(fields) == 2 and fields[1].isdigit():
         return "tiktoken"
-    raise MTScaffoldError(f"{shown(path)}: none of {', '.join(FORMATS)} by its content; give --format")
+    raise MTScaffoldError(f"{shown(path)}: its content looks like none of {', '.join(FORMATS)}; give --format")
 
 
 def compare(imported: Imported, original: Original, path: PathLike) -> int:
-    """Number a text with both, and return how many lines it has; MTScaffoldError for the first that differs."""
+    """Encode a text with both, and return its number of lines. Raises MTScaffoldError for the first that differs."""
     ours = segmentation(imported)
     number = 0
     for block in _blocks(path):
@@ -128,7 +128,7 @@ def compare(imported: Imported, original: Original, path: PathLike) -> int:
 
 
 def segmentation(imported: Imported) -> Original:
-    """Return what gives the ids of a text, or where the format has none, its subwords."""
+    """Return a function from a text to its ids or, if the format has none, its subwords."""
     if imported.numbering is None:
         plain = BPE(imported.codes)
         return lambda text: plain.segment(text).split(" ")
@@ -142,7 +142,7 @@ def _some(ids: Sequence[object]) -> str:
 
 
 def _blocks(path: PathLike) -> Iterator[list[str]]:
-    read = 0
+    read = offset = 0
     with open_input(path) as stream:
         while lines := list(islice(stream, _LINES)):
             block = []
@@ -150,6 +150,7 @@ def _blocks(path: PathLike) -> Iterator[list[str]]:
                 try:
                     block.append(line.decode("utf-8"))
                 except UnicodeDecodeError as error:
-                    raise not_utf8(shown(path), number, error.start, line[error.start]) from None
+                    raise not_utf8(shown(path), number, offset + error.start, line[error.start]) from None
+                offset += len(line)
             read += len(block)
             yield block

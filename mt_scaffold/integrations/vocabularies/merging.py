@@ -1,10 +1,10 @@
 """Tokens and their order, or merges, of another program → the merges that its BPE can apply.
 
-A merge of two symbols is only applied where its token's string, segmented by itself, comes to be those two symbols:
-what is merged within a span of text depends on that span alone until something is merged across its ends, and then its
-token is not made there. So one merge at most makes a token, whatever else spells it, and others can be left out. Where
-every token comes after those that it is made of, merging one place at a time, as these programs do, and all places of a
-rank at once, as codes mean it, come to the same.
+A merge of two symbols is applied only if its token's string, segmented by itself, reaches exactly those two symbols:
+merging within a span of text depends on that span alone until something is merged across its ends, and then its token
+is not made there. So at most one merge makes a token, whatever other pairs spell it, and the others can be left out. If
+every token comes after those that it is made of, merging one place at a time, as these programs do, gives the same
+result as merging all places of a rank at once, as codes mean it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Text = TypeVar("Text", str, bytes)
 def last_parts(symbols: Sequence[Text], rank: Callable[[Text, Text], int | None]) -> list[Text]:
     """Merge the leftmost pair of the lowest rank, one by one, until two symbols are left or no pair has a rank.
 
-    rank: of the merge of two symbols, None where they do not merge.
+    rank: of the merge of two symbols, None if they do not merge.
     """
-    # A part that another has taken in is empty.
+    # A part that was merged into its left neighbour becomes empty.
     parts: list[Text] = list(symbols)
     end = remaining = len(parts)
     before, after = list(range(-1, end - 1)), list(range(1, end + 1))
-    # Of each part with the one after it; the heap keeps those that have changed since.
+    # Of each part with the next; the heap may also hold outdated ones.
     ranks = [*(rank(left, right) for left, right in pairwise(parts)), None]
     heap = [(each, at) for at, each in enumerate(ranks) if each is not None]
     heapify(heap)
@@ -52,9 +52,9 @@ def last_parts(symbols: Sequence[Text], rank: Callable[[Text, Text], int | None]
 def merges_of_ranks(
     ranks: Mapping[Text, int], symbols: Callable[[Text], Sequence[Text]]
 ) -> tuple[list[tuple[Text, Text]], list[Text]]:
-    """Return merges where any two symbols merge that spell a token, the one of the lowest rank first.
+    """Return the merges of a program in which any two symbols that spell a token merge, the lowest rank first.
 
-    ranks: of the tokens, base symbols too. symbols: the base symbols of a token.
+    ranks: of the tokens, including base symbols. symbols: the base symbols of a token.
 
     Returns the merges in order, and the tokens of several symbols that no merge makes.
     """
@@ -87,7 +87,7 @@ def applied_merges(merges: Iterable[tuple[str, str]], symbols: Callable[[str], S
 
 
 def first_out_of_order(merges: Iterable[tuple[Text, Text]], base: Callable[[Text], bool]) -> tuple[Text, Text] | None:
-    """Return the first merge with a symbol that is neither a base symbol nor made before; None where there is none."""
+    """Return the first merge with a symbol that is neither a base symbol nor made before; None if there is none."""
     made: set[Text] = set()
     for left, right in merges:
         if not all(part in made or base(part) for part in (left, right)):

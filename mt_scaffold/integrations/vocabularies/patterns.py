@@ -1,4 +1,4 @@
-"""The patterns that models are published with, as other programs write and recognise them."""
+"""The pre-tokenisation patterns of published models, as other programs write and recognise them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from mt_scaffold.corpus.pretokenise import PATTERNS
 
 _CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _ENDS = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-# cl100k_base as it was first published, which Llama 3 has too. Other than today's, it cuts what a text ends in, a line
-# end and spaces, in two.
+# cl100k_base as first published, also in Llama 3. Unlike today's, it cuts a line end and spaces at the end of a text in
+# two.
 FIRST_CL100K = _CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}" + _ENDS
-# That of Qwen 2.
+# The pattern of Qwen 2.
 SINGLE_DIGITS = _CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}" + _ENDS
-# Each with the pre-tokeniser that cuts the same words, or none.
+# Pattern → the pre-tokeniser that cuts the same words, or None.
 PUBLISHED: dict[str, str | None] = {
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+": "gpt2",
     r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+": "gpt2",

@@ -1,6 +1,6 @@
 """SentencePiece's BPE models (``NAME.model``, sentencepiece_model.proto) ⇄ codes.
 
-The few fields of that message that matter are read and written here, so that this needs no package. A piece of the type
+This module reads and writes the few relevant fields of that message itself, so it needs no package. A piece of the type
 UNUSED is merged like any other and taken apart afterwards (bpe_model.cc): it is a scaffold token.
 """
 
@@ -28,6 +28,7 @@ from mt_scaffold.integrations.vocabularies.imported import (
     numbered,
     of_pieces,
     pieces_of,
+    printable,
     refused,
 )
 from mt_scaffold.integrations.vocabularies.merging import merges_of_ranks
@@ -38,7 +39,7 @@ _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 _BPE = 2
 # Types of fields: a whole number, bytes, and four bytes.
 _VARINT, _BYTES, _FLOAT = 0, 2, 5
-# Those that are read, of TrainerSpec, NormalizerSpec and the denormaliser's.
+# The fields to read, and their types, of TrainerSpec, NormalizerSpec and the denormaliser's NormalizerSpec.
 _SETTINGS = {
     2: {3: _VARINT, 24: _VARINT},
     3: {1: _BYTES, 2: _BYTES, 3: _VARINT, 4: _VARINT, 5: _VARINT},
@@ -53,7 +54,7 @@ class _Piece(NamedTuple):
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
-    """The fields of a message of protocol buffers: number, type, and value, which is an int, or bytes."""
+    """Yield the fields of a protocol buffer message: number, type, and value, an int or bytes."""
     at = 0
 
     def varint() -> int:
@@ -81,7 +82,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
 
 
 def _known(data: bytes, types: Mapping[int, int]) -> dict[int, Any]:
-    """The values of those fields of a message that have a type here; ValueError where one has another."""
+    """Return the values of a message's fields that ``types`` lists. Raises ValueError if one has another type."""
     found = {}
     for number, kind, value in _fields(data):
         if types.get(number, kind) != kind:
@@ -101,10 +102,13 @@ def _piece(data: bytes) -> _Piece:
 
 
 def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, int] | None = None) -> Imported:
-    """Read a BPE model; refuses Unigram, normalisers that change text, and other options that codes do not have."""
+    """Read a BPE model.
+
+    Raises MTScaffoldError for Unigram, normalisers that change text, and other options that codes do not have.
+    """
     name = shown(path)
     if pretokeniser is not None or special:
-        raise UsageError(f"{name}: says what words and special tokens are; omit --pretokenise and --special")
+        raise UsageError(f"{name}: defines its own words and special tokens; omit --pretokenise and --special")
     pieces: list[_Piece] = []
     settings: dict[int, dict[int, Any]] = {number: {} for number in _SETTINGS}
     try:
@@ -142,6 +146,8 @@ def _imported(name: str, pieces: list[_Piece], spaces: Spaces) -> Imported:
     byte_ids: dict[int, int] = {}
     others: dict[int, bytes] = {}
     unknown, in_text = None, []
+    if (fault := _fault(pieces)) is not None:
+        raise MTScaffoldError(f"{name}: SentencePiece does not load {fault}")
     for number, (text, score, kind) in enumerate(pieces):
         if kind in (_NORMAL, _UNUSED):
             scores[text] = score
@@ -152,9 +158,9 @@ def _imported(name: str, pieces: list[_Piece], spaces: Spaces) -> Imported:
         elif kind == _BYTE:
             byte_ids[_byte(name, text)] = number
         elif kind == _USER_DEFINED and SPACE in text:
-            raise refused(name, f"the user-defined symbol '{text}' holds a space")
+            raise refused(name, f"the user-defined symbol '{text}' contains a space")
         elif kind == _USER_DEFINED and " " in text:
-            # It looks for symbols after it has replaced spaces.
+            # SentencePiece looks for symbols after it has replaced spaces, so text never gets this id.
             others[number] = text.encode("utf-8")
         else:
             special[text] = number
@@ -179,17 +185,17 @@ def _imported(name: str, pieces: list[_Piece], spaces: Spaces) -> Imported:
 def _byte(name: str, text: str) -> int:
     found = _BYTE_PIECE.fullmatch(text)
     if found is None:
-        raise MTScaffoldError(f"{name}: the piece '{text}' is no byte")
+        raise MTScaffoldError(f"{name}: not a model of SentencePiece (the piece '{printable(text)}' is not a byte)")
     return int(found[1], 16)
 
 
 def write(codes: Codes, numbering: Numbering | None) -> bytes:
     """Return a BPE model with the ids of imported codes; scaffold tokens are pieces of the type UNUSED.
 
-    Those without an id come after all others, so that a model's embeddings need no rows for them.
+    Scaffold tokens without an id come after all others, so that a model's embeddings need no rows for them.
 
-    Raises MTScaffoldError for codes without the form of those that are imported from SentencePiece: bytes that are
-    merged into characters before anything else, and words that begin with spaces.
+    Raises MTScaffoldError for codes without the form of those imported from SentencePiece: bytes are merged into
+    characters before anything else, and words begin with spaces.
     """
     if numbering is None or numbering.spaces is None or numbering.spaces.words or codes.header.picky:
         raise MTScaffoldError(
@@ -203,30 +209,32 @@ def write(codes: Codes, numbering: Numbering | None) -> bytes:
         raise MTScaffoldError(f"{codes.name}: SentencePiece needs an id for unknown characters, '<unk>'")
     if numbering.unknown is not None and numbering.unknown_token in numbering.in_text:
         raise MTScaffoldError(
-            f"{codes.name}: SentencePiece does not find '{numbering.unknown_token}', its piece for unknown characters, "
-            "in a text, as these codes do; use the tokenizer of mt_scaffold.integrations.transformers"
+            f"{codes.name}: unlike these codes, SentencePiece does not find '{numbering.unknown_token}', its piece for "
+            "unknown characters, in a text; use the tokenizer of mt_scaffold.integrations.transformers"
         )
     spaced = next((token for token in numbering.in_text if " " in token or SPACE in token), None)
     if spaced is not None:
-        raise MTScaffoldError(f"{codes.name}: SentencePiece finds no symbol with a space, such as '{spaced}'")
+        spaced = printable(spaced)
+        raise MTScaffoldError(f"{codes.name}: SentencePiece cannot find symbols with a space, such as '{spaced}'")
     form = pieces_of(codes, numbering, "SentencePiece")
     if 0 < len(form.byte_ids) < 256:
         byte, number = next(iter(form.byte_ids.items()))
         raise MTScaffoldError(
             f"{codes.name}: no text gets the id {number} of the single byte 0x{byte:02X}; SentencePiece has a piece "
-            "for each byte or none"
+            "for every byte or for none"
         )
     if codes.header.pretokeniser == "metaspace":
         inner = next((left + right for left, right in form.merges if SPACE in (left + right)[1:]), None)
         if inner is not None:
             raise MTScaffoldError(
-                f"{codes.name}: SentencePiece would make '{inner}', where a word of the codes begins with each space"
+                f"{codes.name}: SentencePiece would make '{printable(inner)}', but in the codes every space begins a "
+                "word"
             )
     scores = _scores(codes, form)
     scaffold = {token.replace(" ", SPACE) for token in _texts(codes.scaffold)}
     lost = next((number for number, text in form.others.items() if text not in scaffold), None)
     if lost is not None:
-        raise MTScaffoldError(f"{codes.name}: no merge makes '{form.others[lost]}', which has id {lost}")
+        raise MTScaffoldError(f"{codes.name}: no merge makes '{printable(form.others[lost])}', which has id {lost}")
     least = -float(len(scores))
     pieces = {number: _Piece(text, scores.get(text, least), _NORMAL) for text, number in form.ids.items()}
     pieces |= {number: _Piece(text, scores.get(text, least), _UNUSED) for number, text in form.others.items()}
@@ -238,36 +246,42 @@ def write(codes: Codes, numbering: Numbering | None) -> bytes:
     present = {piece.text for piece in pieces.values() if piece.kind != _BYTE}
     listed = [pieces[number] for number in sorted(pieces)]
     listed += [_Piece(text, score, _UNUSED) for text, score in scores.items() if text not in present]
-    _check_names(codes, listed)
+    if (fault := _fault(listed)) is not None:
+        raise MTScaffoldError(f"{codes.name}: SentencePiece does not load {fault}, which these ids need")
     prefix = numbering.spaces.prefix == "always"
     trainer = _message((3, _BPE), (4, len(listed)), (35, int(bool(form.byte_ids))), (40, unknown))
     normaliser = _message((1, b"identity"), (3, int(prefix)), (4, 0), (5, 1))
     return _message(*((1, _packed(piece)) for piece in listed), (2, trainer), (3, normaliser))
 
 
-def _check_names(codes: Codes, pieces: Iterable[_Piece]) -> None:
-    """Raise MTScaffoldError for pieces that SentencePiece does not load: without a name, or with that of another."""
+def _fault(pieces: Iterable[_Piece]) -> str | None:
+    """Return why SentencePiece does not load pieces (model_interface.cc), or None."""
     seen = set()
+    unknown = 0
     for piece in pieces:
         named = piece.text, piece.kind in (_NORMAL, _USER_DEFINED, _UNUSED)
-        if not piece.text or named in seen:
-            what = f"two pieces named '{piece.text}'" if piece.text else "a piece without a name"
-            raise MTScaffoldError(f"{codes.name}: SentencePiece does not load {what}, which these ids need")
+        if not piece.text:
+            return "a piece without a name"
+        if named in seen:
+            return f"two pieces named '{printable(piece.text)}'"
         seen.add(named)
+        unknown += piece.kind == _UNKNOWN
+        if unknown > 1:
+            return "two pieces for unknown characters"
+    return None
 
 
 def _scores(codes: Codes, form: Pieces) -> dict[str, float]:
-    """The score of every piece that merges of characters make, in their order, by which these merges come out again."""
+    """Return the score of every piece made by merges of characters: scores from which the same merges follow."""
     scores: dict[str, float] = {}
     for left, right in form.merges:
         scores.setdefault(left + right, -float(len(scores)))
     found, _ = merges_of_ranks({text: rank for rank, text in enumerate(scores)}, list)
     wanted = list(dict.fromkeys(form.merges))
     if found != wanted:
-        ours, theirs = next(pairs for pairs in zip_longest(wanted, found, fillvalue=("", "")) if pairs[0] != pairs[1])
-        raise MTScaffoldError(
-            f"{codes.name}: SentencePiece would merge '{' '.join(theirs)}' where the codes merge '{' '.join(ours)}'"
-        )
+        pairs = next(pairs for pairs in zip_longest(wanted, found, fillvalue=("", "")) if pairs[0] != pairs[1])
+        ours, theirs = (printable(" ".join(pair)) for pair in pairs)
+        raise MTScaffoldError(f"{codes.name}: SentencePiece would merge '{theirs}' where the codes merge '{ours}'")
     return scores
 
 
@@ -283,7 +297,7 @@ def _packed(piece: _Piece) -> bytes:
 
 
 def _message(*fields: tuple[int, int | bytes]) -> bytes:
-    """A message of protocol buffers: fields that are whole numbers or bytes."""
+    """Return a protocol buffer message of fields that are whole numbers or bytes."""
     parts = []
     for number, value in fields:
         if isinstance(value, int):

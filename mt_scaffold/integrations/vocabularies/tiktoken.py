@@ -40,7 +40,7 @@ _PUBLISHED: dict[str, tuple[str, str, dict[str, int]]] = {
 
 
 def read_ranks(content: bytes, name: str) -> dict[bytes, int]:
-    """Return the rank of each token in a file of ranks; MTScaffoldError, with the line, where it is malformed."""
+    """Return the rank of each token in a file of ranks. Raises MTScaffoldError, with the line, if it is malformed."""
     ranks: dict[bytes, int] = {}
     for number, line in enumerate(content.splitlines(), 1):
         if not line:
@@ -58,24 +58,24 @@ def read_ranks(content: bytes, name: str) -> dict[bytes, int]:
 def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, int] | None = None) -> Imported:
     """Read ranks.
 
-    pretokeniser, special: those of the encoding, which the file does not have; None for those of OpenAI's files, which
-    are known by their digest.
+    pretokeniser, special: those of the encoding, which the file does not contain; None for OpenAI's files, which are
+    recognised by their digest.
 
-    tiktoken merges any two tokens that spell a token, the one of the lowest rank first. Refuses ranks with a token that
-    no merge makes, which tiktoken gives where it is a whole word.
+    tiktoken merges any two tokens that spell a token, the one of the lowest rank first. Raises MTScaffoldError for a
+    token that no merge makes, since tiktoken still gives it to a word that equals it.
     """
     name, content = shown(path), read_file(path)
     ranks = read_ranks(content, name)
     published = _PUBLISHED.get(hashlib.sha256(content).hexdigest()[:16])
     if pretokeniser is None and published is None:
-        raise UsageError(f"{name}: ranks do not say how text becomes words; give --pretokenise, and --special")
+        raise UsageError(f"{name}: ranks do not define how text is cut into words; give --pretokenise and --special")
     encoding = {} if published is None else {"encoding": published[0]}
     words = pretokeniser or (published[1] if published else "")
     tokens = special or (dict(published[2]) if published else {})
-    # Sorted, a token that begins others comes right before one of them.
+    # In sorted order, a token that others begin with comes right before one of them.
     for token, longer in pairwise(sorted(tokens)):
         if longer.startswith(token):
-            raise refused(name, f"the special token '{token}' begins '{longer}', and tiktoken may find either")
+            raise refused(name, f"the special token '{token}' is a prefix of '{longer}', and tiktoken may find either")
     merges, unmade = merges_of_ranks(ranks, lambda token: [token[i : i + 1] for i in range(len(token))])
     if unmade:
         raise refused(name, f"no merge makes the token '{bytes_to_notation(unmade[0])}' ({len(unmade):,} such tokens)")
@@ -94,7 +94,7 @@ def original(path: PathLike, imported: Imported) -> Original:
 
 
 def encoding_of(ranks: Mapping[bytes, int], codes: Codes, numbering: Numbering) -> Any:
-    """Return tiktoken's own encoding of imported codes; MTScaffoldError where tiktoken is not installed."""
+    """Return tiktoken's own encoding of imported codes. Raises MTScaffoldError if tiktoken is not installed."""
     try:
         from tiktoken import Encoding
     except ImportError:
@@ -111,7 +111,7 @@ def check_expressible(codes: Codes) -> None:
             f"{codes.name}: tiktoken's ranks are of bytes with a pre-tokeniser; learn codes with --pretokenise"
         )
     if header.split_digits:
-        raise MTScaffoldError(f"{codes.name}: tiktoken has one pattern, and no --split-digits")
+        raise MTScaffoldError(f"{codes.name}: tiktoken has a single pattern, which cannot express --split-digits")
     if codes.scaffold:
         raise MTScaffoldError(
             f"{codes.name}: tiktoken cannot take scaffold tokens apart; use the tokenizer of "
@@ -120,9 +120,9 @@ def check_expressible(codes: Codes) -> None:
 
 
 def write(codes: Codes, numbering: Numbering | None = None) -> bytes:
-    """Return ranks that give the ids of codes; raises MTScaffoldError where there are none that do.
+    """Return ranks that give the ids of codes. Raises MTScaffoldError if no ranks do.
 
-    With ids that were imported, these are the ranks, and the order of tokens must be that of the merges.
+    Imported ids become the ranks, so their order must be that of the merges.
     """
     check_expressible(codes)
     tokens = [notation_to_bytes(token) for token in ordinary_tokens(codes)]
@@ -138,7 +138,7 @@ def write(codes: Codes, numbering: Numbering | None = None) -> bytes:
 
 
 def check_ranks(codes: Codes, ranks: Mapping[bytes, int]) -> None:
-    """Raise MTScaffoldError unless merging by rank comes to the merges of codes, in any order that is the same."""
+    """Raise MTScaffoldError unless merging by rank gives exactly the merges of codes, in their order."""
     merges, unmade = merges_of_ranks(ranks, lambda token: [token[i : i + 1] for i in range(len(token))])
     if unmade:
         raise MTScaffoldError(f"{codes.name}: by ranks, no merge makes '{bytes_to_notation(unmade[0])}'")

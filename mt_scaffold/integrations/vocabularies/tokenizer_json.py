@@ -1,6 +1,6 @@
 """``tokenizer.json`` of Hugging Face's tokenizers ⇄ codes: BPE with ByteLevel, a published pattern, or Metaspace.
 
-integrations/tokenizers.py writes all but Metaspace.
+``integrations.tokenizers`` writes all of these except Metaspace.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ from mt_scaffold.segment.numbering import Numbering, Spaces
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
-# A space comes before each stretch of text between special tokens, also where it begins with one.
+# Puts a space before each stretch of text between special tokens, even if it already begins with one.
 _LLAMA = [{"type": "Prepend", "prepend": SPACE}, _REPLACE]
 
 
 class _Words(NamedTuple):
-    """How the file makes words: a pre-tokeniser, and for Metaspace, what it does about spaces."""
+    """How the file cuts text into words: a pre-tokeniser and, for Metaspace, its treatment of spaces."""
 
     pretokeniser: str
     spaces: Spaces | None = None
 
 
 def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, int] | None = None) -> Imported:
-    """Read a tokenizer; what it does that codes do not is refused by name.
+    """Read a tokenizer. Raises MTScaffoldError, with the reason, for anything that codes cannot do.
 
-    Ids are those without the special tokens that a post-processor adds; padding and truncation are left out, too.
+    Ids are without the special tokens of a post-processor; padding and truncation are left out as well.
     """
     name = shown(path)
     if pretokeniser is not None or special:
-        raise UsageError(f"{name}: says what words and special tokens are; omit --pretokenise and --special")
+        raise UsageError(f"{name}: defines its own words and special tokens; omit --pretokenise and --special")
     try:
         content: dict[str, Any] = json.loads(decode(read_file(path), name))
         return _read(name, content)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         what = f"{type(error).__name__}: {error}"
-        raise MTScaffoldError(f"{name}: not a tokenizer.json that is understood here ({printable(what)})") from None
+        raise MTScaffoldError(f"{name}: not a tokenizer.json of a known form ({printable(what)})") from None
 
 
 def _read(name: str, content: Mapping[str, Any]) -> Imported:
@@ -71,7 +71,7 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
     vocabulary: dict[str, int] = model["vocab"]
     for token, number in vocabulary.items():
         _check_id(token, number)
-    # Where a pair is listed twice, its last place is its rank.
+    # Of duplicate pairs, the last counts.
     merges = list(dict.fromkeys(_pair(each) for each in reversed(model["merges"])))[::-1]
     added = content.get("added_tokens") or []
     special = _special(name, added, content.get("normalizer"), vocabulary)
@@ -94,7 +94,7 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
     ids: dict[bytes, int] = {}
     for token, number in ordinary.items():
         spelled = _bytes_of(token)
-        # '  ' is not 'ĠĠ': no text gets what is spelled with other characters than the notation's.
+        # '  ' is not 'ĠĠ': no text gets a token that is spelled with characters outside the notation.
         if bytes_to_notation(spelled) == token and (len(spelled) == 1 or spelled in made):
             ids[spelled] = number
         else:
@@ -110,7 +110,7 @@ def _read(name: str, content: Mapping[str, Any]) -> Imported:
 
 
 def _surrounding_notes(processor: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield what to do about the special tokens that a post-processor puts before and after a text."""
+    """Yield notes on the special tokens that a post-processor puts before and after a text."""
     if processor is None or processor["type"] == "ByteLevel":
         return
     if processor["type"] == "Sequence":
@@ -144,7 +144,7 @@ def _pair(merge: str | Sequence[str]) -> tuple[str, str]:
 
 
 def _bytes_of(token: str) -> bytes:
-    """The bytes that a token means; of one with characters that stand for no byte, which no text gets, its own."""
+    """Return the bytes of a token in the notation; for any other, which no text gets, those of its UTF-8."""
     try:
         return notation_to_bytes(token)
     except MTScaffoldError:
@@ -158,7 +158,7 @@ def _in_bytes(left: str, right: str) -> tuple[bytes, bytes]:
 def _special(
     name: str, added: Sequence[Mapping[str, Any]], normaliser: object, vocabulary: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return the ids of added tokens; refuses those that tokenizers numbers or finds otherwise."""
+    """Return the ids of added tokens. Raises MTScaffoldError for those that tokenizers numbers or finds differently."""
     special: dict[str, int] = {}
     normalised, following = set(), len(vocabulary)
     for token in added:
@@ -173,7 +173,7 @@ def _special(
             raise refused(name, f"the added token with the id {token['id']} is empty")
         if content in special:
             raise refused(name, f"the added token '{content}' is listed twice")
-        # tokenizers takes that of the vocabulary or the next one, whatever the file says.
+        # tokenizers uses the id of the vocabulary or the next free one, whatever the file says.
         number = vocabulary.get(content, following)
         if token["id"] != number:
             raise refused(name, f"the added token '{content}' has the id {token['id']}, but {number} in tokenizers")
@@ -181,7 +181,7 @@ def _special(
         following = max(following, number + 1)
         if token.get("normalized"):
             normalised.add(content)
-    # tokenizers looks for these in what the others leave.
+    # tokenizers looks for normalised tokens only in the text between the others.
     shared = _overlapping(normalised, special.keys() - normalised)
     if shared is not None:
         raise refused(name, f"the added tokens '{shared[0]}' and '{shared[1]}' overlap, and one of them is normalized")
@@ -189,7 +189,7 @@ def _special(
 
 
 def _overlapping(ones: Collection[str], others: Collection[str]) -> tuple[str, str] | None:
-    """A token of each, where the two can share characters of a text; None where no two can."""
+    """Return a token of each that can overlap in a text; None if no two can."""
     for first, second in ((ones, others), (others, ones)):
         starting: dict[str, list[str]] = {}
         for token in second:
@@ -203,7 +203,7 @@ def _overlapping(ones: Collection[str], others: Collection[str]) -> tuple[str, s
 
 
 def _steps(stage: Any) -> list[Mapping[str, Any]]:
-    """The stages of a sequence of them."""
+    """Return the stages of a normaliser or pre-tokeniser, with sequences flattened."""
     if stage is None:
         return []
     inner = next((stage[key] for key in ("normalizers", "pretokenizers") if key in stage), None)
@@ -214,7 +214,7 @@ def _words(name: str, content: Mapping[str, Any]) -> _Words:
     normalisers, steps = _steps(content.get("normalizer")), _steps(content.get("pre_tokenizer"))
     spaces = _normalised_spaces(name, normalisers)
     if spaces is not None:
-        # After the replacement there are no spaces that Gemma's split could find.
+        # Gemma's split has no effect, since the spaces are already replaced.
         unused = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
         if steps and steps != [unused]:
             raise refused(name, f"the pre-tokeniser {steps[0]['type']} after the normaliser {normalisers[-1]['type']}")
@@ -289,7 +289,7 @@ def _characters(
             raise refused(name, f"byte fallback has {len(byte_ids)} of 256 bytes")
     for token in special:
         if token in vocabulary and SPACE in token:
-            raise refused(name, f"the added token '{token}' is a piece, too, where a space stands for '{SPACE}'")
+            raise refused(name, f"the added token '{token}' is also a piece, where '{SPACE}' represents a space")
     unknown = vocabulary.get(model["unk_token"]) if model.get("unk_token") else None
     if len(byte_ids) < 256 and unknown is not None and not model.get("fuse_unk"):
         raise refused(name, "each unknown character has a separate id (fuse_unk is false)")
@@ -301,7 +301,7 @@ def _characters(
         token = next(iter(lost), "<0x00>")
         raise refused(name, f"no merge makes the token '{token}', and ignore_merges gives it to words that spell it")
     if unknown is not None and not byte_ids and model["unk_token"] in pieces:
-        raise refused(name, f"the unknown token '{model['unk_token']}' is a piece of text, too")
+        raise refused(name, f"the unknown token '{model['unk_token']}' is also a piece of text")
     assert words.spaces is not None
     return of_pieces(
         name,
@@ -320,10 +320,10 @@ def _characters(
 def write(codes: Codes, numbering: Numbering) -> dict[str, Any]:
     """Return the content of a ``tokenizer.json`` of characters with the ids of imported codes, but no added tokens.
 
-    Spaces are those of Metaspace, or LLaMA's normaliser where one comes before a text that has one already.
+    Spaces are treated by Metaspace or, if one is added even before a text that begins with one, by LLaMA's normaliser.
 
-    Raises MTScaffoldError for scaffold tokens but parts of characters, and for other codes than those that were
-    imported from Metaspace or SentencePiece, and where a token spells a special token or one of byte fallback.
+    Raises MTScaffoldError for scaffold tokens other than parts of characters, for codes that were not imported from
+    Metaspace or SentencePiece, and if a token is spelled like a special token or one of byte fallback.
     """
     normaliser, pretokeniser = _stages(codes, numbering)
     pieces = pieces_of(codes, numbering, "tokenizers")
@@ -363,7 +363,7 @@ def write(codes: Codes, numbering: Numbering) -> dict[str, Any]:
 
 
 def _stages(codes: Codes, numbering: Numbering) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """The normaliser and the pre-tokeniser."""
+    """Return the normaliser and the pre-tokeniser."""
     spaces = numbering.spaces
     if spaces is None or spaces.words:
         raise MTScaffoldError(

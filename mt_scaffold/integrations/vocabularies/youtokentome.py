@@ -20,12 +20,13 @@ from mt_scaffold.integrations.vocabularies.imported import (
     numbered,
     of_pieces,
     pieces_of,
+    printable,
     refused,
 )
 from mt_scaffold.integrations.vocabularies.merging import applied_merges
 from mt_scaffold.segment.numbering import Numbering, Spaces
 
-# Characters of a token, and of all: a rule can double a token, so that a short file would fill the memory.
+# The most characters of a token, and of all: each rule can double a token, so a short file could fill the memory.
 _LONGEST, _MOST = 2**16, 2**24
 _SPECIAL = ("<UNK>", "<PAD>", "<BOS>", "<EOS>")
 
@@ -34,7 +35,7 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
     """Read a model; its special tokens are not found in text."""
     name = shown(path)
     if pretokeniser is not None or special:
-        raise UsageError(f"{name}: says what words and special tokens are; omit --pretokenise and --special")
+        raise UsageError(f"{name}: defines its own words and special tokens; omit --pretokenise and --special")
     try:
         numbers = list(map(int, read_file(path).split()))
         characters, rules = numbers[:2]
@@ -87,7 +88,7 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
 def write(codes: Codes, numbering: Numbering | None) -> bytes:
     """Return a model with the ids of imported codes; characters come in the order of their ids.
 
-    Raises MTScaffoldError for codes that are not from YouTokenToMe, and where surgery made what it does not have.
+    Raises MTScaffoldError for codes that are not from YouTokenToMe, or were trimmed or extended beyond its format.
     """
     if numbering is None or numbering.spaces is None or not numbering.spaces.words:
         raise MTScaffoldError(
@@ -98,7 +99,7 @@ def write(codes: Codes, numbering: Numbering | None) -> bytes:
     check_merges(codes, pieces, "YouTokenToMe")
     lost = next(iter(pieces.others), None)
     if lost is not None:
-        raise MTScaffoldError(f"{codes.name}: no merge makes '{pieces.others[lost]}', which has id {lost}")
+        raise MTScaffoldError(f"{codes.name}: no merge makes '{printable(pieces.others[lost])}', which has id {lost}")
     check_no_gaps(codes, {*pieces.ids.values(), *numbering.special.values()}, numbering.n_vocab, "YouTokenToMe")
     characters = sorted((number, piece) for piece, number in pieces.ids.items() if len(piece) == 1)
     rows = [(len(characters), len(pieces.merges))]
