@@ -1,4 +1,4 @@
-"""The binarised format: ``PATH.bin`` and ``PATH.idx``, fairseq's memory-mapped ids, and where each sentence begins."""
+"""The binarised format: ``PATH.bin``, fairseq's memory-mapped ids, and ``PATH.idx``, its index of the sentences."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
 from mt_scaffold.segment.segmenter import Segmenter, SentenceEncoder
 
-# The types of ids, and below which size of a dictionary fairseq takes them.
+# fairseq's types of ids, each for dictionaries smaller than the number.
 _TYPES = ((65500, "<u2"), (4294967295, "<u4"))
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What one side of a subset consists of.
+    """The size of one side of a subset.
 
     bytes: of its text, in UTF-8, with a line end after each line. subwords: without BPE-dropout, and without
-    fairseq's ``</s>``. unknown: how many of them are ``<unk>``.
+    fairseq's ``</s>``. unknown: how many of the subwords are ``<unk>``.
     """
 
     lines: int
@@ -40,8 +40,8 @@ class Counts:
 def write_ids(text: Path, path: Path, bpe: Segmenter, ids: Mapping[str, int], threads: int = 1) -> Counts:
     """Write ``PATH.bin`` and ``PATH.idx`` for a text of words, segmented by ``bpe``, in bounded memory.
 
-    ids: subword → id; others become ``<unk>``. Each sentence ends in ``</s>``. Raises MTScaffoldError where the text is
-    missing, empty, not UTF-8, or holds a carriage return, which fairseq would take for a line end.
+    ids: subword → id; others become ``<unk>``. Each sentence ends in ``</s>``. Raises MTScaffoldError if the text is
+    missing, empty, not UTF-8, or has a carriage return, which fairseq would treat as a line end.
     """
     import numpy
 
@@ -65,7 +65,7 @@ def write_ids(text: Path, path: Path, bpe: Segmenter, ids: Mapping[str, int], th
 def read_sentences(path: Path) -> list[list[int]]:
     """Return the ids of every sentence of ``PATH.bin``, without their ``</s>``.
 
-    Raises MTScaffoldError where a file is missing, or not as ``write_ids`` writes it.
+    Raises MTScaffoldError if a file is missing or damaged.
     """
     import numpy
 
@@ -80,7 +80,7 @@ def read_sentences(path: Path) -> list[list[int]]:
 
 @dataclass(frozen=True)
 class _Encoded:
-    """A block of sentences: their ids as bytes, the number of ids of each, the bytes of their text."""
+    """A block of sentences: their ids as bytes, the number of ids of each, the bytes of their text, unknown ids."""
 
     ids: bytes
     sizes: Any
@@ -105,7 +105,7 @@ def _encode(encoder: SentenceEncoder, lines: list[bytes], kind: str) -> _Encoded
 
     found, offsets = (numpy.asarray(buffer) for buffer in encoder.ids_of(lines))
     sizes = numpy.diff(offsets)
-    # Each sentence moves by the number of ends before it.
+    # Shift each sentence by the number of </s> before it.
     joined = numpy.full(len(found) + len(lines), END_ID, kind)
     joined[numpy.arange(len(found)) + numpy.repeat(numpy.arange(len(lines)), sizes)] = found
     unknown = int(numpy.count_nonzero(found == UNKNOWN_ID))
@@ -134,7 +134,7 @@ def _blocks(text: Path) -> Iterator[list[bytes]]:
 
 
 def carriage_return(path: Path, line: int) -> MTScaffoldError:
-    """Return the error for a text that fairseq would split into other lines; line: counted from 1."""
+    """Return the error for a carriage return, at which fairseq would split a line; line: counted from 1."""
     return MTScaffoldError(
         f"{path}: line {line}: a carriage return, which fairseq treats as a line end; remove it (mt-scaffold tokenise "
         "does)"

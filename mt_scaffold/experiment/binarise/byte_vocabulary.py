@@ -34,10 +34,10 @@ def digest_of(tokens: Iterable[bytes]) -> str:
 
 
 class Vocabulary:
-    """The tokens of byte codes, with the ids that they have in fairseq: that of ``BPE.encode``, plus 4.
+    """The tokens of byte codes, with their ids in fairseq: those of ``BPE.encode``, plus 4.
 
-    tokens: the bytes of each token, by its id in ``BPE``. Raises MTScaffoldError where the codes are malformed, and
-    UsageError where they are not of bytes.
+    tokens: the bytes of each token, by its id in ``BPE``. Raises MTScaffoldError if the codes are malformed, and
+    UsageError if they are not of bytes.
     """
 
     def __init__(self, codes: PathLike) -> None:
@@ -48,7 +48,7 @@ class Vocabulary:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 digest of all tokens in order: two vocabularies with the same one have the same ids."""
+        """The digest of the tokens (``digest_of``)."""
         return digest_of(self.tokens)
 
     def symbols(self, padding_factor: int) -> int:
@@ -68,7 +68,7 @@ class Vocabulary:
         return dictionary_text(zip(names, counts[FIRST_ID:], strict=True))
 
     def token_bytes(self, symbols: int) -> Any:
-        """Return how many bytes of text each of ``symbols`` ids stands for (int64); fairseq's own and padding: 0."""
+        """Return the bytes of text in each of ``symbols`` ids (int64); 0 for fairseq's own symbols and padding."""
         import numpy
 
         found = numpy.zeros(symbols, numpy.int64)
@@ -81,7 +81,7 @@ class Vocabulary:
         *,
         num_workers: int | None = None,
     ) -> tuple[Ids, Offsets]:
-        """Return fairseq's ids of all documents in one array, each ending in ``</s>``, and where each begins.
+        """Return fairseq's ids of all documents in one array, each ending in ``</s>``, and their offsets in it.
 
         The offsets are one more than the documents.
         """
@@ -96,6 +96,6 @@ class Vocabulary:
         return joined, numpy.concatenate([[0], ends + 1]).astype(numpy.int64)
 
     def decode(self, ids: Sequence[int]) -> bytes:
-        """Return the text of fairseq's ids; its own symbols and padding stand for nothing."""
+        """Return the text of fairseq's ids, skipping its own symbols and padding."""
         last = FIRST_ID + len(self.tokens)
         return self._bpe.decode_bytes([int(number) - FIRST_ID for number in ids if FIRST_ID <= number < last])

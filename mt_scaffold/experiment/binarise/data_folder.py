@@ -1,4 +1,4 @@
-"""What a data folder holds: sentence pairs for translation, or documents for language models."""
+"""The contents of a data folder: sentence pairs for translation, or documents for language models."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DICTIONARY = "dict.txt"
 
 @dataclass(frozen=True)
 class Split:
-    """One split. bytes: of its raw documents. tokens: one ``</s>`` per document included."""
+    """The size of one split. bytes: of its raw documents. tokens: with one ``</s>`` per document."""
 
     documents: int
     bytes: int
@@ -37,11 +37,11 @@ class Split:
 
 @dataclass(frozen=True)
 class BinarisedDocuments:
-    """What a data folder of ``binarise_documents`` holds.
+    """The description of a data folder of ``binarise_documents``.
 
-    storage: of all splits. symbols: of the dictionary, with fairseq's own and padding. n_vocab: tokens of the codes.
-    vocabulary: their digest (``Vocabulary.digest``). sha256: of the codes, of ``dict.txt`` and of the documents of each
-    split. warnings: of who made it.
+    storage: that of all splits. symbols: the size of the dictionary, with fairseq's own and padding. n_vocab: the
+    number of tokens of the codes. vocabulary: the digest of these tokens (``Vocabulary.digest``). sha256: digests of
+    the codes, of ``dict.txt`` and of the documents of each split. warnings: those of the caller.
     """
 
     task: Literal["language_modeling"]
@@ -55,7 +55,7 @@ class BinarisedDocuments:
 
 
 def read_documents_folder(folder: PathLike) -> BinarisedDocuments:
-    """Return what a data folder holds; raise MTScaffoldError where ``binarise_documents`` did not make it."""
+    """Return the description of a data folder; raise MTScaffoldError if ``binarise_documents`` did not make it."""
     found = read_data_folder(folder)
     if isinstance(found, Binarised):
         raise MTScaffoldError(
@@ -65,9 +65,9 @@ def read_documents_folder(folder: PathLike) -> BinarisedDocuments:
 
 
 def read_data_folder(folder: PathLike) -> Binarised | BinarisedDocuments:
-    """Return what a data folder of ``binarise``, ``binarise_words`` or ``binarise_documents`` holds.
+    """Return the description of a data folder of ``binarise``, ``binarise_words`` or ``binarise_documents``.
 
-    Raises MTScaffoldError where mt-scaffold did not make it.
+    Raises MTScaffoldError if mt-scaffold did not make it.
     """
     path = Path(folder) / DESCRIPTION
     try:
@@ -82,14 +82,14 @@ def read_data_folder(folder: PathLike) -> Binarised | BinarisedDocuments:
 
 
 def shards_of(data: PathLike) -> list[Path]:
-    """Return the folders of ``data``: several, with ``:`` between them, take turns in training, an epoch each."""
+    """Return the folders of ``data``, separated by ``:``; training takes them in turn, one per epoch."""
     return [Path(folder) for folder in str(data).split(os.pathsep)]
 
 
 def read_shards(data: PathLike) -> Binarised | BinarisedDocuments:
-    """Return what the first of the folders of ``data`` holds.
+    """Return the description of the first of the folders of ``data``.
 
-    Raises MTScaffoldError where mt-scaffold did not make one of them, and where an id means another subword in one.
+    Raises MTScaffoldError if mt-scaffold did not make one of them, or if their ids have different meanings.
     """
     folders = shards_of(data)
     first = read_data_folder(folders[0])
@@ -102,7 +102,7 @@ def read_shards(data: PathLike) -> Binarised | BinarisedDocuments:
 
 
 def _ids(found: Binarised | BinarisedDocuments) -> object:
-    """Return what says which subword each id is."""
+    """Return a key that is equal for folders in which every id is the same subword."""
     if isinstance(found, Binarised):
         return found.languages, [found.sha256[f"dict.{language}.txt"] for language in found.languages]
     return found.symbols, found.vocabulary
@@ -116,12 +116,12 @@ def data_digest(data: PathLike) -> str:
 
 @dataclass(frozen=True)
 class DictionaryUse:
-    """How a system's dictionaries fit its text: one, or those of source and target.
+    """How a system's dictionaries (a joint one, or source and target) fit its text.
 
-    entries: of each, without fairseq's own symbols and padding. unused: those of them that never occur in the training
-    text as it is segmented without resampling. unknown, unknown_tests: running ``<unk>`` in the training text (more
-    than 0 where a limit of the dictionaries binds) and in each test set, on both sides. rows: of embeddings, for
-    each dictionary, with all symbols and padding; none in results of earlier versions.
+    entries: the size of each, without fairseq's own symbols and padding. unused: how many of these never occur in the
+    training text as segmented without resampling. unknown, unknown_tests: running ``<unk>`` in the training text (more
+    than 0 only if the dictionaries are limited) and in each test set, on both sides. rows: the embeddings of each
+    dictionary, with all symbols and padding; empty in results of earlier versions.
     """
 
     entries: list[int]
@@ -132,7 +132,7 @@ class DictionaryUse:
 
 
 def dictionary_use(folder: PathLike, tests: Mapping[str, PathLike]) -> DictionaryUse | None:
-    """Return how the dictionaries in a data folder fit its text, and test sets in theirs; None where one is missing."""
+    """Return how a data folder's dictionaries fit its text and test sets (name → folder); None if one is missing."""
     if not all((Path(each) / DESCRIPTION).exists() for each in (folder, *tests.values())):
         return None
     found = read_data_folder(folder)
@@ -156,7 +156,7 @@ def dictionary_use(folder: PathLike, tests: Mapping[str, PathLike]) -> Dictionar
 
 
 def is_padding(form: str, count: int) -> bool:
-    """Return whether an entry only makes a dictionary's size a multiple of a number."""
+    """Return whether an entry only pads a dictionary to a multiple of some number."""
     return count == 0 and re.fullmatch(r"madeupword\d{4,}", form) is not None
 
 
@@ -181,25 +181,26 @@ def codes_of(folder: PathLike) -> Path:
 
 
 def text_offsets(folder: PathLike, split: str) -> Any:
-    """Return where each raw document of a split begins among the bytes of all (int64, one more than documents)."""
+    """Return the offset of each raw document of a split in the bytes of all (int64, one more than documents).
+
+    Raises MTScaffoldError if the file cannot be read or is damaged.
+    """
     path = Path(folder) / f"{split}.offsets.npy"
     try:
         return map_offsets(path)
     except ValueError as error:
-        raise MTScaffoldError(
-            f"{path}: not as binarise-documents wrote it; run mt-scaffold binarise-documents again"
-        ) from error
+        raise MTScaffoldError(f"{path}: damaged or modified; run mt-scaffold binarise-documents again") from error
 
 
 def id_type(symbols: int) -> str:
-    """Return NumPy's name of the smallest type of fairseq's that holds the ids of a dictionary of this size."""
+    """Return NumPy's name of fairseq's smallest type for the ids of a dictionary of this size."""
     return f"<u{id_width(symbols)}"
 
 
 def read_ids(path: PathLike) -> tuple[Any, Any]:
-    """Return the ids of all documents in one array, mapped from ``PATH.bin``, and where each begins (int64).
+    """Return the ids of all documents in one array, memory-mapped from ``PATH.bin``, and their offsets in it (int64).
 
-    The offsets are one more than the documents. Raises MTScaffoldError where a file is missing, or not as written.
+    The offsets are one more than the documents. Raises MTScaffoldError if a file is missing or damaged.
     """
     import numpy
 

@@ -1,4 +1,4 @@
-"""Words and a segmentation → fairseq's dictionaries; their files hold a subword, a space and its count per line."""
+"""Words and a segmentation → fairseq's dictionaries: files with a subword, a space and its count on each line."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def make_dictionaries(
     ``train`` is the prefix of the training words: ``words/train`` stands for ``words/train.SOURCE`` and
     ``words/train.TARGET``. Without ``resamplings`` the dictionaries are those of fairseq-preprocess on the segmented
     text, byte for byte: the most frequent subword first, equally frequent ones by code point, then padding.
-    ``resamplings`` are the kinds of resampling of each side's training text; what they can make of its words and the
-    text itself never gives comes before the padding (see ``added_by``), on that side alone where dictionaries are
-    separate. Characters that a Unigram model does not know are in neither. ``num_workers``: threads, -1 for all cores.
+    ``resamplings`` are the kinds of resampling of each side's training text; the subwords that only these can make of
+    its words come before the padding (see ``added_by``), in that side's dictionary only if there are two. Characters
+    that a Unigram model does not know are in neither. ``num_workers``: threads, -1 for all cores.
 
-    Raises MTScaffoldError where a text is missing or not UTF-8, or the codes are malformed; UsageError for limits out
-    of range, and where both languages are the same.
+    Raises MTScaffoldError if a text is missing or not UTF-8, or the codes are malformed; UsageError for limits out of
+    range, and if both languages are the same.
     """
     limits.check()
     if source == target:
@@ -98,10 +98,10 @@ def limited(frequencies: Mapping[str, int], nwords: int = -1, threshold: int = 0
 
 
 def added_by(resamplings: Iterable[Draw], segmenter: Segmenter, counts: WordCounts, kept: Container[str]) -> set[str]:
-    """Return the subwords that resampling adds to a dictionary: what it can make of counted words that ``kept`` lacks.
+    """Return the subwords that resampling can make of counted words and that must be added to those in ``kept``.
 
-    A character that no merge holds is as frequent with resampling as without: if the limits of the dictionary have left
-    it out, it stays unknown. Other subwords that they left out may be frequent now, and come back.
+    A character in no merge is as frequent with resampling as without: if the limits of the dictionary exclude it, it
+    stays unknown. Other subwords that they exclude may be frequent with resampling, and are added again.
     """
     made = {form for each in resamplings if each for form in segmenter.reachable_by(each, counts) if form not in kept}
     return made.intersection(segmenter.surface_forms()) if made else made
@@ -118,7 +118,7 @@ def format_dictionary(entries: Iterable[tuple[str, int]], padding_factor: int = 
 def dictionary_text(entries: Iterable[tuple[str, int]]) -> str:
     """Return the text of a dictionary with these names and counts, in the order of their ids.
 
-    A name that is there already, be it fairseq's own, gets fairseq's mark to overwrite it.
+    A duplicate name, also of one of fairseq's own symbols, gets fairseq's mark for overwriting.
     """
     seen, lines = set(SPECIAL_SYMBOLS), []
     for name, count in entries:
@@ -130,10 +130,10 @@ def dictionary_text(entries: Iterable[tuple[str, int]]) -> str:
 def read_ids(path: PathLike) -> dict[str, int]:
     """Return the id of each subword of a dictionary.
 
-    Raises MTScaffoldError as ``read_dictionary`` does, and for a subword that is there twice.
+    Raises MTScaffoldError as ``read_dictionary`` does, and for a duplicate subword.
     """
     entries = read_dictionary(path)
     ids = {form: number for number, (form, _) in enumerate(entries, start=len(SPECIAL_SYMBOLS))}
     if len(ids) < len(entries):
-        raise MTScaffoldError(f"{shown(path)}: the same subword twice; give a fairseq dictionary")
+        raise MTScaffoldError(f"{shown(path)}: duplicate subword; give a fairseq dictionary")
     return ids

@@ -1,8 +1,8 @@
-"""Raw documents and byte codes → a fairseq data folder for language models: the dictionary, and the ids, mapped.
+"""Raw documents and byte codes → a fairseq data folder for language models: the dictionary and memory-mapped ids.
 
 A folder holds ``dict.txt``, ``bpe.codes``, and for each split ``SPLIT.bin`` and ``SPLIT.idx`` (fairseq's memory-mapped
-ids, each document ending in ``</s>``) and ``SPLIT.offsets.npy`` (where each raw document begins among the bytes of
-all, int64).
+ids, each document ending in ``</s>``) and ``SPLIT.offsets.npy`` (the offset of each raw document in the bytes of all,
+int64).
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ def binarise_documents(
     ``train``, ``valid`` and ``test`` are files of documents, as ``Documents`` reads them (``format``, ``field``). Empty
     documents are left out. ``codes`` are byte codes; the ids are those of ``BPE.encode``, plus 4 for fairseq's own
     symbols, in the smallest type that fairseq reads. ``dict.txt`` names each token in GPT-2's notation, with its count
-    in ``train``, and is padded to a multiple of ``padding_factor`` symbols. It depends on the codes and that factor
-    alone, but for the counts: a test set can have a separate folder.
+    in ``train``, and is padded to a multiple of ``padding_factor`` symbols. Except for the counts, it depends only on
+    the codes and that factor, so a test set can have a separate folder.
 
-    ``num_workers``: threads, -1 for all cores. ``warnings`` of the documents go into the
-    description of the folder, for comparisons.
+    ``num_workers``: threads, -1 for all cores. ``warnings`` of the documents go into the description of the folder, for
+    comparisons.
 
     The folder appears only once it is complete, with ``binarised.json``; an earlier data folder is replaced. Raises
-    MTScaffoldError where a file is missing or malformed, where a split has no documents, and where the codes are
-    malformed; UsageError where they are not of bytes, and without anything to binarise.
+    MTScaffoldError if a file is missing or malformed, a split has no documents, or the codes are malformed; UsageError
+    if the codes are not of bytes, or there is nothing to binarise.
     """
     refuse_text(train=train, valid=valid, test=test)
     splits = {name: paths for name, paths in zip(SPLITS, (train, valid, test), strict=True) if paths}
@@ -99,7 +99,7 @@ def binarise_documents(
 
 
 class _Written:
-    """What a split consists of, as far as it is written. counts: of each id."""
+    """Writes a split and measures it. counts: the occurrences of each id."""
 
     def __init__(self, vocabulary: Vocabulary, symbols: int, threads: int) -> None:
         import numpy
@@ -133,10 +133,10 @@ class _Written:
 
 
 def digest_block(digest: Any, block: Sequence[bytes]) -> None:
-    """Add documents to the digest by which scores of the same documents are told from others (``blocks_of``)."""
+    """Add a block of ``blocks_of`` to the digest that tells whether two scores are of the same documents."""
     import numpy
 
-    # Lengths first: where a document ends is part of what is binarised.
+    # With the lengths, the digest depends on where documents end.
     digest.update(numpy.array([len(document) for document in block], numpy.int64).tobytes())
     for document in block:
         digest.update(document)

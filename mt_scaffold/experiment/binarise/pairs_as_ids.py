@@ -1,9 +1,9 @@
 """Words → a fairseq data folder: the dictionaries, and the ids of the subwords of every sentence, memory-mapped.
 
-The files are those of fairseq-preprocess on the segmented text, byte for byte, made without it and without the text of
-the subwords. Three things differ on purpose: fairseq would split a word at a Unicode space inside it, take a subword
-spelt ``</s>`` or ``<unk>`` for its own symbol, and one that ends its word in the separator for the inside of a word
-(``symbol_name``).
+The files are those of fairseq-preprocess on the segmented text, byte for byte, made without it and without writing that
+text. Three things differ on purpose: fairseq would split a word at a Unicode space inside it, treat a subword spelt
+``</s>`` or ``<unk>`` as its own symbol, and treat the last subword of a word as one inside it if it ends in the
+separator (``symbol_name``).
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ DESCRIPTION = "binarised.json"
 
 @dataclass(frozen=True)
 class Binarised:
-    """What a data folder holds.
+    """The description of a data folder.
 
-    source, target: the languages. pairs: the sentence pairs of each subset. sha256: the digest of each text and
-    dictionary, so that a training is not resumed with other ones (and of the segmentation, where it is stored).
+    source, target: the languages. pairs: the number of sentence pairs in each subset. sha256: digests of each text and
+    dictionary, and of a stored segmentation, so that a training is not resumed with other ones.
     storage: ``ids``, or ``words`` (``pairs_as_words.py``), segmented as they are read.
-    counts: subset → language → what its text consists of. separator: what every subword but a word's last ends in.
-    word_start: what the first subword of a word begins with instead, where none ends in the separator.
-    resampling: language → the kinds of resampling (``Draw.reach``) that give no subword of its training words
-    without an id, where the text is stored as words.
+    counts: subset → language → the size of its text. separator: the suffix of every subword except a word's last.
+    word_start: the prefix of a word's first subword, for methods that use it instead of the separator.
+    resampling: language → the kinds of resampling (``Draw.reach``) that make no subword without an id of its training
+    words; only for text stored as words.
     """
 
     source: str
@@ -84,8 +84,8 @@ def binarise(
     ``<unk>``, and the description counts it. ``num_workers``: threads, -1 for all cores.
 
     The folder appears only once it is complete, with ``binarised.json`` (its description); an earlier data folder is
-    replaced. Raises MTScaffoldError where sides differ in length, or a file is missing, empty, not UTF-8 or holds a
-    carriage return; UsageError for a test set whose name fairseq would misread, and without anything to binarise.
+    replaced. Raises MTScaffoldError if sides differ in length, or a file is missing, empty, not UTF-8 or has a carriage
+    return; UsageError for a test set whose name fairseq would misread, or if there is nothing to binarise.
     """
     output = Path(output)
     prefixes = subset_prefixes(train, valid, tests, source, target)
@@ -124,7 +124,7 @@ def binarise(
 
 
 def _unknown_symbols(name: str, counts: Mapping[str, Mapping[str, Counts]]) -> list[ResultWarning]:
-    """Return the warnings of test sets whose subwords the dictionaries lack. name: of the data folder."""
+    """Return a warning for each test text with subwords that its dictionary lacks. name: the data folder's."""
     return [
         ResultWarning("unknown", f"{subset}.{language}, {name}", f"{each.unknown:,} of {each.subwords:,} subwords")
         for subset, sides in counts.items()
@@ -136,9 +136,9 @@ def _unknown_symbols(name: str, counts: Mapping[str, Mapping[str, Counts]]) -> l
 
 @contextlib.contextmanager
 def appears_complete(output: Path) -> Iterator[Path]:
-    """Give a temporary folder, which takes the place of ``output`` when the block ends without an error.
+    """Yield a temporary folder, which replaces ``output`` if the block ends without an error.
 
-    Modes are those of what it replaces; new ones follow the umask.
+    Files and folders keep the modes of those that they replace; the modes of new ones follow the umask.
     """
     output = output.resolve()
     make_folder(output.parent)
@@ -180,8 +180,8 @@ def subset_prefixes(
 ) -> dict[str, Path]:
     """Return the prefix of the files of each subset.
 
-    Raises UsageError for a test set whose name fairseq would misread, where both languages are the same, and where
-    there is no text at all.
+    Raises UsageError for a test set whose name fairseq would misread, if both languages are the same, and if there is
+    no text at all.
     """
     refuse_text(tests=tests)
     if source == target:
@@ -202,7 +202,7 @@ def subset_prefixes(
 
 
 def refuse_other_content(output: Path, own: str) -> None:
-    """Raise MTScaffoldError where ``output`` is a file, or a folder with content but without the file ``own``."""
+    """Raise MTScaffoldError if ``output`` is a file, or a folder with content but without the file ``own``."""
     if output.exists() and not output.is_dir():
         raise MTScaffoldError(f"{output}: a file; choose a new folder")
     if output.exists() and any(output.iterdir()) and not (output / own).exists():
@@ -215,7 +215,7 @@ def write_description(folder: Path, binarised: Binarised) -> None:
 
 
 def read_binarised(folder: PathLike) -> Binarised:
-    """Return what a data folder holds; raise MTScaffoldError where mt-scaffold did not make it."""
+    """Return the description of a data folder; raise MTScaffoldError if mt-scaffold did not make it."""
     description = Path(folder) / DESCRIPTION
     if not Path(folder).exists():
         raise MTScaffoldError(f"{folder}: no such folder; make it with mt-scaffold binarise")
@@ -237,5 +237,5 @@ def task_arguments(binarised: Binarised, options: Sequence[str]) -> list[str]:
 def generation_arguments(binarised: Binarised, options: Sequence[str]) -> list[str]:
     """Return the options that choose the task of fairseq-generate, as ``task_arguments``, and its batches."""
     task = task_arguments(binarised, options)
-    # Else they depend on the references, too, and the sum of floats depends on what is batched together.
+    # Otherwise batches also depend on the references, and sums of floats depend on the batches.
     return [*task, "--batch-by-source"] if "translation_resumable" in task else task

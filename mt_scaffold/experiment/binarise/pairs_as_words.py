@@ -1,8 +1,8 @@
 """Words → a fairseq data folder that is segmented during training: the text itself, an index, and the dictionaries.
 
 For each subset and language, a folder holds ``SUBSET.SOURCE-TARGET.LANGUAGE.words`` (one sentence per line, UTF-8) and
-beside it ``.words.npy`` (the byte offset of each line, int64), both memory-mapped by the task
-``translation_bpe_dropout``; the segmentation (``bpe.codes``); and the dictionaries.
+``.words.npy`` (the byte offset of each line, int64), both memory-mapped by the task ``translation_bpe_dropout``; the
+segmentation (``bpe.codes``); and the dictionaries.
 """
 
 from __future__ import annotations
@@ -62,16 +62,16 @@ def binarise_words(
 ) -> Binarised:
     """Make the fairseq data folder ``output`` for the task ``translation_bpe_dropout``.
 
-    The arguments are those of ``binarise``, and ``resamplings``: the kinds of each side that the training can have
-    (default: all that there are). The segmentation is copied into the folder. Dictionaries that are made here hold
-    whatever these can make of the training words (``make_dictionaries``). Which kinds have an id for all that they make
-    is recorded, whoever made the dictionaries: a training with another kind is refused.
+    The arguments are those of ``binarise``, and ``resamplings``: the kinds of resampling that a training can use for
+    each side (default: all kinds). The segmentation is copied into the folder. Dictionaries made here have all subwords
+    that these kinds can make of the training words (``make_dictionaries``). The kinds whose subwords all have ids are
+    recorded, whoever made the dictionaries: a training with another kind is refused.
 
     The same call resumes an interrupted run: complete files are kept, and ``binarised.json``, without which the folder
     is not accepted, is written last.
 
-    Raises MTScaffoldError where sides differ in length, a file is empty, not UTF-8 or holds a carriage return, or the
-    codes are malformed; UsageError for a test set whose name fairseq would misread.
+    Raises MTScaffoldError if sides differ in length, a file is empty, not UTF-8 or has a carriage return, or the codes
+    are malformed; UsageError for a test set whose name fairseq would misread.
     """
     output = Path(output)
     prefixes = subset_prefixes(train, valid, tests, source, target)
@@ -106,7 +106,7 @@ def binarise_words(
             text = Path(f"{prefix}.{language}")
             stored = output / f"{subset}.{source}-{target}.{language}.words"
             digests[f"{subset}.{language}"], copied = _store(text, stored)
-            # Counting also reports where a text is not UTF-8.
+            # Counting also refuses text that is not UTF-8.
             words = count_words(text, num_workers=num_workers)
             subwords = bpe.count_subwords(words)
             known = sum(count for form, count in subwords.items() if form in ids[language] and bpe.can_have_id(form))
@@ -124,7 +124,7 @@ def binarise_words(
 
 
 class WordsFile:
-    """The lines of a stored text, memory-mapped: of the text, nothing is read before it is needed."""
+    """The lines of a stored text, memory-mapped: each is read only when it is needed."""
 
     def __init__(self, path: PathLike) -> None:
         self.path = os.fspath(path)
@@ -152,11 +152,11 @@ class WordsFile:
 
 
 def _damaged(path: str) -> MTScaffoldError:
-    return MTScaffoldError(f"{path}: not as binarise-words stored it; run mt-scaffold binarise-words again")
+    return MTScaffoldError(f"{path}: damaged or modified; run mt-scaffold binarise-words again")
 
 
 def _store(source: Path, stored: Path) -> tuple[str, Counts]:
-    """Copy a text and index it, unless that is done, and return its SHA-256 digest and what it consists of."""
+    """Copy and index a text, unless that is done already, and return its SHA-256 digest and its size."""
     import numpy
 
     index = Path(f"{stored}.npy")
@@ -189,7 +189,7 @@ def _store(source: Path, stored: Path) -> tuple[str, Counts]:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a text, with an LF where its last line lacks one."""
+    """Yield the bytes of a text, adding an LF if its last line has none."""
     last = b"\n"
     with open_input(path) as stream:
         while block := stream.read(_BLOCK):

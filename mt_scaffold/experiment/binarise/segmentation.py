@@ -1,4 +1,4 @@
-"""How the words of source and target become subwords: codes or Unigram models, filters and glossaries of both sides."""
+"""The segmentation of source and target: codes or Unigram models, vocabulary filters and glossaries of both sides."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Segmentation:
     """The files and settings that segment both sides of a parallel text.
 
     codes: the codes file of each side, source first; the same file twice for joint codes. A file ``*.model`` is a
-    Unigram model of SentencePiece (``learn_unigram``), on both sides or on none, and nothing below applies to it.
+    Unigram model of SentencePiece (``learn_unigram``), on both sides or neither; nothing below applies to it.
     vocabularies: the vocabulary file of each side (``get-vocab``), used with ``vocabulary_threshold``: subwords that
     are rarer there are split further, as with ``apply-bpe --vocabulary``.
-    glossaries, separator, inference: as for ``BPE``; no inference is its default.
+    glossaries, separator, inference: as for ``BPE``; inference None is its default.
     """
 
     codes: tuple[str, str]
@@ -60,28 +60,27 @@ class Segmentation:
 
     @property
     def kind(self) -> type[Method[Any]]:
-        """What segments with the files of both sides."""
+        """The method of the files of both sides."""
         return method_of_file(self.codes[0])
 
     @property
     def word_start(self) -> str | None:
-        """What the first subword of a word begins with, where none ends in the separator (``join_symbols``)."""
+        """The prefix of a word's first subword, for methods that use it instead of the separator (``join_symbols``)."""
         return self.kind.word_start
 
     @property
     def resamplings(self) -> tuple[Sequence[Draw], Sequence[Draw]]:
-        """One of every kind of resampling that it can have, for each side."""
+        """A draw of every possible kind of resampling, for each side."""
         every = every_resampling(self.kind.resamplings, dropout=inference_of(self.inference or MERGES).dropout)
         return every, every
 
     def segmenters(self) -> tuple[Segmenter, Segmenter]:
-        """Return the segmenters of source and target, one object for both where the sides are segmented alike.
+        """Return the segmenters of source and target, one object for both if the sides are segmented alike.
 
-        Subwords have their names in dictionaries (``symbol_name``), which keep where words end.
+        Subwords have their names in dictionaries (``symbol_name``), from which word ends can be recovered.
 
-        Raises MTScaffoldError where a file is malformed, and where no subword of a vocabulary reaches the threshold;
-        UsageError for a Unigram model beside codes, or beside a setting that applies to codes alone, and for a
-        separator that marks nothing.
+        Raises MTScaffoldError if a file is malformed, or no subword of a vocabulary reaches the threshold; UsageError
+        for a Unigram model with codes on the other side or with a setting for codes, and for an unusable separator.
         """
         if method_of_file(self.codes[1]) is not self.kind:
             raise UsageError("codes on one side and a Unigram model on the other; give two of the same kind")
@@ -91,7 +90,7 @@ class Segmentation:
     def _segmenter(self, side: int) -> Segmenter:
         vocabulary: set[str] | None = None
         if self.vocabularies is not None and not self.kind.filters:
-            vocabulary = set()  # to be refused, whatever it holds
+            vocabulary = set()  # the method refuses any vocabulary
         elif self.vocabularies is not None:
             vocabulary = read_vocabulary(self.vocabularies[side], self.vocabulary_threshold)
             if not vocabulary:
@@ -105,7 +104,7 @@ class Segmentation:
         if not self.kind.has_codes or not Codes.read(codes).header.end_of_word:
             return self.kind.segmenter(codes, self.separator, vocabulary, self.glossaries, self.inference)
         if vocabulary is not None:
-            # A vocabulary file is segmented text: what ends in the separator there may be the end of a word, too.
+            # In a vocabulary file, as in segmented text, a form with the separator may also be the end of a word.
             inside = [form for form in vocabulary if read_symbol(form, self.separator)[1]]
             vocabulary |= {form.removesuffix(self.separator) + INSIDE for form in inside}
         return _NamingSegmenter(
@@ -136,7 +135,7 @@ class Segmentation:
 
 
 class _NamingSegmenter:
-    """Segments with codes, and calls subwords by their names. segmenter: has the separator INSIDE."""
+    """Segments with codes, and returns subwords by their names. segmenter: one with the separator INSIDE."""
 
     def __init__(self, segmenter: Segmenter, separator: str) -> None:
         self._segmenter = segmenter
@@ -150,7 +149,7 @@ class _NamingSegmenter:
         return " ".join(map(self._name, self._segmenter.segment(sentence).split(" ")))
 
     def surface_forms(self) -> list[str]:
-        """Return every subword that can come out, but characters that were not learned from."""
+        """Return every possible subword, except characters that are not in the codes."""
         return [*map(self._name, self._segmenter.surface_forms())]
 
     def count_subwords(self, counts: WordCounts) -> Counter[str]:
@@ -172,14 +171,14 @@ class _NamingSegmenter:
 
 
 def joint_segmentation(codes: PathLike, separator: str = SEPARATOR) -> Segmentation:
-    """Return the segmentation with one codes file for both sides, and nothing else."""
+    """Return the segmentation with one codes file for both sides and no other settings."""
     return Segmentation((str(codes), str(codes)), separator=separator)
 
 
 def stored_segmentation(folder: Path) -> Segmentation:
-    """Return the segmentation that ``Segmentation.store`` has written into a folder, with the paths of its files.
+    """Return the segmentation that ``Segmentation.store`` wrote into a folder, with the paths of its files there.
 
-    Raises MTScaffoldError where there is none.
+    Raises MTScaffoldError if there is none.
     """
     stored = read_result(Segmentation, folder / STORED)
     source, target = (str(folder / name) for name in stored.codes)
@@ -190,7 +189,7 @@ def stored_segmentation(folder: Path) -> Segmentation:
 
 
 def segmentation_in(layout: TranslationLayout, name: str) -> Segmentation:
-    """Return a segmentation of an experiment (``SegmentationSetting.name``), with its files there."""
+    """Return a segmentation of an experiment by its name (``SegmentationSetting.name``), with its paths there."""
     setting = layout.config.segmentations[name]
     source, target = (str(layout.codes(codes.name)) for codes in (setting.source, setting.target))
     vocabularies = None

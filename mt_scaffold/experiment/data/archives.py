@@ -27,9 +27,9 @@ _TAR_SUFFIXES = (".tgz", ".tar.gz", ".tar", ".tar.bz2", ".tar.xz")
 def extract(archive: PathLike, members: Mapping[str, PathLike], lines: int | None = None) -> None:
     """Copy the ``members`` of a tar archive, plain or compressed, to the given paths: name in the archive → path.
 
-    The archive is read once, as a stream, to the end, where gzip keeps its checksum; no other member is ever written,
-    whatever its name. With ``lines``, only the first ``lines`` lines are copied, decompressed for a ``.gz`` member
-    (whose path should not end in ``.gz`` then), and reading stops after the last member.
+    The archive is read once, as a stream, up to the checksum at its end; no other member is ever written, whatever its
+    name. With ``lines``, only the first ``lines`` lines are copied and reading stops after the last member; a ``.gz``
+    member is then decompressed, so its path should not end in ``.gz``.
     Raises MTScaffoldError for a member that is missing or not a regular file, and for a damaged or truncated archive.
     """
     wanted = dict(members)
@@ -54,7 +54,7 @@ def extract(archive: PathLike, members: Mapping[str, PathLike], lines: int | Non
                 pass
     except MTScaffoldError:
         raise
-    # tarfile does not catch all that its headers can be: numbers that are none, a thousand names in a row.
+    # tarfile lets some errors of malformed headers escape: non-numeric sizes, a thousand names in a row.
     except (tarfile.TarError, EOFError, zlib.error, ValueError, LookupError, ArithmeticError, RecursionError) as error:
         raise _damaged(archive, error) from error
     except OSError as error:
@@ -124,7 +124,10 @@ def sacrebleu_test_set(
 
 
 def sacrebleu_archives(name: str, md5: str | None = None) -> list[Archive]:
-    """Return the archives of a sacreBLEU test set, with its digests or ``md5``; none where it uses other files."""
+    """Return the archives of a sacreBLEU test set, with its digests or ``md5``; none if it uses other files.
+
+    Raises UsageError for a name that sacreBLEU does not know.
+    """
     from sacrebleu.dataset import DATASETS
 
     if name not in DATASETS:
@@ -144,7 +147,7 @@ def sacrebleu_archives(name: str, md5: str | None = None) -> list[Archive]:
 def _lay_out(name: str, members: Sequence[str], archives: Sequence[Archive], folder: Path, cache: Path) -> None:
     """Put a test set's archives and ``members`` where sacreBLEU itself would.
 
-    sacreBLEU's own download cannot resume, and treats a partial archive as complete.
+    sacreBLEU's downloader cannot resume, and treats a partial archive as complete.
     """
     raw = folder / name / "raw"
     for member in members:

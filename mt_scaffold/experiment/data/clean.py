@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class CleanReport:
-    """What cleaning kept and dropped; a dropped pair counts under the first reason that applies.
+    """Counts of the pairs that cleaning kept and dropped; a dropped pair counts under the first reason that applies.
 
-    ``words_read`` and ``words_kept`` are (source, target). ``held_out`` is the same for the validation set that was
-    taken out of the text, whose pairs count there only.
+    ``words_read`` and ``words_kept`` are (source, target). ``held_out`` is the report of the validation set taken out
+    of the text; its pairs count there only.
     """
 
     pairs_read: int = 0
@@ -39,7 +39,7 @@ class CleanReport:
 class HoldOut:
     """A validation set taken out of the text: every ``every``-th pair goes to the two outputs.
 
-    Pairs are counted after cleaning, or ``before_cleaning``, where a pair that is then dropped counts too.
+    Only pairs that cleaning keeps are counted; with ``before_cleaning``, all are.
     """
 
     every: int
@@ -60,11 +60,11 @@ def clean(
 ) -> CleanReport:
     """Copy the pairs of two parallel tokenised files whose lengths are within bounds, byte for byte and in order.
 
-    A pair is kept where both sides have ``min_tokens`` to ``max_tokens`` words (between ASCII spaces) and neither
-    has more than ``max_ratio`` times the words of the other: the rules of Moses' ``clean-corpus-n.perl``, but for
-    its rule on words over 1,000 characters. With ``min_tokens`` 1, an empty side is too short.
-    Raises MTScaffoldError where the sides differ in length, or no pair is left for an output; UsageError for bounds
-    that no pair can meet, or an output that is also another output or an input.
+    A pair is kept if both sides have ``min_tokens`` to ``max_tokens`` words (between ASCII spaces) and neither has
+    more than ``max_ratio`` times the words of the other: the rules of Moses' ``clean-corpus-n.perl``, except its rule
+    on words over 1,000 characters. With ``min_tokens`` 1, an empty side is too short.
+    Raises MTScaffoldError if the sides differ in number of lines, or no pair is left for an output; UsageError for
+    bounds that no pair can meet, or an output that is also another output or an input.
     """
     if min_tokens < 1 or max_tokens < min_tokens or not max_ratio >= 1:
         raise UsageError(
@@ -110,7 +110,7 @@ def clean(
 
 
 class _Pairs:
-    """Some pairs of lines, and what cleaning finds out about them: arrays with an element for each pair."""
+    """A block of pairs with, as arrays of one element per pair, their lengths and the reasons to drop them."""
 
     def __init__(self, sides: tuple[list[bytes], list[bytes]], minimum: int, maximum: int, max_ratio: float) -> None:
         import numpy
@@ -131,14 +131,14 @@ class _Pairs:
 
 
 class _Part:
-    """The two outputs of the kept pairs, and the count of all."""
+    """One part of the text (training or validation): its two outputs and its report."""
 
     def __init__(self, source: BinaryIO, target: BinaryIO) -> None:
         self._outputs = source, target
         self.report = CleanReport()
 
     def add(self, pairs: _Pairs, mine: Any) -> None:
-        """Take those pairs of which ``mine`` is true."""
+        """Count the pairs for which ``mine`` is true, and write those that cleaning keeps."""
         report = self.report
         kept = mine & pairs.good
         report.pairs_read += int(mine.sum())
@@ -173,7 +173,7 @@ def word_counts(lines: list[bytes]) -> numpy.ndarray:
     if not lines:
         return numpy.zeros(0, numpy.int64)
     text = b"".join(lines)
-    # The rest of the text has one space between each two words.
+    # In all other text, single spaces separate the words.
     if any(odd in text for odd in (b"  ", b" \n", b"\n ", b"\r")) or text.startswith(b" ") or text.endswith(b" "):
         return numpy.fromiter(map(word_count, lines), numpy.int64, len(lines))
     sizes = numpy.fromiter(map(len, lines), numpy.int64, len(lines))

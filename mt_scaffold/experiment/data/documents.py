@@ -1,4 +1,4 @@
-"""Configuration → documents, where they are generated, or taken out of the training documents; as JSONL."""
+"""Configuration → documents as JSONL: generated, or split off, joined or sampled from the documents in files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIELD = "text"
 
 @dataclass
 class WrittenDocuments:
-    """How many documents a part has, and their bytes."""
+    """The number of documents in a part, and their bytes."""
 
     documents: int = 0
     bytes: int = 0
@@ -30,7 +30,7 @@ class WrittenDocuments:
 
 @dataclass
 class DocumentsReport:
-    """What get_documents wrote: each part, and the files that the documents come from (none: synthetic)."""
+    """The report of get_documents: each part, and the files that the documents come from (none: synthetic)."""
 
     synthetic: bool
     files: list[str]
@@ -41,11 +41,11 @@ def get_documents(data: DocumentData, output: PathLike, parts: Iterable[str]) ->
     """Write the documents of ``parts`` (``train``, ``valid``, test sets) to ``output``/PART.jsonl.
 
     They are generated, or read from the files that ``data`` names: the held-out parts are taken out of train, every
-    Nth document of it; lines are joined to documents; train ends after ``data.sample`` documents. Files are read once
-    for each of the parts that has separate files. An empty document is left out.
+    Nth document of it; lines are joined into documents; train ends after ``data.sample`` documents. Files are read once
+    for each part that has separate files. Empty documents are left out.
 
-    Raises MTScaffoldError where a file cannot be read, where a document is not UTF-8, which JSONL cannot hold, and
-    where a part would have no documents.
+    Raises MTScaffoldError if a file cannot be read, if a document is not UTF-8, which JSONL cannot hold, and if a part
+    would have no documents.
     """
     folder, parts = Path(output), list(parts)
     make_folder(folder)
@@ -53,9 +53,9 @@ def get_documents(data: DocumentData, output: PathLike, parts: Iterable[str]) ->
     report = DocumentsReport(files is None, [], {part: WrittenDocuments() for part in parts})
     with contextlib.ExitStack() as stack:
         streams = {part: stack.enter_context(open_output(folder / f"{part}.jsonl")) for part in parts}
-        for number, (part, document) in enumerate(_documents(data, report)):
+        for part, name, document in _documents(data, report):
             if part in streams and document:
-                _write(streams[part], document, f"document {number + 1} of {part}")
+                _write(streams[part], document, name)
                 report.parts[part].documents += 1
                 report.parts[part].bytes += len(document)
         for part, written in report.parts.items():
@@ -75,49 +75,53 @@ def _write(stream: BinaryIO, document: bytes, name: str) -> None:
     stream.write(json.dumps({_FIELD: text}, ensure_ascii=False).encode() + b"\n")
 
 
-def _documents(data: DocumentData, report: DocumentsReport) -> Iterator[tuple[str, bytes]]:
-    """Yield each document with the part that it belongs to."""
+def _documents(data: DocumentData, report: DocumentsReport) -> Iterator[tuple[str, str, bytes]]:
+    """Yield the part that each document belongs to, its name in errors, and the document."""
     if data.synthetic is not None:
-        yield from _generated(data.synthetic, data.sample)
+        for part, document in _generated(data.synthetic, data.sample):
+            yield part, "a generated document", document
         return
     files = data.documents
     assert files is not None
     own = {"train": files.train, "valid": files.valid or [], **(files.tests or {})}
     for part, patterns in own.items():
-        if not patterns or part not in report.parts:
+        # The parts held out are documents of train.
+        if not patterns or (part not in report.parts and data.held_out_every is None):
             continue
         documents = Documents(patterns, files.format, files.field)
         report.files += map(str, documents.sources)
-        joined = _joined(documents, files.lines_per_document)
         sample = data.sample if part == "train" else None
+        numbered = enumerate(_joined(documents, files.lines_per_document), start=1)
+        split: Iterable[tuple[str, int, bytes]]
         if data.held_out_every is None:
-            yield from ((part, document) for document in itertools.islice(joined, sample))
+            split = ((part, number, document) for number, document in itertools.islice(numbered, sample))
         else:
-            yield from _split(joined, data.held_out_every, sample)
+            split = _split(numbered, data.held_out_every, sample)
+        for of_part, number, document in split:
+            yield of_part, f"document {number} of {part}", document
 
 
-def _split(documents: Iterable[bytes], every: int, sample: int | None) -> Iterator[tuple[str, bytes]]:
-    """Yield train, valid and test: of every ``every`` documents, the last two are held out.
+def _split(numbered: Iterable[tuple[int, bytes]], every: int, sample: int | None) -> Iterator[tuple[str, int, bytes]]:
+    """Assign documents to train, valid and test: of every ``every`` documents, the last two are held out.
 
-    With ``sample`` this ends after that number of training documents, or with the first held-out ones where these come
-    later.
+    With ``sample`` this ends with the block of ``every`` documents in which train reaches that number.
     """
     trained = 0
-    for number, document in enumerate(documents, start=1):
+    for number, document in numbered:
         place = number % every
         if place == every - 1:
-            yield "valid", document
+            yield "valid", number, document
         elif place == 0:
-            yield "test", document
+            yield "test", number, document
             if sample is not None and trained >= sample:
                 return
         elif sample is None or trained < sample:
             trained += 1
-            yield "train", document
+            yield "train", number, document
 
 
 def _joined(documents: Iterable[bytes], lines: int) -> Iterator[bytes]:
-    """Yield ``lines`` documents at a time, joined by line feeds to one."""
+    """Join every ``lines`` documents into one, with line feeds."""
     if lines == 1:
         yield from documents
         return
@@ -136,7 +140,7 @@ def _generated(data: SyntheticDocuments, sample: int | None) -> Iterator[tuple[s
 
 
 def _document(language: Language, rng: Random, sentences: int) -> str:
-    """Return a document in English or German: a title, and sentences, some of them with a year."""
+    """Return a document in English or German: a title, then sentences, some with a year."""
     side = 0 if rng.random() < 0.5 else 1
     title = language.sentence()[side].rstrip(".?")
     lines = []

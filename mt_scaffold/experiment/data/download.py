@@ -36,11 +36,11 @@ def default_cache() -> Path:
 
 
 def fetch(file: DataFile | Archive, cache: PathLike) -> Path:
-    """Return the local path of ``file``, downloaded into ``cache`` where needed, after checking its digest.
+    """Return the local path of ``file``, downloaded into ``cache`` if needed, after checking its digest.
 
-    For ``sha256: unknown`` the digest of the first download is recorded in a file beside it, with a warning, and
+    For ``sha256: unknown`` the digest of the first download is recorded in a file next to it, with a warning, and
     checked from then on.
-    Raises MTScaffoldError where the file cannot be fetched or its digest differs.
+    Raises MTScaffoldError if the file cannot be fetched or its digest differs.
     """
     if isinstance(file, DataFile) and file.path is not None:
         if file.sha256 is not None and (found := raw_digest(Path(file.path), "sha256")) != file.sha256.lower():
@@ -56,7 +56,7 @@ def fetch(file: DataFile | Archive, cache: PathLike) -> Path:
     if digest == UNKNOWN:
         return _fetch_unknown(file.url, Path(cache, base_name))
     digest = digest.lower()
-    # Corpora share names such as train.en.gz, so a downloaded file carries its digest; one put there by hand need not.
+    # Corpora share names such as train.en.gz, so a download's name has its digest; a file put there by hand needs none.
     by_hand, downloaded = Path(cache, base_name), Path(cache, f"{digest[:12]}-{base_name}")
     for candidate in (by_hand, downloaded):
         if candidate.is_file():
@@ -67,7 +67,7 @@ def fetch(file: DataFile | Archive, cache: PathLike) -> Path:
 
 
 def _fetch_unknown(url: str, by_hand: Path) -> Path:
-    """Return a file without a published digest; that of the first download is recorded and counts from then on."""
+    """Fetch a file without a published digest: that of the first download is recorded and checked from then on."""
     downloaded = by_hand.with_name(f"{digest_of([url.encode()])[:12]}-{by_hand.name}")
     path = next((path for path in (by_hand, downloaded) if path.is_file()), None)
     path = path or _download(url, None, downloaded, by_hand)
@@ -130,7 +130,7 @@ class _ResumingDownloader:
     def __call__(self, url: str, output_file: str, _pooch: Any) -> None:
         import requests
 
-        if self.part.is_symlink():  # no download of ours; what it leads to is another's
+        if self.part.is_symlink():  # not ours: do not write to its target
             self.part.unlink()
         while True:
             before = self._size()
@@ -147,7 +147,7 @@ class _ResumingDownloader:
         return self.part.stat().st_size if self.part.exists() else 0
 
     def _fetch_rest(self, url: str) -> None:
-        """Append to ``part`` what is missing. Raises requests' errors, ConnectionError where the file is incomplete."""
+        """Append the missing bytes to ``part``. Raises requests' errors; ConnectionError if it stays incomplete."""
         import requests
         import urllib3.exceptions
 
@@ -183,7 +183,7 @@ def _open_no_link(path: str, flags: int) -> int:
 
 
 def _progress(url: str, have: int, total: int | None) -> Any:
-    """Return a progress bar for a terminal; elsewhere print one line and return a disabled bar."""
+    """Return a progress bar on a terminal; otherwise print one line and return a disabled bar."""
     from tqdm import tqdm
 
     if not sys.stderr.isatty():

@@ -39,7 +39,7 @@ READABLE = """
 book = Buch n Bücher; letter = Brief m Briefe; newspaper = Zeitung f Zeitungen; story = Geschichte f Geschichten
 poem = Gedicht n Gedichte; contract = Vertrag m Verträge; list = Liste f Listen; report = Bericht m Berichte
 """
-# What opens and closes; the compounds of door, window and gate as well.
+# Things that open and close; door, window and gate also in compounds.
 CONTAINERS = """
 box = Kiste f Kisten; bag = Tasche f Taschen; cupboard = Schrank m Schränke; drawer = Schublade f Schubladen
 bottle = Flasche f Flaschen; suitcase = Koffer m Koffer; basket = Korb m Körbe; parcel = Paket n Pakete
@@ -61,7 +61,7 @@ towel = Handtuch n Handtücher; umbrella = Regenschirm m Regenschirme; wheel = R
 machine = Maschine f Maschinen; bowl = Schüssel f Schüsseln; brush = Bürste f Bürsten; needle = Nadel f Nadeln
 button = Knopf m Knöpfe
 """
-# In which somebody can be.
+# Places where somebody can be.
 PLACES = """
 house = Haus n Häuser; kitchen = Küche f Küchen; garden = Garten m Gärten; school = Schule f Schulen
 town = Stadt f Städte; village = Dorf n Dörfer; forest = Wald m Wälder; library = Bibliothek f Bibliotheken
@@ -73,7 +73,7 @@ harbour = Hafen m Häfen; bakery = Bäckerei f Bäckereien; workshop = Werkstatt
 stable = Stall m Ställe; courtyard = Hof m Höfe; tower = Turm m Türme; cave = Höhle f Höhlen
 valley = Tal n Täler
 """
-# First parts of compounds, "ENGLISH = GERMAN": places, and the doors and windows of triple compounds; materials.
+# First parts of compounds, "ENGLISH = GERMAN": sites, openings (the middle of triple compounds), materials.
 SITES = """
 house = Haus; garden = Garten; kitchen = Küchen; school = Schul; town = Stadt; village = Dorf; church = Kirchen
 hotel = Hotel; office = Büro; cellar = Keller; station = Bahnhofs; factory = Fabrik; theatre = Theater
@@ -86,7 +86,7 @@ MATERIALS = """
 wooden = Holz; glass = Glas; stone = Stein; iron = Eisen; silver = Silber; leather = Leder; paper = Papier
 gold = Gold
 """
-# What such compounds end in.
+# Last parts of these compounds.
 SITE_HEADS = """
 door = Tür f Türen; window = Fenster n Fenster; gate = Tor n Tore; key = Schlüssel m Schlüssel
 lamp = Lampe f Lampen; clock = Uhr f Uhren; wall = Mauer f Mauern; roof = Dach n Dächer; table = Tisch m Tische
@@ -103,7 +103,7 @@ bench = Bank f Bänke; plate = Teller m Teller; ball = Ball m Bälle; button = K
 table = Tisch m Tische
 """
 
-# With any thing as the object.
+# Verbs that take any thing as their object.
 HANDLE = """
 buy/bought = kauf; sell/sold = verkauf; find/found = find findet fand; carry = trag trägt trug
 draw/drew = zeichn; need = brauch; forget/forgot = vergess vergisst vergaß; lose/lost = verlier verliert verlor
@@ -128,7 +128,7 @@ sign = unterschreib unterschreibt unterschrieb; read/read out = les liest las +v
 OPEN = """
 open = mach +auf; close = mach +zu; lock = schließ schließt schloss +ab; unlock = schließ schließt schloss +auf
 """
-# With a person or an animal as the object: in the accusative, in the dative.
+# Verbs that take a person or an animal: in the accusative (MEET), in the dative (HELP), with a thing as well (GIVE).
 MEET = """
 see/saw = seh sieht sah; visit = besuch; meet/met = treff trifft traf; know/knew = kenn kennt kannte
 call up = ruf ruft rief +an; collect = hol +ab; invite = lad lädt lud +ein; greet = begrüß; hear/heard = hör
@@ -145,7 +145,7 @@ give/gave = geb gibt gab; show = zeig; bring/brought = bring bringt brachte; sel
 send/sent = schick; lend/lent = leih leiht lieh; promise = versprech verspricht versprach
 offer = biet bietet bot +an
 """
-# Without an object.
+# Verbs without an object.
 ACT = """
 sleep/slept = schlaf schläft schlief; sing/sang = sing singt sang; laugh = lach; work = arbeit; wait = wart
 dance = tanz; swim/swam = schwimm schwimmt schwamm; arrive = komm kommt kam +an
@@ -154,12 +154,12 @@ fall/fell asleep = schlaf schläft schlief +ein; run/ran = lauf läuft lief; sit
 play = spiel; dream = träum; smile = lächel; lie/lay = lieg liegt lag; run/ran away = lauf läuft lief +weg
 freeze/froze = frier friert fror; stop/stopped = halt hält hielt +an
 """
-# With a clause as the object.
+# Verbs with a clause as their object.
 THINK = """
 believe = glaub; say/said = sag; hope = hoff; think/thought = denk denkt dachte; see/saw = seh sieht sah
 hear/heard = hör; dream = träum; notice = merk; feel/felt = fühl
 """
-# Of anybody or anything, of people and animals, of things and places.
+# Adjectives for anybody or anything, for people and animals, for things and places.
 ANY_ADJECTIVES = """
 old/older = alt ält; small/smaller = klein; large/larger = groß größ; beautiful = schön; strange = seltsam
 famous = berühmt; clean/cleaner = sauber; dirty/dirtier = schmutzig; wet/wetter = nass; lovely/lovelier = hübsch
@@ -179,7 +179,7 @@ thick/thicker = dick; long/longer = lang läng; short/shorter = kurz kürz; broa
 narrow/narrower = schmal; round = rund; cold/colder = kalt kält; warm/warmer = warm wärm; colourful = bunt
 simple/simpler = einfach; dry/drier = trocken
 """
-# Their opposites are made with "un-" in both languages.
+# Adjectives whose opposites begin with "un" in both languages.
 NEGATABLE = ("friendly", "happy", "known", "important")
 NAMES = """
 Anna Peter Maria Thomas Lena Paul Clara Martin Julia Felix Emma Robert Sophie David Laura Simon Nora Max Eva

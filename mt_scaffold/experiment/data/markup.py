@@ -29,8 +29,8 @@ def plain_lines(lines: Iterable[bytes], markup: Markup, name: str, others: Count
     description are sentences. ``seg`` (``*.xml``): the content of ``<seg id="n">`` is a sentence, without the white
     space at its ends; entities stay as they are. ``name`` is for errors. A line of ``ted`` that begins with any other
     tag is a sentence too, as in the published script; ``others`` counts such lines by tag.
-    Raises MTScaffoldError, with the line's number, where a tag is not closed on its own line or stands within text,
-    and for a text without a segment.
+    Raises MTScaffoldError, with the line number, if a tag is not closed on its line or has text around it; also if a
+    text has no segment.
     """
     return _ted(lines, name, others) if markup == "ted" else _segments(lines, name)
 

@@ -1,22 +1,22 @@
-"""Moses' words: sacremoses' rules, and a cache of what they make of the pieces of a text.
+"""Moses' tokenisation: sacremoses' rules, and a cache of their output for the pieces of a text.
 
 sacremoses applies some sixty substitutions to a line, one after the other. Nearly all of them see neighbouring
-characters only, so what lies between two spaces (a piece) becomes the same words wherever it stands. These see more:
+characters only, so the text between two spaces (a piece) becomes the same words wherever it occurs. These see more:
 
 - A full stop at the end of a word is split off, or not, by the next word: whether it begins with a small letter, or a
   digit 0-9. Where that matters, a piece is looked up again with the kind of the next word.
-- An apostrophe is matched together with the space beside it, and a comma with the space before it. So a piece that
-  begins with one depends on whether the line begins there, or another apostrophe has taken the space.
+- An apostrophe is matched together with the space next to it, and a comma with the space before it. So a piece that
+  begins with one depends on whether the line begins there, or another apostrophe has consumed the space.
 - ``."`` is matched together with the next character after any spaces. If that is the full stop of another ``."``, the
-  second is not changed as the first is. Normalising makes ``."`` of ``.,"`` and of ``. »`` with a no-break space.
+  second is not changed as the first is. Normalising turns ``.,"``, and ``. »`` with a no-break space, into ``."``.
 - At the end of a line, the rules for full stops, ``.'`` and commas differ. The last piece is looked up with its LF.
-- Normalising deletes spaces beside ``( ) : ; %``, which are split off anyway.
-- White space and control characters at the end of a piece vanish, and its neighbours then meet.
+- Normalising deletes spaces next to ``( ) : ; %``, which are split off anyway.
+- White space and control characters at the end of a piece are removed, and its neighbours then meet.
 
-Within a piece, letters and digits count by their kind, and by whether one stands alone between two marks (a match that
-takes it keeps the next match from it). So a piece of a known shape needs no rule. Exceptions: listed abbreviations
-before a full stop, ``'s`` after a digit, the name under which sacremoses hides ``...``, and white space that is no
-space.
+Within a piece, only the kind of a letter or digit matters, and whether it is alone between two marks (a match that
+consumes it hides it from the next). So a piece of a known shape needs no rules. Exceptions: listed abbreviations
+before a full stop, ``'s`` after a digit, the placeholder by which sacremoses hides ``...``, and white space other than
+the space.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ _DEPENDS_ON_LEFT = re.compile(rf"[,{_APOSTROPHES}]|[.…]\W*[{_QUOTATION_MARKS}{
 # Every substitution of the normaliser needs one of these.
 _NORMALISED = re.compile(rf"[{_APOSTROPHES}{_QUOTATION_MARKS}–—…()\r\u00a0]|  | [:;%]")
 _HIDDEN_DOTS = "DOTMULTI"
-# In place of words, which have no U+0000: apply the rules to the whole line; look up again, with the piece before where
-# it is harmless, or with the kind of the next word.
+# Sentinels instead of words, which have no U+0000: apply the rules to the whole line; look the piece up again as one
+# after a word, if the piece before it allows that; or again with the kind of the next word.
 _NO_WORDS = "\0"
 _WHOLE_LINE, _WORD_BEFORE, _NEXT_WORD = "\0line", "\0before", "\0next"
 _DIGITS = "0123456789"
-# One word for each kind.
+# A sample word of each kind.
 _SMALL, _DIGIT, _OTHER = "x", "1", "X"
-# A letter and a digit for all others of a shape; no rule or escape (&#124;) writes them.
+# A letter and a digit that replace all others in a shape; no rule or escape (&#124;) writes them.
 _LETTER, _NUMBER = "ā", "٠"
 _STAND_INS = re.compile(f"{_LETTER}+|{_NUMBER}+")
 # About 100 MB in each process.
 _MOST_PIECES, _MOST_SHAPES = 300_000, 30_000
-# Longer pieces, and those with more marks, recur too seldom.
+# Longer pieces, and those with more marks, recur too rarely to be cached.
 _LONGEST, _MOST_MARKS = 80, 16
-# Every step that Moses takes, and no other.
+# The steps of Moses, and no others.
 DEFAULT = Tokenise()
 
 
 class Rules:
-    """sacremoses' rules, applied to a whole line one after the other: the definition of what Tokeniser gives.
+    """sacremoses' rules, applied to a whole line one after the other: they define the output of Tokeniser.
 
-    quick: the same rules in half the time; without it, sacremoses is as it comes.
+    quick: the same rules in half the time; without it, sacremoses is unmodified.
     """
 
     def __init__(self, language: str, choices: Tokenise = DEFAULT, quick: bool = False) -> None:
@@ -66,11 +66,11 @@ class Rules:
         normaliser = MosesPunctNormalizer(lang=language)
         self.tokeniser = MosesTokenizer(lang=language)
         self._normalise = normaliser.normalize if choices.normalise_punctuation else None
-        # As Moses does, but unassigned code points stay: which ones they are depends on a library's Unicode version.
+        # As Moses does, but unassigned code points stay: the set of these depends on a library's Unicode version.
         self._nonprinting = regex.compile(r"[\p{Cc}\p{Cf}\p{Co}]") if choices.remove_nonprinting else None
         self._choices = choices
         if quick:
-            # sacremoses looks up its expressions again every time, and makes sets of these letters for every full stop.
+            # sacremoses looks its expressions up every time, and rebuilds sets of these letters for every full stop.
             compiled = [(re.compile(expression), by) for expression, by in normaliser.substitutions]
             if choices.normalise_punctuation:
                 self._normalise = functools.partial(_substitute, compiled)
@@ -93,10 +93,10 @@ class Rules:
 
 
 def tokeniser_of(language: str, choices: Tokenise = DEFAULT) -> Callable[[str], str]:
-    """Return what makes words of a line; with ``choices.none``, they are between its white space already.
+    """Return a function that splits a line into words and returns them separated by single spaces.
 
-    Of the other choices, words that are there already take ``straight_apostrophes``, escaped as Moses' are, and
-    ``lowercase``.
+    With ``choices.none`` it splits at white space only; of the other choices, ``straight_apostrophes`` (escaped as
+    Moses escapes them) and ``lowercase`` still apply.
     """
     return functools.partial(_as_words, choices) if choices.none else Tokeniser(language, choices)
 
@@ -130,7 +130,7 @@ class Tokeniser:
     def __call__(self, line: str) -> str:
         """Return the words of ``line`` separated by single spaces; no line break or other white space is left.
 
-        A line with its LF takes a tenth of the time of one without, whose last word depends on that.
+        A line without its LF takes ten times as long, because the cache is not used for it.
         """
         words = " ".join(map(self._pieces.__getitem__, line.split(" ")))
         if _NO_WORDS in words or line.find("\n") != len(line) - 1:
@@ -164,10 +164,10 @@ class Tokeniser:
 
 
 class _Pieces(dict[str, str]):
-    """Piece → its words, or a constant that says why that is not known; filled as it is asked.
+    """Cache: piece → its words, or the sentinel for why these are unknown; filled on lookup.
 
-    A piece is followed by an LF at the end of a line, and otherwise, where it matters, by a space and the kind of the
-    next word. A space before it means that a word stands there which changes nothing.
+    A piece is followed by an LF at the end of a line, and otherwise, if it matters, by a space and the kind of the next
+    word. A space before it means that a word precedes it without affecting it.
     """
 
     def __init__(self, rules: Callable[[str], str], abbreviations: Iterable[str]) -> None:
@@ -175,7 +175,7 @@ class _Pieces(dict[str, str]):
         from sacremoses import MosesTokenizer
 
         self._rules = rules
-        # What counts as both letter and number (Ⅷ) goes through the rules as it is.
+        # Characters that are both letters and numbers (Ⅷ) are not replaced in a shape.
         letters = _ranges(set(MosesTokenizer.IsAlpha) & set(MosesTokenizer.IsAlnum) - set(MosesTokenizer.IsN))
         self._word = re.compile(rf"[{letters}0-9]+\n?")
         self._runs = re.compile(rf"([{letters}]+|[0-9]+)")
@@ -218,9 +218,9 @@ class _Pieces(dict[str, str]):
         return "".join(parts)
 
     def _has_shape(self, piece: str, parts: list[str]) -> bool:
-        """Whether other letters and digits in the same places would make the same words.
+        """Return whether other letters and digits in the same places would give the same words.
 
-        parts: the piece, every other one a run of letters or digits.
+        parts: the piece as marks and runs of letters or digits, alternately.
         """
         if (
             not piece.isprintable()
@@ -243,7 +243,7 @@ class _Pieces(dict[str, str]):
         if context:
             return self._before(piece, context[1:])
         words = self._before(piece, _SMALL)
-        # Before a small letter, a full stop stays where it is.
+        # Before a small letter, a full stop is not split off.
         if words.endswith(".") and not words == self._before(piece, _DIGIT) == self._before(piece, _OTHER):
             return _NEXT_WORD
         return words

@@ -1,4 +1,4 @@
-"""Sentences of the test sets that occur in the training data too, as they are or nearly so."""
+"""Count the sentences of the test sets that also occur in the training data, exactly or nearly."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 
 Pairs = Iterable[tuple[bytes, bytes]]
 Words = tuple[str, ...]
-# Two shorter sentences one word apart need not have anything to do with each other.
+# Shorter sentences one word apart may have nothing to do with each other.
 _FEWEST_WORDS = 4
-# In scripts without spaces every character is a word here, and this the fewest.
+# The same for scripts without spaces, where every character is a word.
 _FEWEST_CHARACTERS = 8
 _UNSPACED = "".join(
     rf"\p{{{script}}}" for script in ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan")
@@ -23,12 +23,12 @@ _UNSPACED = "".join(
 
 @dataclass(frozen=True)
 class TestOverlap:
-    """Lines of a test set, and how many of them the training data has too: as a source, as a target, as a pair.
+    """Lines of a test set, and how many of them the training data also has: as a source, as a target, as a pair.
 
-    near_source, near_target: how many it has nearly, or as they are: the same words but for case and numbers, or one
-    word more, less or other, of four or more (of scripts without spaces, one character of eight or more). Blank lines
-    are no sentences, and in no training data. near: the numbers from 0 of the lines of which it has one side, at least
-    nearly; None in reports of earlier versions, and of generated text, whose sentences are all alike.
+    near_source, near_target: how many it has exactly or nearly: the same words except for case and numbers, or one word
+    more, less or different, of four or more (in scripts without spaces, one character of eight or more). Blank lines
+    never count. near: the numbers, from 0, of the lines of which it has a side, at least nearly; None in reports of
+    earlier versions, and of generated text, whose sentences are all alike.
     """
 
     __test__ = False  # pytest would collect the class because of its name
@@ -43,7 +43,7 @@ class TestOverlap:
 
 
 class Overlap:
-    """Counts the test sentences that also occur in the training data, which must be watched after the test sets."""
+    """Counts the test sentences that also occur in the training data; watch the test sets first."""
 
     def __init__(self) -> None:
         self._tests: dict[str, list[tuple[bytes, bytes]]] = {}
@@ -78,12 +78,12 @@ class Overlap:
             yield pair
 
     def near(self, test: str) -> list[bool]:
-        """Return of each line of a test set whether the training data has its source or its target, at least nearly."""
+        """Return, for each line of a test set, whether the training data has its source or target, at least nearly."""
         source, target = self._sides
         return [source.is_near(lines[0]) or target.is_near(lines[1]) for lines in self._tests[test]]
 
     def counts(self) -> dict[str, TestOverlap]:
-        """Return the overlap of each test set with the training data, once that has been read."""
+        """Return the overlap of each test set with the training data that has been read."""
         source, target = self._sides
         return {
             name: TestOverlap(
@@ -99,7 +99,7 @@ class Overlap:
         }
 
     def warnings(self, near: bool = True) -> list[ResultWarning]:
-        """Return a warning for each test set that shares sentences with the training data, with ``near`` nearly so."""
+        """Return a warning for each test set that shares sentences, with ``near`` also similar ones, with training."""
         return [
             ResultWarning(
                 "test-in-train",
@@ -119,11 +119,11 @@ class _Side:
     def __init__(self) -> None:
         self._there: dict[bytes, bool] = {}
         self._near: dict[Words, bool] = {}
-        # Of two sentences that differ in one word, the first or the second halves are the same.
+        # Two sentences that differ in one word share their first or their second half.
         self._by_half: defaultdict[tuple[str, Words], set[Words]] = defaultdict(set)
 
     def note(self, line: bytes) -> None:
-        """Note a sentence of a test set; a blank line is none."""
+        """Note a sentence of a test set; ignore a blank line."""
         if _is_blank(line):
             return
         self._there[line] = False
@@ -133,7 +133,7 @@ class _Side:
             self._by_half[half].add(words)
 
     def look(self, line: bytes) -> bool:
-        """Look a sentence of the training data up; return whether a test set has it as it is."""
+        """Look up a sentence of the training data; return whether a test set has exactly this."""
         found = line in self._there
         if found:
             self._there[line] = True
@@ -156,8 +156,7 @@ class _Side:
 
 @functools.cache
 def _expressions() -> tuple[Any, Any, Any]:
-    """Return what finds the words of a text, a number in a word, and a character of a script without spaces."""
-    # A package of the extra.
+    """Return expressions for the words of a text, a number in a word, and a character of a script without spaces."""
     import regex
 
     words = regex.compile(rf"[{_UNSPACED}]\p{{M}}*|[\p{{L}}\p{{M}}\p{{N}}--[{_UNSPACED}]]+", regex.V1)
@@ -165,18 +164,18 @@ def _expressions() -> tuple[Any, Any, Any]:
 
 
 def _words(line: bytes) -> Words:
-    """Return the words of a sentence, in lower case and without punctuation, every number as the same."""
+    """Return the words of a sentence, in lower case and without punctuation, with 0 for every number."""
     words, number, _ = _expressions()
     text = line.decode("utf-8", "replace")
     found = words.findall(text.casefold())
-    # Without words, such as "..." and "10:30": the sentence itself.
+    # A sentence without words, such as "..." or "10:30", is compared as it is.
     if not any(map(str.isalpha, "".join(found))):
         return (text,)
     return tuple(number.sub("0", word) for word in found)
 
 
 def _halves(words: Sequence[str], size: int) -> Iterator[tuple[str, Words]]:
-    """Yield what a sentence of ``size`` words that is one word apart from ``words`` may begin or end with."""
+    """Yield the halves, one of which a sentence of ``size`` words must share with ``words`` to be one word apart."""
     half = size // 2
     unspaced = words and _expressions()[2].match(words[0])
     if size >= (_FEWEST_CHARACTERS if unspaced else _FEWEST_WORDS) and half <= len(words):
@@ -185,7 +184,7 @@ def _halves(words: Sequence[str], size: int) -> Iterator[tuple[str, Words]]:
 
 
 def _one_word_apart(one: Words, other: Words) -> bool:
-    """Whether one word was inserted, deleted or replaced."""
+    """Return whether inserting, deleting or replacing one word turns one sentence into the other."""
     shorter = min(len(one), len(other))
     same = next((place for place in range(shorter) if one[place] != other[place]), shorter)
     rest = one[same:], other[same:]
@@ -193,5 +192,5 @@ def _one_word_apart(one: Words, other: Words) -> bool:
 
 
 def _is_blank(line: bytes) -> bool:
-    """Whether a line has nothing but white space, U+3000 and the like included."""
+    """Return whether a line is only white space, Unicode's (such as U+3000) included."""
     return not line.decode("utf-8", "replace").strip()

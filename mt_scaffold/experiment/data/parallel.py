@@ -1,4 +1,4 @@
-"""Configuration → raw text: parallel text, generated or from files and archives, and otherwise untouched."""
+"""Configuration → raw text: parallel text, generated or copied from files and archives."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class RawPart:
 
 @dataclass(frozen=True)
 class Generator:
-    """What determines a generated corpus."""
+    """The settings that determine a generated corpus."""
 
     pairs: int
     seed: int
@@ -79,12 +79,12 @@ def get_data(
 ) -> RawReport:
     """Write the raw text of ``config`` to ``output_dir`` and return its origin and size.
 
-    Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8, unchanged but for an LF at the end of every line, a byte order
-    mark at the start of a file, and markup that the configuration names); the folder is created where needed. There is
-    no ``valid`` where cleaning takes it out of the training text (``data.valid_every``). ``cache`` is the download
-    cache (default: default_cache()).
-    With ``parts``, only these are written. Where a test set is among them but ``train`` is not, the sentences that
-    occur in both are counted in the training text of an earlier call or, where there is none, in its source again.
+    Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8), unchanged except that every line gets an LF, and that byte
+    order marks and the markup named in the configuration are removed; the folder is created if needed. There is no
+    ``valid`` if cleaning takes it out of the training text (``data.valid_every``). ``cache`` is the download cache
+    (default: default_cache()).
+    With ``parts``, only these are written. If a test set is among them but ``train`` is not, the sentences that occur
+    in both are counted in the training text that an earlier call wrote or, without one, in the source of that text.
     Raises UsageError for a part that the configuration does not have; MTScaffoldError for a file that cannot be
     fetched or whose digest differs from the configuration, for malformed markup, and for two sides with different
     numbers of lines.
@@ -100,7 +100,7 @@ def get_data(
         data = config.data.synthetic
         report.generator = Generator(data.pairs, data.seed, data.stems, data.clauses)
     overlap, other_tags = Overlap(), Counter[str]()
-    # Holds the extracted members of one archive at a time; another call may be writing other parts at the same time.
+    # A folder for each set of parts, because another call may be writing other parts at the same time.
     members = _Members(folder / f".members-{'all' if parts is None else '-'.join(sorted(wanted))}", other_tags)
     try:
         for name, text in _corpora(config, members, Path(cache) if cache is not None else None):
@@ -112,14 +112,14 @@ def get_data(
             if name in wanted:
                 report.corpora[name], report.parts[name] = _write(folder, name, config.languages, text)
             elif config.synthetic or (name == "train" and wanted.intersection(config.test_sets)):
-                # Generated parts come one after the other out of the same sequence.
+                # Generated parts are consecutive pieces of one sequence.
                 for _, pairs in text:
                     collections.deque(pairs, maxlen=0)
     finally:
         shutil.rmtree(members.folder, ignore_errors=True)
     report.test_overlap = overlap.counts()
     if config.synthetic:
-        # The sentences of a grammar are all alike.
+        # A grammar's sentences are all alike.
         report.test_overlap = {name: replace(each, near=None) for name, each in report.test_overlap.items()}
     report.warnings = overlap.warnings(near=not config.synthetic)
     if other_tags:
@@ -129,7 +129,7 @@ def get_data(
 
 
 def _without_marks(parts: Iterable[tuple[str, Pairs]]) -> Iterator[tuple[str, Pairs]]:
-    """Yield the same parts without the byte order mark that a file may begin with, and say so."""
+    """Yield the same parts without the byte order marks at the start of files, warning of each on stderr."""
     for origin, pairs in parts:
         yield origin, _without_mark(origin, pairs)
 
@@ -142,15 +142,15 @@ def _without_mark(origin: str, pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _written_before(folder: Path, languages: Languages) -> list[tuple[str, Pairs]]:
-    """Return the training text that an earlier call has written; nothing where it is not there, or not any more."""
+    """Return the training text that an earlier call wrote, or nothing if it does not exist."""
     paths = [folder / f"train.{language}" for language in (languages.source, languages.target)]
     return [("train", read_pairs(*paths))] if all(path.exists() for path in paths) else []
 
 
 def fetch_data(config: Config, cache: PathLike | None = None) -> list[Path]:
-    """Fetch what get_data needs from the network into ``cache`` (default: default_cache()) and return the paths.
+    """Fetch the files that get_data needs into ``cache`` (default: default_cache()) and return their paths.
 
-    This fills the cache of a machine that has no network. Raises MTScaffoldError as fetch does.
+    This fills the cache for machines without a network. Raises MTScaffoldError as fetch does.
     """
     folder = Path(cache) if cache is not None else default_cache()
     files: dict[Any, None] = {}
@@ -238,7 +238,7 @@ def _from_archives(
 
 @dataclass(frozen=True)
 class _Members:
-    """The folder of the members extracted last, and the count of tags in them that their markup does not name."""
+    """The folder of one archive's extracted members, and counts of the tags in them that their markup does not have."""
 
     folder: Path
     other_tags: Counter[str]
@@ -268,7 +268,7 @@ class _Members:
 
 @contextlib.contextmanager
 def _empty_folder(folder: Path) -> Iterator[None]:
-    """Create ``folder`` empty, whatever a killed run left there, and delete it at the end."""
+    """Create ``folder``, empty even if a killed run left files there, and delete it at the end."""
     shutil.rmtree(folder, ignore_errors=True)
     try:
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""Whether text that is about to be tokenised has been tokenised, or even segmented, already."""
+"""Detect text that is tokenised, or even segmented, already, before it is tokenised again."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mt_scaffold.corpus.input_checks import looks_segmented
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.data import Tokenise
 
-# The lines that are looked at, and how many of them must hold a mark.
+# The number of lines examined, and the share of them that must have an escape.
 _LINES, _SHARE = 2000, 0.01
-# A document on one line may be megabytes long: only the beginning of each line is looked at, and lines are read up to a
+# A document on one line may be megabytes long: only the beginning of each line is examined, and lines are read up to a
 # total of 16 MB.
 _LONGEST, _MOST_BYTES = 1 << 14, 1 << 24
 # Moses' escapes where Moses writes them: as words, or at one end of a word (l&apos; 's). Raw text from XML has others,
@@ -31,7 +31,7 @@ _MARKS_APART, _ENOUGH_MARKS = 0.8, 10
 
 @dataclass(frozen=True)
 class Preprocessed:
-    """What shows that a text is no raw text any more. found: of ``lines`` looked at, those that show it."""
+    """Evidence that a text is not raw. lines: the number examined. found: how many of these show it."""
 
     kind: Literal["tokenised", "segmented"]
     lines: int
@@ -43,42 +43,42 @@ class Preprocessed:
         return f"looks {self.kind} already{such}, by {self.found:,} of its first {self.lines:,} lines"
 
     def allowed(self, choices: Tokenise) -> bool:
-        """Whether a configuration says that the text is such."""
+        """Return whether a configuration declares text of this kind."""
         return choices.none and self.kind == "tokenised"
 
     @property
     def way_on(self) -> str:
-        """What to do about it, as the end of a message."""
+        """The remedy, as the end of an error message."""
         if self.kind == "segmented":
             return (
-                "give the text before segmentation, since every system segments it itself, or write tokenise: {check: "
-                "false}, with none: true for words between spaces, where these are words"
+                "give the text before segmentation, since every system segments it itself, or, if these are words, "
+                "write tokenise: {check: false}, with none: true to keep them as they are"
             )
         return (
             "write tokenise: none (for one side: tokenise: {source: none}), give the raw text, or write "
-            "tokenise: {check: false} to tokenise it all the same"
+            "tokenise: {check: false} to tokenise it anyway"
         )
 
 
 def refuse_preprocessed(path: PathLike, choices: Tokenise) -> None:
-    """Raise MTScaffoldError where raw text is tokenised or segmented already, unless ``choices`` allow that."""
+    """Raise MTScaffoldError if raw text is tokenised or segmented already, unless ``choices`` allow that."""
     if choices.check and (found := looks_tokenised(path)) is not None and not found.allowed(choices):
         raise MTScaffoldError(f"{path}: {found}; {found.way_on}")
 
 
 def looks_tokenised(path: PathLike) -> Preprocessed | None:
-    """Return what shows that a text (plain or ``.gz``, one sentence per line) is tokenised or segmented already.
+    """Return the evidence that a text (plain or ``.gz``, one sentence per line) is tokenised or segmented, or None.
 
-    None for raw text. Only the first 2,000 lines are read. Segmented: subword-nmt's ``@@`` or SentencePiece's U+2581.
-    Tokenised: Moses' escapes and ``@-@`` in one line of a hundred, or nearly every full stop and comma after a space.
-    Raises MTScaffoldError where the file cannot be read.
+    Only the first 2,000 lines, or 16 MB, are read. Segmented: subword-nmt's ``@@`` or SentencePiece's U+2581.
+    Tokenised: Moses' escapes or ``@-@`` in one line of a hundred, or nearly every full stop and comma after a space.
+    Raises MTScaffoldError if the file cannot be read.
     """
     with open_input(path) as stream:
         return lines_look_tokenised(stream)
 
 
 def lines_look_tokenised(lines: Iterable[bytes]) -> Preprocessed | None:
-    """Do the same for the lines of a text, of which the first 2,000 or 16 MB are taken."""
+    """Do the same for an iterable of lines."""
     first, size = list[bytes](), 0
     for line in itertools.islice(lines, _LINES):
         first.append(line[:_LONGEST].strip())

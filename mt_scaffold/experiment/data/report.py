@@ -1,4 +1,4 @@
-"""The data report, data-report.json: the step reports of every data step in one file."""
+"""The data report, data-report.json: the reports of all data steps in one file."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from mt_scaffold.experiment.runtime.results import read_result
 
 @dataclass(frozen=True)
 class DataReport:
-    """How much text there is after every step.
+    """The size of the text after every step.
 
-    raw: what get_data returns. tokenise: step report by PART.LANGUAGE. clean: step report by part (train and valid).
+    raw: the report of get_data. tokenise: step report by PART.LANGUAGE. clean: step report by part (train and valid).
     A validation set that was held out of the training text is only in ``clean``, as the ``held_out`` of ``train``.
-    warnings: of all steps.
+    warnings: those of all steps.
     """
 
     raw: RawReport = field(metadata={"key": "get-data"})
@@ -32,8 +32,9 @@ class DataReport:
 def gather_reports(
     raw: PathLike | Sequence[PathLike], tokenised: Mapping[str, PathLike], cleaned: Mapping[str, PathLike]
 ) -> DataReport:
-    """Read the step reports (one or more of get_data, files by PART.LANGUAGE, and by part) into one data report.
+    """Combine step reports, given as files, into one data report.
 
+    raw: one or more reports of get_data. tokenised: by PART.LANGUAGE. cleaned: by part.
     Raises MTScaffoldError for a file that is missing or not a step report.
     """
     first, *others = [

@@ -2,9 +2,9 @@
 
 A small grammar draws a meaning (who does what to whom, how, when and where) and spells it out twice, correct in both
 languages: German has genders, cases, plurals with umlaut, endings of adjectives, compounds in one word
-("Gartentorschlüssel"), verbs with separable prefixes, and the verb at the end of subordinate clauses. Some hundreds of
-stems, whose frequencies follow Zipf's law, make many forms that a text has once while their parts are frequent, which
-is what subwords are for. An English sentence has one translation, so that a model can learn it.
+("Gartentorschlüssel"), verbs with separable prefixes, and the verb at the end of subordinate clauses. A few hundred
+stems, whose frequencies follow Zipf's law, make many forms that occur only once but have frequent parts: the case that
+subwords are made for. Each English sentence has one translation, so that a model can learn it.
 
 Only ``Random.random`` is called, whose sequence Python guarantees for a seed: the same seed gives the same bytes on
 every platform.
@@ -32,9 +32,9 @@ DEFINITE = {
     "n": ("das", "das", "dem"),
     "p": ("die", "die", "den"),
 }
-# Of "ein", "mein", "unser".
+# Endings of "ein", "mein", "unser".
 INDEFINITE = {"m": ("", "en", "em"), "f": ("e", "e", "er"), "n": ("", "", "em"), "p": ("e", "e", "en")}
-# Of an adjective after each of these, and without an article.
+# Endings of an adjective after each of these, and in the plural without an article.
 AFTER_DEFINITE = {"m": ("e", "en", "en"), "f": ("e", "e", "en"), "n": ("e", "e", "en"), "p": ("en", "en", "en")}
 AFTER_INDEFINITE = {"m": ("er", "en", "en"), "f": ("e", "e", "en"), "n": ("es", "es", "en"), "p": ("en", "en", "en")}
 BARE_PLURAL = ("e", "e", "en")
@@ -49,7 +49,7 @@ WHEN = {
     "future": (("tomorrow", "morgen"), ("next year", "nächstes Jahr"), ("in two days", "in zwei Tagen")),
 }
 WHERE = (("behind", "hinter"), ("next to", "neben"), ("in front of", "vor"))
-# The last two have no future.
+# The last two take the present for the future.
 SUBORDINATE = (("because", "weil"), ("although", "obwohl"), ("while", "während"), ("before", "bevor"))
 COORDINATE = (("and", "und"), ("but", "aber"))
 IF, WHEN_ONCE, THAT = ("if", "wenn"), ("when", "als"), ("that", "dass")
@@ -68,7 +68,7 @@ class Noun:
     weak: bool = False
 
     def form(self, case: int, plural: bool) -> str:
-        """Return the German form."""
+        """Return the German form for a case."""
         if plural:
             return self.germans + ("n" if case == DATIVE and not self.germans.endswith(("n", "s")) else "")
         return self.germans if self.weak and case != NOMINATIVE else self.german
@@ -133,7 +133,7 @@ class NounPhrase:
 
 @dataclass(frozen=True)
 class Clause:
-    """A clause: English, also as a question; the parts of the German one, whose verb stands in three places."""
+    """A clause: English, also as a question; the parts of the German one, whose verb has three possible places."""
 
     english: str
     english_question: str
@@ -145,17 +145,17 @@ class Clause:
 
     @property
     def german(self) -> str:
-        """The main clause: the verb stands second."""
+        """The main clause: the verb comes second."""
         return _words(self.first, self.verb, self.rest, self.infinite)
 
     @property
     def inverted(self) -> str:
-        """The clause after something else: the verb stands first, as in a question."""
+        """The clause after another element, or as a question: the verb comes first."""
         return _words(self.verb, self.first, self.rest, self.infinite)
 
     @property
     def subordinate(self) -> str:
-        """The clause after a conjunction: the verb stands last."""
+        """The clause after a conjunction: the verb comes last."""
         return _words(self.first, self.rest, self.last)
 
 
@@ -186,7 +186,7 @@ def _words(*parts: str) -> str:
 
 
 def entries(text: str) -> list[tuple[str, str, list[str]]]:
-    """Return the entries of a text of the lexicon: English, what stands after its "/", and the German words."""
+    """Return the entries of a text of the lexicon: English, the form after its "/", and the German words."""
     found = []
     for entry in text.replace("\n", ";").split(";"):
         if entry.strip():
@@ -229,7 +229,7 @@ def verbs(text: str) -> list[Verb]:
 
 
 def adjectives(text: str) -> list[Adjective]:
-    """Return the adjectives of a text of the lexicon, with the opposites of some."""
+    """Return the adjectives of a text of the lexicon, with opposites in "un-"."""
     found = []
     for base, comparative, german in entries(text):
         found.append(Adjective(base, comparative, german[0], german[-1] + "er"))
@@ -253,12 +253,12 @@ def _with_ed(english: str) -> str:
 
 
 def _needs_e(stem: str) -> bool:
-    """Whether a German verb has an e before its endings, as "arbeitet" and "zeichnet" do."""
+    """Return whether a German verb has an e before its endings, as in "arbeitet" and "zeichnet"."""
     return stem.endswith(("t", "d", "chn"))
 
 
 def _unstressed(stem: str) -> bool:
-    """Whether a German verb ends in "-ern" or "-eln"."""
+    """Return whether a German verb ends in "-ern" or "-eln"."""
     return stem.endswith(("er", "el")) and stem[-3] != "i"
 
 
@@ -278,8 +278,8 @@ def _compound(first: str, noun: Noun, english: str) -> Noun:
 class Language:
     """Draws sentences with the words of one seed, and spells them out in English and German.
 
-    ``stems``: how many the lexicon has. ``clauses``: the most in one sentence, 1 or 2. The fewer of both, the sooner a
-    model has learned the text.
+    ``stems``: the size of the lexicon. ``clauses``: the most in one sentence, 1 or 2. A model learns the text sooner
+    the smaller these are.
     """
 
     def __init__(self, seed: int, stems: int = STEMS, clauses: int = 2) -> None:
@@ -316,7 +316,7 @@ class Language:
         self.names = self._chosen(lexicon.NAMES)
 
     def _chosen(self, items: Sequence[Item]) -> Zipf[Item]:
-        """Return the share of these words that the language has, in an order of the seed."""
+        """Return the share of these words that the language has, in an order drawn from the seed."""
         left = list(items)
         return Zipf(
             [left.pop(int(self.rng.random() * len(left))) for _ in range(max(1, round(self.share * len(items))))]
@@ -356,7 +356,7 @@ class Language:
         return english[0].upper() + english[1:] + mark, german[0].upper() + german[1:] + mark
 
     def _noun(self, kind: str) -> Noun:
-        """Return a noun: of people, or of things, among which there are compounds."""
+        """Draw a noun of a kind; containers and other things include compounds."""
         rng = self.rng
         if kind == "place":
             return self.places.draw(rng)
@@ -525,7 +525,7 @@ def _three(forms: Iterator[str] | Sequence[str]) -> tuple[str, str, str]:
 def sentence_pairs(seed: int, stems: int = STEMS, clauses: int = 2) -> Iterator[tuple[str, str]]:
     """Yield (English sentence, German sentence) for ``seed`` without end, no English sentence twice.
 
-    ``stems``: how many stems the lexicon has. ``clauses``: the most in one sentence, 1 or 2.
+    ``stems``, ``clauses``: as in Language.
     """
     language = Language(seed, stems, clauses)
     seen = set()

@@ -41,13 +41,13 @@ from mt_scaffold.experiment.data.preprocessed import Preprocessed, lines_look_to
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.options import worker_count
 
-# Bytes of a text that a worker takes at a time, but for the rest of the last line.
+# Bytes of text per block of work, not counting the rest of the last line.
 BLOCK = 1 << 18
 
 
 @dataclass(frozen=True)
 class TokeniseReport:
-    """How much text was tokenised: lines (the same number before and after) and words after tokenising."""
+    """The size of the tokenised text: lines (as many as before tokenising) and words."""
 
     language: str
     lines: int
@@ -69,7 +69,7 @@ def tokenise(
 
     A line ends at LF only; other line breaks within it (CR, U+0085, U+2028, form feed) become spaces, so that no later
     step can split the line there. An empty line stays empty. The output does not depend on ``num_workers`` (processes).
-    An output whose name ends in ``.gz`` is compressed. With ``choices.none`` the words are what white space separates.
+    An output whose name ends in ``.gz`` is compressed. With ``choices.none``, white space separates the words already.
     The report warns of an unknown language, and of text that looks tokenised or segmented already.
     ``chunk`` (k, n) takes the k-th of n parts of an uncompressed file, cut at line ends into about equal numbers of
     bytes: the outputs for (1, n) to (n, n) concatenated are the output for the whole file, also as ``.gz``.
@@ -98,7 +98,8 @@ def tokenise(
             name, size = f"{name} from byte {start}", end - start
         blocks = _blocks(source, start, size)
         if not start:
-            blocks, found = _looked_at(blocks, None if choices.remove_nonprinting and not choices.none else shown)
+            mark_is_removed = choices.remove_nonprinting and not choices.none
+            blocks, found = _check_first(blocks, None if mark_is_removed else shown)
             if found is not None and not found.allowed(choices):
                 warnings.append(ResultWarning("preprocessed", os.path.basename(shown), str(found)))
         print_warnings(warnings)
@@ -116,7 +117,7 @@ def gather_chunks(
 ) -> TokeniseReport:
     """Join the tokenised ``chunks`` (1, n) to (n, n) of one text, plain or ``.gz``, and add up their reports.
 
-    Raises MTScaffoldError where the step reports differ in language or sacremoses version.
+    Raises MTScaffoldError if the reports differ in language or sacremoses version.
     """
     if len({(report.language, report.sacremoses) for report in reports}) != 1:
         raise MTScaffoldError(f"{output_path}: its chunks differ in language or sacremoses version; tokenise again")
@@ -133,7 +134,7 @@ def gather_chunks(
 def detokenise(lines: Iterable[str], language: str) -> list[str]:
     """Join the words of each tokenised line into ordinary text, undoing Moses' escapes and ``@-@``.
 
-    What normalising changed (kinds of quotation marks and dashes, white space) is not restored.
+    Changes by normalising (of quotation marks, dashes and white space) are not undone.
     """
     return list(map(_detokeniser_of(language), lines))
 
@@ -148,9 +149,9 @@ def _detokeniser_of(language: str) -> Callable[[str], str]:
 def detokenise_text(
     input_path: PathLike | None, output_path: PathLike | None, language: str, *, num_workers: int = 1
 ) -> None:
-    """Write the text that ``detokenise`` makes of a tokenised one, line by line; ``None`` is stdin or stdout.
+    """Detokenise a text line by line, as ``detokenise`` does; ``None`` is stdin or stdout.
 
-    Paths, ``.gz``, lines and workers are those of ``tokenise``, and so are the errors.
+    Paths, ``.gz``, line ends, workers and errors are as in ``tokenise``.
     """
     num_workers = worker_count(num_workers)
     refuse_overwriting([output_path], [input_path])
@@ -167,26 +168,26 @@ def detokenise_text(
             target.write(gzipped(b""))
 
 
-# Where tokenizer.perl has rules that sacremoses lacks: of colons, apostrophes, and punctuation of full width.
+# Languages for which tokenizer.perl has rules that sacremoses lacks: on colons, apostrophes, full-width punctuation.
 UNLIKE_MOSES = frozenset({"fi", "sv", "ga", "ca", "zh", "ja", "ko"})
 
 
 def has_rules(language: str) -> bool:
-    """Whether sacremoses has rules for a language; without, it silently falls back to those of English."""
+    """Return whether sacremoses has rules for a language; without them it silently falls back to those of English."""
     from sacremoses.corpus import NonbreakingPrefixes
 
     return language in {*NonbreakingPrefixes().available_langs.values(), "ja", "ko", "cjk"}
 
 
 def warnings_of(language: str) -> list[ResultWarning]:
-    """Return the warning of a language without rules."""
+    """Return a warning if sacremoses has no rules for a language."""
     return [] if has_rules(language) else [ResultWarning("language", language)]
 
 
-def _looked_at(blocks: Iterator[_Block], name: str | None) -> tuple[Iterator[_Block], Preprocessed | None]:
-    """Return the same blocks, and what shows that the first holds no raw text.
+def _check_first(blocks: Iterator[_Block], name: str | None) -> tuple[Iterator[_Block], Preprocessed | None]:
+    """Return the same blocks, and any evidence that the first is not raw text.
 
-    name: of the text, where a byte order mark stays in it.
+    name: the text's name for a warning of a byte order mark; None: do not warn, because tokenising removes the mark.
     """
     first = next(blocks, None)
     if first is None:
@@ -235,7 +236,7 @@ class _Block:
 
 @dataclass(frozen=True)
 class _Tokenised:
-    """The words of a block as they go into the output."""
+    """The tokenised lines of a block, as bytes of the output."""
 
     content: bytes
     lines: int
@@ -244,7 +245,7 @@ class _Tokenised:
 
 @dataclass
 class _Work:
-    """What turns a block into words. name: of the text. compressed: whether the output is."""
+    """Turns a block into words. name: the text's, for errors. compressed: whether the output is."""
 
     make_tokeniser: Callable[[], Callable[[str], str]]
     name: str
@@ -260,7 +261,7 @@ class _Work:
         except UnicodeDecodeError as error:
             line = block.first + block.content.count(b"\n", 0, error.start)
             raise not_utf8(self.name, line, block.offset + error.start, block.content[error.start]) from None
-        # StringIO takes nothing but LF for the end of a line here.
+        # With this newline, StringIO ends lines at LF only.
         tokenised = list(map(self.tokeniser, io.StringIO(text, newline="\n")))
         words = sum(line.count(" ") + 1 for line in tokenised if line)
         content = "".join(f"{line}\n" for line in tokenised).encode("utf-8")
@@ -268,7 +269,7 @@ class _Work:
 
 
 def _blocks(stream: BinaryIO, offset: int, size: int | None) -> Iterator[_Block]:
-    """Yield the text of ``stream``, which is at byte ``offset``, block by block; only ``size`` bytes where given."""
+    """Yield the text of ``stream``, which is at byte ``offset``, block by block, up to ``size`` bytes if given."""
     first, end = 1, None if size is None else offset + size
     while content := stream.read(BLOCK if end is None else min(BLOCK, end - offset)):
         if not content.endswith(b"\n"):

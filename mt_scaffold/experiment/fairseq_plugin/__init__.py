@@ -2,7 +2,7 @@
 
 - permission to load fairseq's own checkpoints, and nothing else, on PyTorch 2.6 and newer (safety.py)
 - mixed precision that resumes exactly, and ``--bf16`` without a TPU (mixed_precision.py)
-- SIGUSR1, which has fairseq-train save and end (stopping.py)
+- SIGUSR1, on which fairseq-train saves and ends (stopping.py)
 - ``--bpe scaffold_bpe`` (bpe.py)
 - ``--eval-bleu-detok moses_bleu`` (translation.py)
 - ``--task translation_resumable`` (translation.py, experiment_task.py)

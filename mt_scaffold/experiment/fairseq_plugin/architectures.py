@@ -13,11 +13,11 @@ from omegaconf import II
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.runtime.hugging_face import import_transformers
 
-# transformers' names of its architectures (``model_type``). What they have in common is set by the options below; every
-# other one of that library needs nothing but its name here, if its configuration has their fields.
+# transformers' names of its architectures (``model_type``). The options below set their common fields; another
+# architecture whose configuration has these fields only needs its name added here.
 ARCHITECTURES = ("llama", "gpt_neox")
 
-# In fairseq's incremental state: keys and values of the tokens that were read.
+# The key in fairseq's incremental state of the keys and values of the tokens read so far.
 _CACHE = "transformers.cache"
 
 
@@ -34,7 +34,7 @@ class CausalModelConfig(FairseqDataclass):
     )
     dropout: float = field(default=0.0, metadata={"help": "dropout, wherever the architecture has it"})
     checkpoint_activations: bool = field(
-        default=False, metadata={"help": "compute activations again for the gradients, which saves memory"}
+        default=False, metadata={"help": "recompute activations for the gradients, which saves memory"}
     )
     model_settings: str = field(
         default="{}",
@@ -47,7 +47,7 @@ class CausalModelConfig(FairseqDataclass):
 def transformers_config(model_type: str, options: Any, dictionary: Any) -> Any:
     """Return transformers' configuration for the options of a model (``CausalModelConfig``) and a dictionary.
 
-    Raises UsageError for settings that the architecture does not have.
+    Raises UsageError for settings that are not JSON, or that the architecture does not have.
     """
     auto = import_transformers(f"--arch {model_type}").AutoConfig
     known = auto.for_model(model_type).to_dict()
@@ -59,7 +59,7 @@ def transformers_config(model_type: str, options: Any, dictionary: Any) -> Any:
         "intermediate_size": options.decoder_ffn_embed_dim,
         "max_position_embeddings": options.max_target_positions or options.tokens_per_sample,
         "tie_word_embeddings": options.share_decoder_input_output_embed,
-        # Its embedding is zero and gets no gradient, as fairseq has it.
+        # As in fairseq, the embedding of padding is zero and gets no gradient.
         "pad_token_id": dictionary.pad(),
         "bos_token_id": dictionary.eos(),
         "eos_token_id": dictionary.eos(),
@@ -72,16 +72,16 @@ def transformers_config(model_type: str, options: Any, dictionary: Any) -> Any:
     for name in more if isinstance(more, dict) else [options.model_settings]:
         if name in settings or name not in known:
             raise UsageError(
-                f"--model-settings: {name!r} is set by another option, or is no setting of {model_type} in transformers"
+                f"--model-settings: {name!r} is set by another option, or not a setting of {model_type} in transformers"
                 + (" (rotary positions: rope_parameters)" if str(name).startswith(("rope_", "rotary_")) else "")
             )
     return auto.for_model(model_type, **settings, **more)
 
 
 class CausalDecoder(FairseqIncrementalDecoder):
-    """A causal language model of transformers (``config``) in the place of fairseq's decoder.
+    """A causal language model of transformers (``config``) in place of fairseq's decoder.
 
-    Padding stands on the right only, where no token sees it, so that no mask is needed.
+    Padding is always on the right, where no token attends to it, so no mask is needed.
     """
 
     def __init__(self, dictionary: Any, config: Any, checkpoint_activations: bool = False) -> None:
@@ -92,7 +92,7 @@ class CausalDecoder(FairseqIncrementalDecoder):
             self.model.gradient_checkpointing_enable({"use_reentrant": False})
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Any:
-        """Move and convert parameters, but keep the frequencies of rotary positions in fp32: bf16 cannot tell them."""
+        """Move and convert parameters, but keep the frequencies of rotary positions in fp32: bf16 is too coarse."""
         before = {name: buffer for name, buffer in self.named_buffers() if buffer.dtype == torch.float32}
         super()._apply(fn, recurse)
         for name, buffer in self.named_buffers():
@@ -109,9 +109,9 @@ class CausalDecoder(FairseqIncrementalDecoder):
         features_only: bool = False,
         **unused: Any,
     ) -> tuple[torch.Tensor, None]:
-        """Return the logits (batch × positions × symbols) after tokens, or with ``features_only`` what precedes them.
+        """Return the logits (batch × positions × symbols) for tokens, or with ``features_only`` the last hidden states.
 
-        With a state, those of the tokens that were not read before only.
+        With a state, only those of the tokens that were not read before.
         """
         cache = None
         if incremental_state is not None:
@@ -124,28 +124,28 @@ class CausalDecoder(FairseqIncrementalDecoder):
         return features if features_only else self.output_layer(features), None
 
     def output_layer(self, features: torch.Tensor) -> torch.Tensor:
-        """Return the logits of features."""
+        """Return the logits for hidden states."""
         logits: torch.Tensor = self.model.get_output_embeddings()(features)
         return logits
 
     def reorder_incremental_state(self, incremental_state: dict[str, Any], new_order: torch.Tensor) -> None:
-        """Keep the rows ``new_order`` of what was read, as a beam search does."""
+        """Select the rows ``new_order`` of the cache, for beam search."""
         if _CACHE in incremental_state:
             incremental_state[_CACHE].reorder_cache(new_order)
 
     def max_positions(self) -> int:
-        """Return how many tokens the model takes at once."""
+        """Return the most tokens in the model's context."""
         return int(self.model.config.max_position_embeddings)
 
 
 class CausalModel(FairseqLanguageModel):
-    """The base of all architectures. model_type: transformers' name of it."""
+    """The base of all architectures. model_type: transformers' name of the architecture."""
 
     model_type: ClassVar[str]
 
     @classmethod
     def build_model(cls, options: Any, task: Any) -> "CausalModel":
-        """Return a new model, with the parameters that transformers initialises it with."""
+        """Return a new model, initialised by transformers."""
         dictionary = task.target_dictionary
         config = transformers_config(cls.model_type, options, dictionary)
         return cls(CausalDecoder(dictionary, config, options.checkpoint_activations))

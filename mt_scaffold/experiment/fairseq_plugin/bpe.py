@@ -28,7 +28,7 @@ class ScaffoldBPEConfig(FairseqDataclass):
 
 @register_bpe("scaffold_bpe", dataclass=ScaffoldBPEConfig)
 class ScaffoldBPE:
-    """Segments with codes of either kind, with or without scaffold tokens."""
+    """Segments with codes, with or without scaffold tokens."""
 
     def __init__(self, cfg: ScaffoldBPEConfig) -> None:
         if not cfg.bpe_codes:

@@ -1,4 +1,4 @@
-"""What a training has seen, in subwords and bytes of text, and its end once enough of either was seen."""
+"""Count the subwords and bytes of text that a training has seen, and end it once it has seen enough of either."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fairseq.data import EpochBatchIterator, data_utils
 
 from mt_scaffold.errors import MTScaffoldError
 
-# The columns of every count.
+# The columns of all counts.
 COUNTED = ("subwords", "text_bytes")
 
 
 class CountedBatches(EpochBatchIterator):
     """fairseq's iterator over the batches of a training, cut after the update that reaches a limit.
 
-    The batches before the cut are those that fairseq would have made without a limit. Every process counts those of all
-    processes, so that all end at once. State and counts are exact in the middle of an epoch, too.
+    The batches before the cut are those that fairseq would make without a limit. Every process counts those of all
+    processes, so that all end at once. State and counts are also exact in the middle of an epoch.
     """
 
     shard_id: int
@@ -47,13 +47,13 @@ class CountedBatches(EpochBatchIterator):
         patience: int = 0,
         dictionaries: str = "",
     ) -> CountedBatches:
-        """Make ``iterator``, which fairseq has built, one of this class.
+        """Turn ``iterator``, which fairseq has built, into one of this class.
 
-        counts: subwords and bytes, of each sentence (two arrays), which are not kept. limits: of both; ``inf`` for
-        none. before: the iterator of the epochs before. counted: what the counts hold, if not all of COUNTED.
-        update_freq, patience: fairseq's. dictionaries: a digest of what the ids of the batches mean.
+        counts: subwords and bytes of each sentence (two arrays), which are not kept. limits: of both; ``inf`` for none.
+        before: the iterator of the earlier epochs. counted: the names of the columns that are known, if not all of
+        COUNTED. update_freq, patience: fairseq's. dictionaries: a digest of the meanings of the ids in the batches.
         """
-        # fairseq's task builds its own class; building this one instead would repeat all its options.
+        # fairseq's task builds a plain iterator; building this class instead would mean repeating all its options.
         iterator.__class__ = cls
         assert isinstance(iterator, cls)
         iterator._of_batches = _sums(iterator.frozen_batches, counts)
@@ -66,7 +66,7 @@ class CountedBatches(EpochBatchIterator):
         return iterator
 
     def ordered_batches(self, epoch: int, fix_batches_to_gpus: bool, shuffle: bool) -> list[Any]:
-        """Return this process's batches of an epoch up to the limit, and note what each step of all processes adds."""
+        """Return this process's batches of an epoch up to the limit; record the counts of all processes by step."""
         order = self._order(epoch, fix_batches_to_gpus, shuffle)
         steps = self._of_batches[order].sum(axis=1)
         self._steps = np.concatenate([np.zeros((1, len(COUNTED)), np.int64), np.cumsum(steps, axis=0)])
@@ -82,11 +82,11 @@ class CountedBatches(EpochBatchIterator):
         return batches
 
     def _order(self, epoch: int, fix_batches_to_gpus: bool, shuffle: bool) -> Any:
-        """Return the numbers of an epoch's batches (steps × processes), in fairseq's order; -1: none is left."""
+        """Return the numbers of an epoch's batches (steps × processes), in fairseq's order; -1: an empty batch."""
         shards = self.num_shards
 
         def shuffled(numbers: Any, seed: int) -> Any:
-            # NumPy shuffles an array of numbers as it does fairseq's list of batches, and the rows of one, too.
+            # NumPy shuffles an array of numbers, or its rows, exactly as it shuffles fairseq's list of batches.
             if self.grouped_shuffling:
                 numbers = numbers[: len(numbers) // shards * shards].reshape(-1, shards)
             with data_utils.numpy_seed(seed):
@@ -108,7 +108,7 @@ class CountedBatches(EpochBatchIterator):
 
     @property
     def in_an_epoch(self) -> Any:
-        """The subwords and bytes of the sentences that are trained on in this epoch."""
+        """The subwords and bytes of the sentences of one epoch."""
         return self._of_batches.sum(axis=0)
 
     @property
@@ -123,9 +123,9 @@ class CountedBatches(EpochBatchIterator):
 
     @property
     def next_epoch_idx(self) -> float:
-        """The number of the next epoch; where there is none, not a number.
+        """The number of the next epoch, or NaN if there is none.
 
-        fairseq trains while it is at most ``--max-epoch`` or infinity, which nothing but NaN is not.
+        fairseq trains while this is at most ``--max-epoch``, or infinity; only NaN never is.
         """
         return math.nan if self.finished else super().next_epoch_idx
 
@@ -136,12 +136,12 @@ class CountedBatches(EpochBatchIterator):
         return super().next_epoch_itr(*arguments, **options)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return fairseq's state, with what was seen. A cut epoch is not over: a longer training completes it."""
+        """Return fairseq's state, with the counts. A cut epoch is not over: a longer training completes it."""
         state: dict[str, Any] = super().state_dict()
         if self.end_of_epoch() and self._end < len(self._steps) - 1:
             state |= {"epoch": self.epoch, "iterations_in_epoch": self._end}
         if self.counted:
-            # At the end of an epoch the state is that of the start of the next.
+            # At the end of an epoch, the state is the start of the next one.
             before = self._before if state["iterations_in_epoch"] else self.seen
             state["before_epoch"] = dict(zip(self.counted, before.tolist(), strict=False))
             state["seen"] = dict(zip(self.counted, self.seen.tolist(), strict=False))
@@ -151,20 +151,21 @@ class CountedBatches(EpochBatchIterator):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue from ``state_dict``; a training that had ended has no further epoch.
 
-        Raises MTScaffoldError for the state of a training whose ids meant other subwords.
+        Raises MTScaffoldError for the state of a training with other dictionaries, at a batch where these processes
+        cannot resume (``at_same_batch``), or without the counts that a limit needs.
         """
         if state_dict.get("dictionaries", self._dictionaries) != self._dictionaries:
             raise MTScaffoldError(
                 "the checkpoint was trained with other dictionaries, so that its embeddings are of other subwords; "
-                "train from scratch, or on the data folder that it began with"
+                "train from scratch, or on the data folder that it was started with"
             )
         state_dict = at_same_batch(state_dict, self.num_shards, self._update_freq)
         if "seen" not in state_dict:
             self.counted = ()
         if not self.counted and np.isfinite(self._limits).any():
             raise MTScaffoldError(
-                "the checkpoint does not say how much text was seen, which --stop-tokens and --stop-text need; train "
-                "from scratch"
+                "the checkpoint does not record how much text was seen, which --stop-tokens and --stop-text need; "
+                "train from scratch"
             )
         before, seen = (
             np.array([state_dict.get(key, {}).get(name, 0) for name in COUNTED], np.int64)
@@ -181,7 +182,7 @@ class CountedBatches(EpochBatchIterator):
 
 
 def _sums(batches: Sequence[Any], counts: Sequence[Any]) -> Any:
-    """Return what the sentences of each batch add up to; the last row is for the empty batches of the last step."""
+    """Return the sums of the counts over each batch; the last row is for the empty batches of the last step."""
     sums = np.zeros((len(batches) + 1, len(counts)), np.int64)
     if batches:
         sentences = np.concatenate(batches)
@@ -192,13 +193,13 @@ def _sums(batches: Sequence[Any], counts: Sequence[Any]) -> Any:
 
 
 def _early_stopping() -> list[Any]:
-    """Return fairseq's function for early stopping, in each module that it may have been loaded as."""
+    """Return fairseq's function for early stopping, from each module that its program may have been loaded as."""
     modules = [sys.modules.get(name) for name in ("__main__", "__mp_main__", "fairseq_cli.train")]
     return [found for module in modules if (found := getattr(module, "should_stop_early", None))]
 
 
 def _waiting() -> dict[str, float] | None:
-    """Return the best validation and how many in a row were no better; fairseq keeps both in its function alone."""
+    """Return the best validation and how many in a row were no better, which fairseq keeps only in its function."""
     for function in _early_stopping():
         if hasattr(function, "best"):
             return {"best": float(function.best), "validations": int(function.num_runs)}
@@ -206,19 +207,19 @@ def _waiting() -> dict[str, float] | None:
 
 
 def _wait(waiting: dict[str, float] | None) -> None:
-    """Have fairseq's early stopping continue from what ``_waiting`` returned, which it would forget at a stop."""
+    """Restore the state of fairseq's early stopping that ``_waiting`` returned, which fairseq loses at a stop."""
     for function in _early_stopping():
         if waiting is not None:
             function.best, function.num_runs = waiting["best"], waiting["validations"]
 
 
 def at_same_batch(state: Mapping[str, Any], processes: int, update_freq: Sequence[int]) -> dict[str, Any]:
-    """Return the state of an iterator for this number of processes, where it is the share of another number.
+    """Return the state of an iterator, converted to this number of processes if it was saved with another.
 
     fairseq deals the batches of an epoch to the processes in turn, and an update takes update-freq of each. So an
-    update has the same batches wherever processes x update-freq is the same; only the count of each process differs.
+    update has the same batches whenever processes x update-freq is the same; only the count of each process differs.
 
-    Raises MTScaffoldError where an update of these processes would begin before the batch that is next.
+    Raises MTScaffoldError if no update of these processes begins at the next batch.
     """
     before = state.get("processes", processes)
     if before == processes:

@@ -1,4 +1,4 @@
-"""What the tasks of this package share: counts of what a training has seen, its end, exact resuming."""
+"""The common base of this package's tasks: counting the text that a training has seen, its end, exact resuming."""
 
 import functools
 import hashlib
@@ -43,10 +43,10 @@ class ExperimentConfig(FairseqDataclass):
         default=None, metadata={"help": "end after this many bytes of text (of source and target, in UTF-8)"}
     )
     average_last: int = field(
-        default=0, metadata={"help": "refuse to train where fewer than this many checkpoints will be saved to average"}
+        default=0, metadata={"help": "refuse to train if fewer than this many checkpoints will be saved to average"}
     )
     average_by: ChoiceEnum(["epochs", "updates"]) = field(  # type: ignore[valid-type]
-        default="epochs", metadata={"help": "whether those are of whole epochs or of --save-interval-updates"}
+        default="epochs", metadata={"help": "average checkpoints of whole epochs or of --save-interval-updates"}
     )
     train_subset: str = II("dataset.train_subset")
     valid_subset: str = II("dataset.valid_subset")
@@ -60,9 +60,9 @@ class ExperimentConfig(FairseqDataclass):
 
 
 class Counts(NamedTuple):
-    """What each sample of a data set adds to the counts (arrays).
+    """The amounts that each sample of a data set adds to the counts (arrays).
 
-    text: its bytes, None where they are not known. target_bytes: those whose probability the loss is.
+    text: its bytes; None if unknown. target_bytes: the bytes of its target, which the loss is about.
     """
 
     tokens: Any
@@ -72,7 +72,7 @@ class Counts(NamedTuple):
 
 @functools.cache
 def _warn_of_lost_sentences(multiple: int) -> None:
-    """Warn, once, of sentences that fairseq drops without a message."""
+    """Warn, once, of sentences that fairseq drops silently."""
     if multiple > 1:
         logger.warning(
             f"--required-batch-size-multiple {multiple}: fairseq drops the last batch of a data set, up to "
@@ -90,9 +90,9 @@ def _digest(dictionaries: Iterable[Any]) -> str:
 
 
 def check_shards(data: str | None) -> None:
-    """Raise MTScaffoldError where an id means another subword in one of several data folders (``a:b:c``).
+    """Raise MTScaffoldError if an id has different meanings in several data folders (``a:b:c``).
 
-    Of folders from elsewhere nothing is known.
+    Folders that mt-scaffold did not make are not checked.
     """
     folders = shards_of(data or "")
     if len(folders) > 1 and all((folder / DESCRIPTION).exists() for folder in folders):
@@ -100,32 +100,32 @@ def check_shards(data: str | None) -> None:
 
 
 class ExperimentTask(FairseqTask):
-    """To be mixed into a task of fairseq's, whose configuration has the options of ``ExperimentConfig``.
+    """A mix-in for a task of fairseq's whose configuration has the options of ``ExperimentConfig``.
 
-    It warns of dropped sentences, counts what a training has seen and ends it by that, logs the loss per byte, and
-    checks before the first update that enough checkpoints will be saved.
+    It warns of dropped sentences, counts the text that a training has seen and ends it at a limit, logs the loss per
+    byte, and checks before the first update that enough checkpoints will be saved.
     """
 
     def _prepare(self) -> None:
-        """Set up counting and the end of loading; to be called at the end of ``__init__``."""
+        """Set up counting and the end of loading; call this at the end of ``__init__``."""
         self._training: CountedBatches | None = None
         self._loading: dict[str, EpochBatchIterator] = {}
-        # When the process ends, too.
+        # This also runs when the process ends.
         weakref.finalize(self, end_all_loading, self._loading)
-        # In a process that fairseq has spawned, data-loading workers would be spawned too, copying everything.
+        # In a process that fairseq spawned, data-loading workers would be spawned too, copying everything.
         if multiprocessing.get_start_method(allow_none=True) not in (None, "fork"):
             multiprocessing.set_start_method("fork", force=True)
 
     def _counts(self, subset: str, dataset: Any) -> Counts:
-        """Return what each sample of a data set counts for."""
+        """Return the amounts that each sample of a data set adds to the counts."""
         raise NotImplementedError
 
     @returning_memory()
     def get_batch_iterator(self, dataset: FairseqDataset, *arguments: Any, **options: Any) -> EpochBatchIterator:
-        """Return fairseq's iterator; that over the training set counts, and none follows once a limit is reached."""
+        """Return fairseq's iterator; the one over the training set counts, and is the last once a limit is reached."""
         subsets = [name for name, opened in self.datasets.items() if opened is dataset]
         training = self.cfg.train_subset in subsets
-        # After the last epoch fairseq asks for another, which it does not train on.
+        # After the last epoch fairseq requests another, which it does not train on.
         over = 0 < self.cfg.max_epoch < options.get("epoch", 1)
         if training and self._training is not None and (over or self._training.used_up):
             self._training.finished = True
@@ -144,7 +144,7 @@ class ExperimentTask(FairseqTask):
         return super().get_batch_iterator(dataset, *arguments, **options)
 
     def _count(self, subset: str, dataset: Any, iterator: EpochBatchIterator, options: dict[str, Any]) -> None:
-        """Have the iterator note the bytes of each batch and, over the training set, count and check."""
+        """Have the iterator record the bytes of each batch and, over the training set, count and check."""
         counts = self._counts(subset, dataset)
         if counts.text is not None:
             iterator.collate_fn = BatchWithBytes(iterator.collate_fn, counts.target_bytes)
@@ -174,7 +174,7 @@ class ExperimentTask(FairseqTask):
             self._check_averaging(self._training, known_text=counts.text is not None)
 
     def _check_averaging(self, batches: CountedBatches, known_text: bool) -> None:
-        """Raise UsageError where the checkpoints to be averaged will not all be saved."""
+        """Raise UsageError if the checkpoints to be averaged will not all be saved."""
         cfg = self.cfg
         names = ("max_epoch", "max_update", "stop_tokens", "stop_text", "save_interval", "save_interval_updates")
         subwords, text = batches.in_an_epoch.tolist()
@@ -205,21 +205,21 @@ class ExperimentTask(FairseqTask):
 
 
 class ResumableTask(ExperimentTask):
-    """To be mixed into a task whose batches are made once; a training that is never stopped is fairseq's own.
+    """A mix-in for a task whose batches are made once; an uninterrupted training is the same as fairseq's.
 
     fairseq decides once which samples of equal length share a batch, from the number of the epoch that it starts in.
-    After a stop that number is another one, and so is the rest of the training; here it is always 1. Options that
+    After a stop that number is different, and so is the rest of the training; here it is always 1. Options that
     rebuild the batches in every epoch (``--update-epoch-batch-itr``, ``--grouped-shuffling``) work as in fairseq.
     """
 
     def _fairseq_iterator(
         self, dataset: FairseqDataset, *arguments: Any, epoch: int = 1, **options: Any
     ) -> EpochBatchIterator:
-        """Return fairseq's iterator, which starts in ``epoch`` with the batches of epoch 1."""
+        """Return fairseq's iterator, starting in ``epoch`` with the batches of epoch 1."""
         if options.get("update_epoch_batch_itr") or options.get("disable_iterator_cache"):
             return super()._fairseq_iterator(dataset, *arguments, epoch=epoch, **options)
         if self.cfg.update_ordered_indices_seed and dataset is self.datasets.get(self.cfg.train_subset):
-            # fairseq has added the number of the epoch, which is that of the start.
+            # Undo fairseq's addition of the epoch, which is the one that this run starts in.
             options["seed"] += 1 - epoch
         kept = dataset in self.dataset_to_epoch_iter
         iterator = super()._fairseq_iterator(dataset, *arguments, epoch=1, **options)

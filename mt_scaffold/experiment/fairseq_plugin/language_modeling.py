@@ -1,4 +1,4 @@
-"""``--task language_modeling_resumable``: fairseq's language_modeling, resumed exactly and counted in bytes."""
+"""``--task language_modeling_resumable``: fairseq's language_modeling, resuming exactly and counting bytes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 
 from .experiment_task import Counts, ExperimentConfig, ResumableTask, check_shards
 
-# In the state that fairseq saves of a task: the vocabulary that a model was trained with.
+# The key, in the task's state that fairseq saves, of the vocabulary that a model was trained with.
 VOCABULARY = "vocabulary"
 _IDS_AT_ONCE = 1 << 24
 
@@ -31,10 +31,10 @@ class ExperimentLanguageModelingConfig(ExperimentConfig, LanguageModelingConfig)
 
 @register_task("language_modeling_resumable", dataclass=ExperimentLanguageModelingConfig)
 class ResumableLanguageModelingTask(ResumableTask, LanguageModelingTask):
-    """The task ``language_modeling``; a training that is never stopped is the same in both (``ResumableTask``).
+    """The task ``language_modeling``; an uninterrupted training is the same with both (``ResumableTask``).
 
-    Tokens are counted where they are predicted, and text in bytes of the raw documents. Checkpoints hold the digest of
-    the vocabulary, so that a model is not evaluated with another of the same size.
+    It counts the predicted tokens, and text in bytes of the raw documents. Checkpoints hold the digest of the
+    vocabulary, so that a model is not evaluated with another of the same size.
     """
 
     def __init__(self, args: Any, dictionary: Any, output_dictionary: Any = None, targets: Any = None) -> None:
@@ -44,7 +44,7 @@ class ResumableLanguageModelingTask(ResumableTask, LanguageModelingTask):
         if getattr(args, "output_dictionary_size", -1) >= 0:
             raise UsageError("--output-dictionary-size: some tokens would have no probability; omit it")
         super().__init__(args, dictionary, output_dictionary, targets)
-        # fairseq's task calls them args.
+        # fairseq's task has them as self.args.
         self.cfg = args
         check_shards(args.data)
         self._prepare()
@@ -54,12 +54,12 @@ class ResumableLanguageModelingTask(ResumableTask, LanguageModelingTask):
             self.state.merge_state_dict({VOCABULARY: read_documents_folder(first).vocabulary})
 
     def _folder(self, epoch: int) -> Path:
-        """Return the data folder of an epoch: several take turns."""
+        """Return the data folder of an epoch; several are used in turn."""
         folders = utils.split_paths(self.cfg.data)
         return Path(folders[(epoch - 1) % len(folders)])
 
     def _check_break_mode(self) -> None:
-        """Raise UsageError for what fairseq itself cannot do here."""
+        """Raise UsageError for a --sample-break-mode that fairseq cannot use with this NumPy."""
         if self.cfg.sample_break_mode == "eos" and not hasattr(np, "compat"):
             raise UsageError(
                 "--sample-break-mode eos: fairseq's code for it needs NumPy 1; use none, complete or complete_doc"
@@ -73,7 +73,7 @@ class ResumableLanguageModelingTask(ResumableTask, LanguageModelingTask):
         self._check_sizes(split, self.datasets[split].dataset)
 
     def _check_sizes(self, split: str, blocks: Any) -> None:
-        """Raise MTScaffoldError where fairseq would leave a long document out, or take it for a shorter one."""
+        """Raise MTScaffoldError if fairseq would leave out a long document, or store its length with an overflow."""
         if isinstance(blocks, TokenBlockDataset) and self.cfg.sample_break_mode in ("complete", "complete_doc"):
             too_long = blocks.sizes[blocks.sizes > self.cfg.tokens_per_sample].astype(np.int64)
             if len(too_long):
@@ -86,8 +86,8 @@ class ResumableLanguageModelingTask(ResumableTask, LanguageModelingTask):
             longest = int((blocks.slice_indices[:, 1].astype(np.int64) - blocks.slice_indices[:, 0]).max())
             if longest > np.iinfo(np.uint16).max:
                 raise MTScaffoldError(
-                    f"{self._folders[split]}: {split}: a document of {longest} tokens, too long for a block of its "
-                    "own; use --sample-break-mode none"
+                    f"{self._folders[split]}: {split}: a document of {longest} tokens, too long for one block; use "
+                    "--sample-break-mode none"
                 )
 
     def _counts(self, subset: str, dataset: Any) -> Counts:
@@ -102,14 +102,14 @@ class ResumableLanguageModelingTask(ResumableTask, LanguageModelingTask):
         texts = text_offsets(folder, subset)
         if len(texts) != len(blocks.dataset) + 1:
             raise MTScaffoldError(
-                f"{folder}: {subset} has {len(blocks.dataset)} documents and the lengths of {len(texts) - 1}; run "
+                f"{folder}: {subset} has {len(blocks.dataset)} documents, but the lengths of {len(texts) - 1}; run "
                 "mt-scaffold binarise-documents again"
             )
         text = block_bytes(blocks, *found, texts, self._token_bytes)
         return Counts(dataset.sizes, text, text)
 
     def _ids(self, blocks: TokenBlockDataset) -> tuple[Any, Any] | None:
-        """Return all ids of a data set, and where each document begins; None where they are not one file's."""
+        """Return all ids of a data set, and the offsets of its documents; None if they are not in one file."""
         documents = blocks.dataset
         if not isinstance(documents, MMapIndexedDataset):
             return None
@@ -118,16 +118,16 @@ class ResumableLanguageModelingTask(ResumableTask, LanguageModelingTask):
 
 
 def block_bytes(blocks: TokenBlockDataset, ids: Any, offsets: Any, texts: Any, token_bytes: Any) -> Any:
-    """Return the bytes of raw documents that each block stands for (int64).
+    """Return the number of bytes of the raw documents in each block (int64).
 
-    ids: of all documents in one array, which the blocks divide. offsets: where each document begins in it. texts: where
-    each raw document begins among the bytes of all. token_bytes: by id. What the tokens of a document lack of its
-    bytes, as the spaces do that codes with ``</w>`` imply, is counted with its ``</s>``.
+    ids: those of all documents in one array, which the blocks divide. offsets: where each document begins in it. texts:
+    where each raw document begins in the bytes of all. token_bytes: by id. Bytes of a document that are in none of its
+    tokens, such as the spaces that codes with ``</w>`` imply, are counted with its ``</s>``.
     """
     slices = blocks.slice_indices.astype(np.int64)
     begins, ends, before = _bytes_before([slices[:, 0], slices[:, 1], offsets], ids, token_bytes)
     found = ends - begins
-    # No token stands for more than its text.
+    # Tokens never have more bytes than their text, so with equal sums nothing is missing.
     if found.sum() == texts[-1] - texts[0]:
         return found
     missing = np.diff(texts) - np.diff(before)

@@ -16,13 +16,13 @@ from mt_scaffold.errors import UsageError
 
 logger = logging.getLogger(__name__)
 
-# In the optimiser's state. The scaler's are what fairseq leaves out of it, beside loss_scale.
+# Keys of the optimiser's state, and the counters of the loss scaler, of which fairseq saves only loss_scale.
 _MASTER, _SCALER = "fp32_params", "loss_scaler"
 _COUNTERS = ("_iter", "_last_overflow_iter", "_last_rescale_iter", "_overflows_since_rescale")
 
 
 def make_exact() -> None:
-    """Have ``--bf16`` mean bf16 rather than a TPU, and checkpoints hold all that mixed precision resumes from."""
+    """Have ``--bf16`` mean bf16 rather than a TPU, and checkpoints hold the full state of mixed precision."""
     _wrap(options, "parse_args_and_arch", _parse)
     for kind in (fp16_optimizer._FP16OptimizerMixin, fp16_optimizer._MemoryEfficientFP16OptimizerMixin):
         _wrap(kind, "state_dict", _state)
@@ -30,7 +30,7 @@ def make_exact() -> None:
 
 
 def _wrap(owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
-    """Replace a function of fairseq's by ``wrapper``, once, whose first argument is that function."""
+    """Replace a function of fairseq's, once, by ``wrapper``, whose first argument is the original function."""
     original = getattr(owner, name)
     if hasattr(original, "__wrapped__"):
         return
@@ -45,7 +45,7 @@ def _wrap(owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
 def _parse(
     parse: Callable[..., Any], parser: argparse.ArgumentParser, input_args: Sequence[str] | None = None, **named: Any
 ) -> Any:
-    """Parse as fairseq does, but take ``--bf16`` for a TPU only where ``--tpu`` is given, too."""
+    """Parse as fairseq does, but let ``--bf16`` imply a TPU only if ``--tpu`` is given."""
     given = sys.argv[1:] if input_args is None else input_args
     if any(name.startswith("--") and name.endswith("fp16") for name in given) and any(
         name.startswith("--") and name.endswith("bf16") for name in given
@@ -79,7 +79,7 @@ def _load(
     if master and _MASTER not in state and distributed.get_global_rank() == 0:
         logger.warning(
             "the checkpoint has no fp32 copy of the parameters (it was written without this plug-in): the "
-            "first losses will differ slightly from those of a training that was never stopped"
+            "first losses will differ slightly from those of an uninterrupted training"
         )
     with torch.no_grad():
         for own, saved in zip(master, state.get(_MASTER, master), strict=True):

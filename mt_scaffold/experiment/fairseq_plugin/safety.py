@@ -18,12 +18,12 @@ from mt_scaffold.experiment.runtime.checkpoints import refuse_interpolation, saf
 
 _ARITHMETIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 _SEQUENCES = (list, tuple, str, bytes)
-# An option of fairseq has a value per layer or epoch; longer text, or a repetition to more values, is no option.
+# An option of fairseq has at most a value per layer or epoch, so none is longer or has more values.
 _LONGEST = 10_000
 
 
 class _Refused(Exception):
-    """Why an option is not evaluated."""
+    """An option is not evaluated; the message is the reason."""
 
 
 def evaluate(text: str) -> Any:
@@ -38,7 +38,7 @@ def evaluate(text: str) -> Any:
         return _value(ast.parse(text.strip(), mode="eval").body)[0]
     except _Refused as refused:
         raise MTScaffoldError(f"option value {shown!r}: {refused}") from None
-    # MemoryError, too, is what the parser raises for brackets that are nested too deeply.
+    # The parser raises MemoryError for brackets that are nested too deeply.
     except (SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError) as error:
         raise MTScaffoldError(f"option value {shown!r}: not a valid expression; correct the option") from error
 
@@ -69,7 +69,7 @@ def _value(node: ast.expr) -> tuple[Any, int]:
             elif isinstance(operation, ast.Mult) and isinstance(one, int) and isinstance(two, _SEQUENCES):
                 sizes = other * max(one, 1)
             if sizes > _LONGEST:
-                raise _Refused(f"stands for more than {_LONGEST:,} values; correct the option")
+                raise _Refused(f"has more than {_LONGEST:,} values; correct the option")
             return _ARITHMETIC[type(operation)](one, two), sizes
     raise _Refused("holds code and is refused; correct the option, or use a checkpoint that you trust")
 
@@ -81,7 +81,7 @@ def make_safe() -> None:
     # This variable would switch the check off for every checkpoint.
     os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
     torch.serialization.add_safe_globals(safe_globals())
-    # A model is built with the options that its checkpoint holds, and fairseq evaluates some of them.
+    # A model is built with the options in its checkpoint, some of which fairseq evaluates.
     for name, module in list(sys.modules.items()):
         if name.startswith("fairseq."):
             module.__dict__["eval"] = evaluate
@@ -92,7 +92,7 @@ def make_safe() -> None:
 
 
 def _load(load: Any, *arguments: Any, **named: Any) -> Any:
-    """Load a checkpoint whose options OmegaConf, which reads them next, has nothing to evaluate in."""
+    """Load a checkpoint, refusing options with interpolations, which OmegaConf would evaluate next."""
     state = load(*arguments, **named)
     file = arguments[0] if arguments else named["f"]
     refuse_interpolation(state, getattr(file, "name", file))
@@ -100,6 +100,6 @@ def _load(load: Any, *arguments: Any, **named: Any) -> Any:
 
 
 def _broadcast(broadcast: Any, *arguments: Any) -> Any:
-    """Load without a check what another process of this training sends: that one has loaded the checkpoint safely."""
+    """Load an object from another process of this training without a check: the sender has loaded it safely."""
     with mock.patch.object(distributed.torch, "load", functools.partial(torch.load, weights_only=False)):
         return broadcast(*arguments)

@@ -1,7 +1,7 @@
 """Parallel text that is segmented as it is read, into different subwords in every epoch.
 
-The subwords of a sentence depend on (seed, epoch, side, sentence number) and on nothing else: not on the process that
-requests them, nor on earlier requests.
+The subwords of a sentence depend only on (seed, epoch, side, sentence number), not on the process that requests them or
+on earlier requests.
 """
 
 import itertools
@@ -24,7 +24,7 @@ SOURCE, TARGET = 0, 1
 
 
 def side_seed(seed: int, side: int) -> int:
-    """Return the random seed of one side, so that a word on both sides is not segmented alike."""
+    """Return the random seed of one side; with two seeds, a word on both sides is segmented independently."""
     return 2 * seed + side
 
 
@@ -32,8 +32,8 @@ class SegmentedText:
     """One side of the text: the ids of its sentences in an epoch (``set_epoch``), each ending in ``</s>``.
 
     ``sizes`` (int32, one per sentence) holds their lengths in this epoch, from which batches are formed. ``longest``
-    truncates sentences to that many ids. ``buckets`` pads them to one of at most that many lengths. ``complete``:
-    a subword without an id is an error.
+    truncates sentences to that many ids. ``buckets`` pads them to one of at most that many lengths. ``complete``: treat
+    a subword without an id as an error.
     """
 
     sizes: Any
@@ -84,7 +84,7 @@ class SegmentedText:
         return draw_lengths(text, encoder, self._draw.at(epoch), unknown, self._threads)
 
     def set_epoch(self, epoch: int, lengths: Any) -> None:
-        """Segment for ``epoch`` from now on; ``lengths``: what ``draw_lengths`` returns for it."""
+        """Segment for ``epoch`` from now on; ``lengths``: those of ``draw_lengths`` for it, as one array."""
         self._epoch = epoch
         if self._longest is not None:
             lengths = np.minimum(lengths, self._longest)
@@ -126,9 +126,9 @@ def _cut(sentence: torch.Tensor, longest: int) -> torch.Tensor:
 class SegmentedPairs(LanguagePairDataset):
     """Sentence pairs, segmented by the worker that makes the batch.
 
-    ``seed`` alone decides in which order pairs of equal length go into batches, in every epoch, as in an uninterrupted
-    training of the standard task: without dropout the batches are identical. ``lengths``: those of the training set in
-    every epoch up to ``last_epoch`` (0: without end).
+    The order in which pairs of equal length go into batches depends only on ``seed``, in every epoch, as in an
+    uninterrupted training of the standard task: without dropout the batches are identical. ``lengths``: those of the
+    training set in every epoch up to ``last_epoch`` (0: no last epoch).
     """
 
     def __init__(
@@ -160,13 +160,13 @@ class SegmentedPairs(LanguagePairDataset):
         return self._lengths is None
 
     def set_epoch(self, epoch: int) -> None:
-        """Segment for ``epoch``: the lengths now, the sentences when they are requested."""
+        """Switch to ``epoch``: load the lengths now, and segment the sentences when they are requested."""
         if epoch != self._epoch:
             self._load(epoch)
             self._set_sizes()
 
     def _load(self, epoch: int) -> None:
-        """Wait for the lengths in ``epoch``, and have those of the next drawn."""
+        """Wait for the lengths in ``epoch``, and start drawing those of the next."""
         start = time.perf_counter()
         resampled = self.src.resampled or self.tgt.resampled
         if self._lengths is not None and (resampled or not hasattr(self, "_drawn")):
@@ -178,7 +178,7 @@ class SegmentedPairs(LanguagePairDataset):
         rows = tuple(self._drawn)
         for text, row in zip((self.src, self.tgt), rows, strict=True):
             text.set_epoch(epoch, row)
-        # They are not copied, unless they are truncated or padded.
+        # Lengths are copied only if they are truncated or padded.
         same = self.src.sizes is rows[SOURCE] and self.tgt.sizes is rows[TARGET]
         self._both = self._drawn.T if same else np.stack((self.src.sizes, self.tgt.sizes), axis=1)
         if self._lengths is not None:
@@ -197,7 +197,7 @@ class SegmentedPairs(LanguagePairDataset):
         sizes = self.src_sizes, self.tgt_sizes
         try:
             if max(each.max() for each in sizes) <= np.iinfo(np.uint16).max:
-                # NumPy sorts numbers of 16 bits by their digits, which gives the same order in a fraction of the time.
+                # NumPy's radix sort of 16-bit numbers gives the same order in a fraction of the time.
                 self.src_sizes, self.tgt_sizes = (each.astype(np.uint16) for each in sizes)
             with data_utils.numpy_seed(None if self._lengths is None else self._seed + 1):
                 return super().ordered_indices()
@@ -207,7 +207,7 @@ class SegmentedPairs(LanguagePairDataset):
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
         """Return a batch, each side in one call of the core; PyTorch's data loader prefers this to __getitem__."""
         numbers = [int(index) for index in indices]
-        # Where batches do not divide evenly among the processes, some get an empty one at the end.
+        # If batches do not divide evenly among the processes, some get an empty one at the end.
         if not numbers:
             return []
         sources, targets = self.src.get(numbers), self.tgt.get(numbers)

@@ -1,6 +1,6 @@
-"""A training that is asked to stop saves after the update in flight and ends, without validating.
+"""Stop on request: save after the update in flight and end, without validating.
 
-SIGUSR1 asks it, sent to any of its processes, Ctrl-C, or the file of mt_scaffold.experiment.training.stop_request.
+A request is SIGUSR1, sent to any process of the training, Ctrl-C, or the file of training/stop_request.py.
 """
 
 import functools
@@ -25,7 +25,7 @@ from mt_scaffold.experiment.training.progress import PROGRESS_FILE, Noted, Progr
 from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest
 
 logger = logging.getLogger(__name__)
-# fairseq's training program, by each name that it may have been loaded as.
+# The names under which fairseq's training program may have been loaded.
 _PROGRAM = ("__main__", "__mp_main__", "fairseq_cli.train")
 
 
@@ -38,7 +38,7 @@ class _Stop:
     def agreed(self, device: torch.device) -> bool:
         """Return whether any process was asked; all call this after the same update, and get the same answer.
 
-        On GPUs the answer is that of the call before, so that the update in flight need not be waited for.
+        On GPUs the answer is that of the previous call, to avoid waiting for the update in flight.
         """
         if not (torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1):
             return self.asked
@@ -55,7 +55,7 @@ class _Stop:
         return bool(before[0])
 
     def forget(self) -> None:
-        """Be ready for another training in this process."""
+        """Reset, for another training in this process."""
         self.asked, self._sent = False, None
 
 
@@ -64,16 +64,16 @@ _notes = ProgressNotes()
 
 
 def make_stoppable() -> None:
-    """Have fairseq-train stop on request, where this process runs it."""
+    """Have fairseq-train stop on request, if this process runs it."""
     for name in _PROGRAM:
         function = getattr(sys.modules.get(name), "should_stop_early", None)
-        # Not the module's own names: where multiprocessing has loaded it again, those are a copy.
+        # Not vars(module), which are a copy if multiprocessing has loaded the module again.
         names = getattr(function, "__globals__", {})
         original = names.get("validate_and_save")
         if original is not None and not hasattr(original, "__wrapped__"):
             names["validate_and_save"] = functools.wraps(original)(functools.partial(_validate_and_save, original))
         in_main_thread = threading.current_thread() is threading.main_thread()
-        # Where mt-scaffold train takes the signals, SIGUSR1 is ignored here, and SIGINT comes from PyTorch only.
+        # mt-scaffold train handles the signals: under it, SIGUSR1 is ignored here, and only PyTorch sends SIGINT.
         if original is not None and in_main_thread and signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL:
             signal.signal(signal.SIGUSR1, _ask)
             if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -81,7 +81,7 @@ def make_stoppable() -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Take Ctrl-C, which a terminal sends to every process: a second one ends the first of them, and so the others."""
+    """Handle Ctrl-C, which a terminal sends to every process: a second one ends the first process, and so all."""
     parent = multiprocessing.parent_process()
     if _stop.asked if parent is None else os.getppid() != parent.pid:
         raise KeyboardInterrupt
@@ -89,7 +89,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _ask(number: int, frame: FrameType | None) -> None:
-    """Ask this process to stop and, where it only started the training, those that it has started."""
+    """Ask this process to stop, and the processes of the training that it has spawned."""
     _stop.asked = True
     for child in multiprocessing.active_children():
         if isinstance(child, SpawnProcess) and child.pid is not None:
@@ -105,7 +105,7 @@ def _validate_and_save(
     valid_subsets: list[str],
     end_of_epoch: bool,
 ) -> tuple[list[float | None], bool]:
-    """Validate and save where fairseq does, after every update, and at the end; on request, save too, and stop."""
+    """Validate and save when fairseq does, which calls this after every update, and at the end; stop on request."""
     losses, ends = validate_and_save(cfg, trainer, task, epoch_itr, valid_subsets, end_of_epoch)
     master = distributed.is_master(cfg.distributed_training)
     request = StopRequest(Path(os.environ[STOP_FILE])) if master and STOP_FILE in os.environ else None
@@ -116,7 +116,7 @@ def _validate_and_save(
     by_updates = by_updates and updates >= cfg.dataset.validate_after_updates
     is_saved = ends or by_updates or (end_of_epoch and epoch_itr.epoch % saving.save_interval == 0)
     if not is_saved and end_of_epoch and _no_epoch_follows(cfg, trainer, epoch_itr):
-        # fairseq saves at the end of an epoch only by --save-interval, whether another follows or not.
+        # fairseq saves at the end of an epoch only by --save-interval, even at the end of the last one.
         checkpoint_utils.save_checkpoint(saving, trainer, epoch_itr, losses[0])
         is_saved = True
     _stop.asked |= request is not None and request.made
@@ -124,14 +124,14 @@ def _validate_and_save(
         return losses, ends
     _stop.forget()
     if not is_saved:
-        # Without a loss: where fairseq would not save, no checkpoint is the best.
+        # Without a loss, because only a checkpoint that fairseq would save may be the best.
         checkpoint_utils.save_checkpoint(saving, trainer, epoch_itr, None)
     saved = not (saving.no_save or saving.no_last_checkpoints or saving.no_save_optimizer_state)
     if request is not None and saved:
         request.answer(updates)
     if master:
-        what = "the same command resumes the training" if saved else "nothing was saved that it could resume from"
-        logger.info(f"stopped on request after update {updates}; {what}")
+        outlook = "the same command resumes the training" if saved else "nothing was saved to resume from"
+        logger.info(f"stopped on request after update {updates}; {outlook}")
     return losses, True
 
 
@@ -143,7 +143,7 @@ def _no_epoch_follows(cfg: Any, trainer: Any, epoch_itr: Any) -> bool:
 
 
 def _reached(cfg: Any, updates: int, epoch_itr: Any) -> Noted:
-    """Return how far a training is."""
+    """Return the progress of a training."""
     meters = metrics.get_meters("train")
     # None before the first update of an epoch has been logged.
     loss = meters.get_smoothed_value("loss") if meters is not None and "loss" in meters else None
@@ -151,7 +151,7 @@ def _reached(cfg: Any, updates: int, epoch_itr: Any) -> Noted:
 
 
 def _share_done(cfg: Any, updates: int, epoch_itr: Any) -> float:
-    """Return how much of a training is done, by whichever of its limits is nearest."""
+    """Return the share of a training that is done, by the nearest of its limits."""
     epochs = epoch_itr.epoch - 1 + epoch_itr.iterations_in_epoch / max(1, len(epoch_itr))
     reached = [(updates, cfg.optimization.max_update), (epochs, cfg.optimization.max_epoch)]
     if hasattr(epoch_itr, "seen"):

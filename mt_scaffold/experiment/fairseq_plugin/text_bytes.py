@@ -1,4 +1,4 @@
-"""How many bytes of text a sentence stands for, and the loss per byte, which does not depend on the segmentation."""
+"""The bytes of text in a sentence, and the loss per byte, which does not depend on the segmentation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mt_scaffold.corpus.text import SEPARATOR
 from .segmented_pairs import SegmentedText
 
 _IDS_AT_ONCE = 1 << 24
-# In a batch, and in what a criterion logs of it.
+# Keys in a batch, and in the log that a criterion returns for it.
 _BYTES, _LOSS = "text_bytes", "text_loss"
 
 
@@ -32,10 +32,10 @@ def sentence_bytes(
 ) -> Any:
     """Return the UTF-8 bytes of each sentence's words, with one space between them and one line end (array).
 
-    text: one side of a data set, as words or as ids of ``dictionary``. For words they are the bytes stored. For ids
-    they are those of the subwords without ``separator``, and one for each end of a word, or without ``word_start``
-    (``Binarised``), and one for each of those; ``<unk>`` has none. What these
-    lack of ``total``, if that is known, is spread evenly over the sentences, so that the sum is exact.
+    text: one side of a data set, as words or as ids of ``dictionary``. For words, these are the stored bytes. For ids,
+    they are the bytes of the subwords without ``separator``, plus one for each end of a word; or without
+    ``word_start`` (``Binarised``), plus one for each of those. ``<unk>`` has none. If ``total`` is known, the rest is
+    spread evenly over the sentences, so that the sum is exact.
     """
     if isinstance(text, SegmentedText):
         return np.diff(np.load(f"{text.path}.npy", mmap_mode="r", allow_pickle=False)).astype(np.int32)
@@ -62,13 +62,13 @@ def _symbol_bytes(dictionary: Dictionary, number: int, separator: str, word_star
 
 
 def _stored_bytes(text: MMapIndexedDataset, symbols: Any) -> Any:
-    """Return the bytes of all sentences of a mapped file, which holds their ids one after the other."""
+    """Return the bytes of all sentences of a memory-mapped file, which holds their ids one after the other."""
     ids = np.frombuffer(text._bin_buffer, dtype=text._index.dtype)
     ends = np.cumsum(text.sizes, dtype=np.int64)
     bytes_before = np.zeros(len(ends) + 1, np.int64)
     begin = first = 0
     while first < len(ends):
-        # Whole sentences of about that many ids together, and at least one sentence.
+        # As many whole sentences as have at most that many ids together, and at least one.
         last = max(first + 1, int(np.searchsorted(ends, begin + _IDS_AT_ONCE, side="right")))
         sums = np.cumsum(symbols[ids[begin : ends[last - 1]]])
         # Every sentence has at least its </s>.
@@ -78,7 +78,7 @@ def _stored_bytes(text: MMapIndexedDataset, symbols: Any) -> Any:
 
 
 class BatchWithBytes:
-    """fairseq's collater, which also notes the bytes of a batch's target text; it runs in the data-loading workers."""
+    """fairseq's collater, adding the bytes of a batch's target text; it runs in the data-loading workers."""
 
     def __init__(self, collater: Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]], target_bytes: Any) -> None:
         self._collater = collater
@@ -93,7 +93,7 @@ class BatchWithBytes:
 
 
 def note_loss(sample: Mapping[str, Any], logged: dict[str, Any], criterion: Any) -> None:
-    """Add to what the criterion logged of a batch its loss without label smoothing, and the bytes of its target."""
+    """Add to a criterion's log of a batch the loss without label smoothing, and the bytes of the target."""
     own = isinstance(criterion, CrossEntropyCriterion | AdaptiveLoss)
     loss = logged.get("loss") if own else logged.get("nll_loss")
     if loss is not None and _BYTES in sample:
@@ -101,9 +101,9 @@ def note_loss(sample: Mapping[str, Any], logged: dict[str, Any], criterion: Any)
 
 
 def log_loss_per_byte(logged: Sequence[Mapping[str, Any]]) -> None:
-    """Log ``bits_per_byte``: the loss in bits over all batches, by the bytes of their target text.
+    """Log ``bits_per_byte``: the loss in bits over all batches, divided by the bytes of their target text.
 
-    It compares models whose vocabularies differ: the probability of a segmentation is at most that of the text.
+    It can compare models with different vocabularies: the probability of a segmentation is at most that of the text.
     """
     text_bytes = sum(entry.get(_BYTES, 0) for entry in logged)
     if text_bytes > 0:

@@ -1,4 +1,4 @@
-"""``--task translation_resumable``: fairseq's translation, which resumes exactly as if it had never been stopped."""
+"""``--task translation_resumable``: fairseq's translation, resuming exactly as if it had never been stopped."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,12 +25,12 @@ class ExperimentTranslationConfig(ExperimentConfig, TranslationConfig):
 
     batch_by_source: bool = field(
         default=False,
-        metadata={"help": "make batches by the lengths of the source alone, in the order of the text where equal"},
+        metadata={"help": "make batches by the lengths of the source only, equal ones in the order of the text"},
     )
 
 
 class NamedSymbols(Dictionary):
-    """fairseq's dictionary, which joins subwords by their names: a word that ends in ``@@`` survives validation."""
+    """fairseq's dictionary, joining subwords by their names, so that words ending in ``@@`` survive validation."""
 
     def string(self, tensor: Any, bpe_symbol: str | None = None, *others: Any, **named: Any) -> str:
         """Return the text of ids, as fairseq does."""
@@ -40,7 +40,7 @@ class NamedSymbols(Dictionary):
 
 
 class ExperimentTranslationTask(ExperimentTask, TranslationTask):
-    """fairseq's translation, the base of both tasks of this package that translate."""
+    """fairseq's translation, as the base of this package's two translation tasks."""
 
     cfg: ExperimentTranslationConfig
 
@@ -60,7 +60,7 @@ class ExperimentTranslationTask(ExperimentTask, TranslationTask):
         return Counts(subwords, None, None) if sides is None else Counts(subwords, sides[0] + sides[1], sides[1])
 
     def _bytes_of_sides(self, subset: str, dataset: Any) -> tuple[Any, Any] | None:
-        """Return the bytes of each sentence's source and target; None where mt-scaffold did not make the data."""
+        """Return the bytes of each sentence's source and target; None if mt-scaffold did not make the data."""
         folders = utils.split_paths(self.cfg.data)
         if dataset.tgt is None or not (Path(folders[0]) / DESCRIPTION).exists():
             return None
@@ -80,10 +80,10 @@ class ExperimentTranslationTask(ExperimentTask, TranslationTask):
 
 @register_task("translation_resumable", dataclass=ExperimentTranslationConfig)
 class ResumableTranslationTask(ResumableTask, ExperimentTranslationTask):
-    """The task ``translation``; a training that is never stopped is the same in both (``ResumableTask``)."""
+    """The task ``translation``; an uninterrupted training is the same with both (``ResumableTask``)."""
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
-        """Open a subset as fairseq does; with ``--batch-by-source`` its batches ignore the target, which stays."""
+        """Open a subset as fairseq does; with ``--batch-by-source``, batches do not depend on the target's lengths."""
         super().load_dataset(split, epoch, combine, **kwargs)
         if self.cfg.batch_by_source:
             dataset = self.datasets[split]
@@ -92,19 +92,19 @@ class ResumableTranslationTask(ResumableTask, ExperimentTranslationTask):
 
 @dataclass
 class MosesBleuConfig(MosesTokenizerConfig):
-    """What ``--eval-bleu-detok-args`` gives: the languages, and sacreBLEU's name of a tokeniser."""
+    """The options in ``--eval-bleu-detok-args``: the languages, and sacreBLEU's name of a tokeniser."""
 
     bleu_tokeniser: str = field(default="13a", metadata={"help": "sacreBLEU's tokeniser"})
 
 
 @register_tokenizer("moses_bleu", dataclass=MosesBleuConfig)
 class MosesBleuTokenizer(MosesTokenizer):
-    """Moses' detokeniser, whose text sacreBLEU's tokeniser splits; ``--eval-tokenized-bleu`` takes it as it is."""
+    """Moses' detokeniser followed by sacreBLEU's tokeniser; ``--eval-tokenized-bleu`` does not tokenise again."""
 
     def __init__(self, cfg: MosesBleuConfig) -> None:
         super().__init__(cfg)
         self._tokenise = bleu_with("bleu", cfg.bleu_tokeniser).tokenizer
 
     def decode(self, x: str) -> str:
-        """Return the words of a translation that BLEU counts."""
+        """Return the words of a translation as BLEU counts them."""
         return str(self._tokenise(super().decode(x).rstrip()))

@@ -29,7 +29,7 @@ from .translation import ExperimentTranslationConfig, ExperimentTranslationTask
 
 logger = logging.getLogger(__name__)
 _SIDES = {SOURCE: "src", TARGET: "tgt"}
-# Without any option.
+# The amounts if no option is given.
 _DEFAULTS = {"dropout": 0.1}
 
 
@@ -57,7 +57,7 @@ class TranslationBPEDropoutConfig(ExperimentTranslationConfig):
     bpe_uniform_sampling: float = field(
         default=0.0,
         metadata={
-            "help": "probability of drawing a word from all of its segmentations in training, in place of dropout"
+            "help": "probability of sampling uniformly from all segmentations of a word in training, instead of dropout"
         },
     )
     bpe_uniform_sampling_src: Optional[float] = field(
@@ -68,7 +68,9 @@ class TranslationBPEDropoutConfig(ExperimentTranslationConfig):
     )
     sampling_alpha: Optional[float] = field(
         default=None,
-        metadata={"help": "Unigram: draw segmentations with their probability to this power; 0: the best (default: 0)"},
+        metadata={
+            "help": "Unigram: sample segmentations by their probability to this power; 0: take the best (default: 0)"
+        },
     )
     seed: int = II("common.seed")
     num_workers: int = II("dataset.num_workers")
@@ -80,8 +82,8 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
     """Translation from a folder that ``mt-scaffold binarise-words`` made.
 
     The training set is segmented with dropout (Provilkov et al. 2020) or uniform sampling (Cognetta et al. 2024), or
-    sampled from a Unigram model (Kudo 2018), differently in every epoch; validation and test sets are segmented
-    without. Scaffold tokens are demolished after dropout and never sampled, so that none reaches the model.
+    sampled from a Unigram model (Kudo 2018), differently in every epoch; validation and test sets are not resampled.
+    Scaffold tokens are demolished after dropout and never sampled, so that none reaches the model.
     """
 
     def __init__(self, cfg: TranslationBPEDropoutConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
@@ -92,7 +94,10 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
             raise UsageError("--load-alignments: not possible with dropout, which changes the subwords; omit it")
 
     def draw_of(self, side: int) -> Draw:
-        """Return how the source (0) or target (1) side is segmented in training."""
+        """Return the resampling of the source (0) or target (1) side in training.
+
+        Raises UsageError for options that exclude each other or do not suit the segmentation.
+        """
         segmentation = self._segmentation(self._folder(1))
         found = NO_DRAW
         for kind in RESAMPLINGS.values():
@@ -120,7 +125,7 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
         return Draw(found.kind, found.amount, side_seed(self.cfg.seed, side))
 
     def _given(self, kind: Kind, side: int) -> tuple[str, float | None]:
-        """Return the option that decides on a kind of resampling for a side, and its value."""
+        """Return the option that sets a kind of resampling for a side, and its value."""
         name = kind.option.replace("-", "_")
         own = getattr(self.cfg, f"{name}_{_SIDES[side]}") if kind.by_side else None
         if own is not None:
@@ -128,7 +133,7 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
         return kind.option, getattr(self.cfg, name)
 
     def _chosen(self) -> bool:
-        """Whether an option chooses a kind of resampling other than the default."""
+        """Return whether an option chooses a kind of resampling other than the default."""
         return any(
             self._given(kind, side)[1] for kind in RESAMPLINGS.values() for side in _SIDES if kind.name not in _DEFAULTS
         )
@@ -136,7 +141,7 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """Open a subset: map its files, and compute the lengths of its sentences in ``epoch``."""
         cfg = self.cfg
-        # fairseq-generate and fairseq-validate can load the training set too; only they pass task_cfg.
+        # fairseq-generate and fairseq-validate, which can load the training set too, are the ones to pass task_cfg.
         training = split == cfg.train_subset and kwargs.get("task_cfg") is None
         if training and split in cfg.valid_subset.split(","):
             raise UsageError(
@@ -165,7 +170,7 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
         )
 
     def _sides(self, folder: Path, split: str, training: bool) -> tuple[SegmentedText, SegmentedText]:
-        """Return both sides of a subset; the training set's are resampled in training only."""
+        """Return both sides of a subset; the training set is resampled only in training."""
         cfg, encoders = self.cfg, self._encoders or self._make_encoders(self._folder(1))
         source, target = (
             SegmentedText(
@@ -189,15 +194,12 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
             yield from side.draw_lengths(epoch)
 
     def _folder(self, epoch: int) -> Path:
-        """Return the data folder of an epoch: several take turns."""
+        """Return the data folder of an epoch; several are used in turn."""
         folders = utils.split_paths(self.cfg.data)
         return Path(folders[(epoch - 1) % len(folders)])
 
     def _complete(self, folder: Path) -> bool:
-        """Return whether every subword of the training set has an id.
-
-        A dictionary of limited size leaves some subwords out, which is known from the start.
-        """
+        """Return whether every subword of the training set has an id; a limited dictionary excludes some."""
         sides = read_binarised(folder).counts.get(self.cfg.train_subset, {}).values()
         return not any(side.unknown for side in sides)
 
@@ -210,7 +212,7 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
         return segmentation
 
     def _make_encoders(self, folder: Path) -> tuple[SentenceEncoder, SentenceEncoder]:
-        """Return the encoders of source and target, one for both with a joint dictionary; kept for every subset."""
+        """Return the encoders of source and target, one for both with a joint dictionary; keep them for all subsets."""
         segmenters = self._segmentation(folder).segmenters()
         source = segmenters[SOURCE].encoder(self.src_dict.indices, self.src_dict.unk())
         same = segmenters[SOURCE] is segmenters[TARGET] and self.src_dict == self.tgt_dict
@@ -219,9 +221,9 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
         return self._encoders
 
     def _check_dictionary(self, folder: Path, side: int) -> None:
-        """Raise MTScaffoldError where a side's resampling gives subwords that have no id, though the limits allow it.
+        """Raise MTScaffoldError if a side's resampling makes subwords that have no id for a reason other than a limit.
 
-        Which kinds do not is in the folder's description; of another separator or codes it has to be found out.
+        The folder's description has the kinds that do not; with another separator or codes this is computed here.
         """
         draw, language = self.draw_of(side), self._languages[side]
         if not draw:
@@ -232,13 +234,13 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
             covered = not added_by([draw], segmenter, counts, (self.src_dict, self.tgt_dict)[side].indices)
         else:
             known = (read_binarised(folder).resampling or {}).get(language, [])
-            # A dropout of 1 leaves the characters, which any other does, too.
+            # A dropout of 1 makes only characters, which every other dropout also makes.
             covered = draw.reach in known or draw.reach.removesuffix("-1") in known
         if not covered:
             title = RESAMPLINGS[draw.kind].title
             raise MTScaffoldError(
-                f"{folder}: its dictionary of {language} lacks subwords that {title} makes of the training words, "
-                "which would be <unk>; make folder and dictionary with mt-scaffold binarise-words and these codes"
+                f"{folder}: its dictionary of {language} lacks subwords that {title} makes of the training words and "
+                "that would be <unk>; make folder and dictionary with mt-scaffold binarise-words and these codes"
             )
 
     @property

@@ -1,4 +1,4 @@
-"""What an epoch leaves behind once another follows: the processes and threads that load its batches, and memory."""
+"""Clean up after an epoch: end the processes and threads that load its batches, and return its memory."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fairseq.data import EpochBatchIterator
 from fairseq.data.iterators import BufferedIterator, CountingIterator
 
 _SECONDS, _PATIENCE_SECONDS = 0.05, 10.0
-# mallopt's numbers.
+# mallopt's numbers of its parameters.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
 def end_loading(past: EpochBatchIterator | None, following: EpochBatchIterator | None) -> None:
-    """End what loads for the iterator ``past``, apart from what ``following`` uses again.
+    """End the loading processes and threads of the iterator ``past``, except those that ``following`` still uses.
 
-    fairseq itself leaves that to Python's garbage collector, and by then dozens of processes may be there: an iterator
-    over batches refers to itself.
+    fairseq leaves them to Python's garbage collector, because an iterator over batches refers to itself; dozens of
+    processes can accumulate until it runs.
     """
     if past is None:
         return
@@ -32,15 +32,15 @@ def end_loading(past: EpochBatchIterator | None, following: EpochBatchIterator |
     if loader is not None and loader._iterator is not None:
         loader._iterator._shutdown_workers()
         loader._iterator = None
-    # Without these references nothing waits for the garbage collector, least of all the batches.
+    # Break the references, so that the batches do not wait for the garbage collector.
     past.dataloader = past.epoch_batch_sampler = past._cur_epoch_itr = past._next_epoch_itr = None
 
 
 def end_all_loading(iterators: Mapping[str, EpochBatchIterator]) -> None:
-    """End what loads for any of ``iterators``.
+    """End the loading processes and threads of all ``iterators``.
 
-    A thread that still reads ahead when Python ends is torn out of PyTorch's code, which now and then aborts a training
-    that is complete.
+    A thread that still reads ahead when Python exits is killed within PyTorch's code, which sometimes aborts a training
+    that is already complete.
     """
     for iterator in iterators.values():
         end_loading(iterator, None)
@@ -48,9 +48,9 @@ def end_all_loading(iterators: Mapping[str, EpochBatchIterator]) -> None:
 
 @contextlib.contextmanager
 def returning_memory() -> Iterator[None]:
-    """Have glibc return to the system what is free at the end, and large blocks at once, all the larger ones later.
+    """Have glibc return freed blocks of 1 MiB or more at once within the context, and all free memory at its end.
 
-    Left alone, it puts ever larger blocks beside small ones, which then keep them from being returned or used whole.
+    By default, it places ever larger blocks next to small ones, which keep them from being returned or reused whole.
     """
     system = ctypes.CDLL(None)
     if not hasattr(system, "mallopt"):
@@ -60,19 +60,19 @@ def returning_memory() -> Iterator[None]:
     try:
         yield
     finally:
-        # An update on the CPU takes smaller ones all the time, and would have to wait for the system.
+        # Updates on a CPU allocate smaller blocks all the time, and would wait for the system.
         system.mallopt(_MMAP_THRESHOLD, 1 << 23)
         system.mallopt(_TRIM_THRESHOLD, 1 << 24)
         system.malloc_trim(0)
 
 
 def _end_thread(batches: CountingIterator | None) -> None:
-    """End the thread that reads ahead, which waits forever where the rest of an epoch was not wanted."""
+    """End the thread that reads ahead, which waits forever if the rest of an epoch is not used."""
     buffered = getattr(batches, "_itr", None)
     if not isinstance(buffered, BufferedIterator) or buffered._consumer is None:
         return
     buffered._consumer._max_len = 0
-    # It may itself wait for a process that loads nothing any more.
+    # The thread may itself be waiting for a process that no longer loads anything.
     latest = time.monotonic() + _PATIENCE_SECONDS
     while buffered._consumer.is_alive() and time.monotonic() < latest:
         with contextlib.suppress(queue.Empty):

@@ -1,1 +1,1 @@
-"""Data folders → checkpoints, and what is made of checkpoints."""
+"""Data folders → checkpoints; averaging and stripping checkpoints."""

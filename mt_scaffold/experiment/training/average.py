@@ -1,4 +1,4 @@
-"""Checkpoints → one model whose every parameter is the mean of theirs."""
+"""Checkpoints → one model with the mean of each parameter."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def average(checkpoints: Sequence[PathLike], output: PathLike) -> list[str]:
 
     Each parameter is averaged in double precision and rounded once, to its own type. The configuration is taken from
     the last checkpoint; the optimiser's state is left out, so the result can translate but not resume training.
-    Tied parameters share one storage, whether fairseq saved them so or each as a copy.
+    Tied parameters share one storage, whether or not fairseq saved them as copies.
     Vaswani et al. 2017, section 6.1, and Ott et al. 2018 average the last checkpoints of a training in this way.
 
-    Returns the names of the averaged checkpoints. Raises MTScaffoldError where a checkpoint cannot be loaded safely or
+    Returns the names of the averaged checkpoints. Raises MTScaffoldError if a checkpoint cannot be loaded safely or
     differs from the first in its parameters.
     """
     import torch
@@ -36,7 +36,7 @@ def average(checkpoints: Sequence[PathLike], output: PathLike) -> list[str]:
         raise UsageError("average: no checkpoints given; name one or more")
     models: list[dict[str, Any]] = []
     for path in checkpoints:
-        # Mapped where possible, so that only what is summed below is read.
+        # Memory-mapped if possible: only the parameters summed below are read.
         state = load_checkpoint(path)
         models.append(state["model"])
         _check_same_parameters(models[0], models[-1], path, checkpoints[0])
@@ -59,9 +59,9 @@ def average(checkpoints: Sequence[PathLike], output: PathLike) -> list[str]:
 def last_checkpoints(folder: PathLike, last: int, by_updates: bool = False, skip: int = 0) -> list[Path]:
     """Return the ``last`` checkpoints in fairseq's ``--save-dir``: of whole epochs, or (``by_updates``) within epochs.
 
-    by_updates: checkpoint_last.pt counts as the newest where the training made more updates after the last interval.
+    by_updates: checkpoint_last.pt counts as the newest if the training made more updates after the last interval.
     ``last`` = 0 means the best one on the validation set. ``skip``: leave out that many of the newest. Raises
-    MTScaffoldError where there are too few.
+    MTScaffoldError if there are too few.
     """
     if last < 0 or skip < 0:
         raise UsageError(f"average: the number of checkpoints must be 0 or more, not {min(last, skip)}")
@@ -82,7 +82,7 @@ def last_checkpoints(folder: PathLike, last: int, by_updates: bool = False, skip
 
 
 def _by_updates(folder: Path) -> list[Path]:
-    """Return the checkpoints within epochs and, unless it is the newest of these, that of the final update."""
+    """Return the checkpoints within epochs and that of the final update, unless it is the same as the newest."""
     found = update_checkpoints(folder)
     final = folder / LAST_CHECKPOINT
     after_the_interval = final.exists() and updates_made(load_checkpoint(final), final) > max(found, default=0)

@@ -1,4 +1,4 @@
-"""Whether a training will save the checkpoints that are to be averaged: known before it starts."""
+"""Check, before a training starts, that it will save the checkpoints to be averaged."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Epoch:
 
 
 def check_averaging(config: Config) -> None:
-    """Raise UsageError where a system of ``config`` will not save as many checkpoints as are averaged or scored.
+    """Raise UsageError if a system of ``config`` will not save as many checkpoints as are averaged or scored.
 
-    This needs no data: where the training does not end by epochs, the length of an epoch is estimated from
-    ``train.expected``. Without it, only the tasks of the plug-in can check, before their first update.
+    This needs no data: if the training does not end by epochs, the length of an epoch is estimated from
+    ``train.expected``. Without it, only the plug-in's tasks can check, before their first update.
     """
     for system in config.systems:
         train = train_section(config, system)
@@ -46,10 +46,10 @@ def _check_saved(config: Config, system: str, expected: Expected | None) -> None
 
 
 def short_trainings(config: Config, pairs: int, subwords: float) -> list[tuple[str, bool]]:
-    """Return what is wrong with trainings that save too few checkpoints, before there is binarised data.
+    """Return the problems of trainings that save too few checkpoints, before there is binarised data.
 
-    pairs, subwords: about how many the training text has, those of the longer side. Each problem comes with whether it
-    is sure: there with a text of a quarter of the size, too.
+    pairs, subwords: the approximate size of the training text, on the longer side. Each problem comes with whether it
+    is sure: whether a text of a quarter of the size has it too.
     """
     found: dict[tuple[str, bool], list[str]] = {}
     for system in config.systems:
@@ -57,7 +57,7 @@ def short_trainings(config: Config, pairs: int, subwords: float) -> list[tuple[s
         for share in (1, 4):
             size = max(1, round(subwords / share))
             try:
-                # The text is that of both sides.
+                # 4 bytes per subword, on both sides.
                 _check_saved(config, system, Expected(max(1, pairs // share), size, 8 * size))
             except UsageError as error:
                 problems.append(str(error))
@@ -73,10 +73,10 @@ def short_trainings(config: Config, pairs: int, subwords: float) -> list[tuple[s
 
 
 def check_checkpoints(options: Mapping[str, OptionValue], epoch: Epoch | None, wanted: int, by: str = "epochs") -> None:
-    """Raise UsageError where a training with fairseq-train's ``options`` saves fewer than ``wanted`` checkpoints.
+    """Raise UsageError if a training with fairseq-train's ``options`` saves fewer than ``wanted`` checkpoints.
 
     epoch: its length; None: unknown, so that only a number of epochs can be checked. by: ``epochs``, for checkpoints of
-    whole epochs (and of the end, where tokens or text end the training), or ``updates``, for those within epochs and
+    whole epochs (and the final one, if tokens or text end the training), or ``updates``, for those within epochs and
     the final one.
     """
     limits = {name: number_of(options.get(name)) for name in ("max-epoch", "max-update", "stop-tokens", "stop-text")}
@@ -87,17 +87,17 @@ def check_checkpoints(options: Mapping[str, OptionValue], epoch: Epoch | None, w
         return
     interval = number_of(options.get("save-interval-updates"))
     if by == "epochs":
-        # What tokens or text end counts as a whole epoch.
+        # An epoch that tokens or text cut short counts as a whole one.
         whole = math.ceil(epochs) if said.startswith(("stop-tokens", "stop-text")) else math.floor(epochs)
         saved = whole // (number_of(options.get("save-interval")) or 1)
     elif epoch is None or not interval:
         return
     else:
-        # Rounded first, because (n / m) * m can be just below n.
+        # Round first, because (n / m) * m can be just below n.
         updates = math.floor(round(epochs * epoch.updates, 6))
         # At the end of an epoch fairseq saves a checkpoint of that epoch instead.
         saved = updates // interval - updates // math.lcm(interval, epoch.updates)
-        # checkpoint_last.pt, which average takes where it is newer.
+        # checkpoint_last.pt, which average uses if it is newer.
         saved += updates % interval > 0 or updates % epoch.updates == 0
     if saved < wanted:
         length = f"{said} at {epoch.updates:,} updates per epoch: {epochs:.1f} epochs" if epoch else said
@@ -121,7 +121,7 @@ def _epochs(limits: dict[str, int], epoch: Epoch | None) -> tuple[float, str]:
 def _expected_epoch(
     config: Config, expected: Expected | None, gpus: int, options: Mapping[str, OptionValue]
 ) -> Epoch | None:
-    """Return the expected length of an epoch; None where the configuration does not say enough."""
+    """Return the expected length of an epoch, or None if the configuration does not determine it."""
     if expected is None:
         return None
     pairs = expected.pairs

@@ -1,7 +1,7 @@
 """The lengths of all sentences in an epoch with BPE-dropout or uniform sampling, from which its batches are made.
 
-The text is segmented differently in every epoch, so that a thread draws the next one's lengths while an epoch trains.
-Every process of a training draws all of them, which needs less than communicating them would.
+The text is segmented differently in every epoch, so a thread draws the lengths of the next epoch during training.
+Every process of a training draws all of them, which is cheaper than communicating them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def draw_lengths(
 ) -> Iterator[Any]:
     """Yield the lengths of all sentences, ``</s>`` included, in order (int32 arrays).
 
-    unknown: the id of a subword without an id, where there must be none. Raises MTScaffoldError where there is one.
+    unknown: the id of ``<unk>``, if the text must have none; MTScaffoldError is raised if it has one.
     """
 
     def lengths_from(begin: int) -> Any:
@@ -56,7 +56,7 @@ def draw_lengths(
 
 
 class DrawnAhead:
-    """The lengths of one epoch after the other, the next one's drawn by a thread.
+    """The lengths of one epoch after the other, those of the next epoch drawn by a thread.
 
     draw: yields the lengths of both sides in an epoch in parts, source before target (int32).
     """
@@ -69,7 +69,7 @@ class DrawnAhead:
         atexit.register(self.close)
 
     def load(self, epoch: int) -> Any:
-        """Return the lengths in ``epoch`` (int32, 2 × sentences, read-only), waiting for them where necessary.
+        """Return the lengths in ``epoch`` (int32, 2 × sentences, read-only), waiting for them if necessary.
 
         Raises what ``draw`` raises.
         """
@@ -81,7 +81,7 @@ class DrawnAhead:
         return drawn.result()
 
     def draw_ahead(self, epoch: int) -> None:
-        """Have ``epoch`` drawn in place of what is being drawn now."""
+        """Start drawing ``epoch``, in place of any other that is being drawn."""
         self.close()
         self._unwanted, drawn = threading.Event(), Future[Any]()
         thread = threading.Thread(
@@ -107,6 +107,6 @@ class DrawnAhead:
             lengths = np.concatenate(parts).reshape(2, -1)
             lengths.flags.writeable = False
             drawn.set_result(lengths)
-        # Whoever waits for them raises it.
+        # load raises it.
         except BaseException as error:
             drawn.set_exception(error)

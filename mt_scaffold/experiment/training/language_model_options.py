@@ -1,4 +1,4 @@
-"""An experiment with language models → the options of fairseq-train for one training, up to where it ends."""
+"""An experiment with language models → the options of fairseq-train for one training, its end included."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mt_scaffold.experiment.training.train import TrainingReport
 OWN_TASK = "language_modeling_resumable"
 # fairseq's default.
 _TOKENS_PER_SAMPLE = 1024
-# Where the data is not known yet, for a check of the options alone.
+# For a check of the options alone, before the data is known.
 _ANY_UPDATES = 1 << 30
 
 
@@ -36,10 +36,11 @@ def training_options(
     """Return fairseq-train's options for a training of ``system``, without data, seed and folders.
 
     gpus: of all nodes together (0: a CPU; None: the number that the batch is meant for). data: what the system is
-    trained on; without it the schedule of the learning rate is not known, and has a length that fits any.
-    baseline_text: how many bytes the baseline was trained on, where the comparison takes as much (``text_of``). Raises
-    UsageError for an unknown system or comparison, where the schedule cannot be told, and as TrainOptions.options_on.
-    The task checks before the first update that the checkpoints which are averaged will be saved.
+    trained on; without it the length of the learning rate schedule is unknown, and a very large one is assumed.
+    baseline_text: how many bytes the baseline was trained on, if the comparison uses the same amount (``text_of``).
+    Raises UsageError for an unknown system or comparison, if the schedule cannot be computed, and as
+    TrainOptions.options_on does. The task checks before the first update that the checkpoints to be averaged will be
+    saved.
     """
     for kind, name, known in (("system", system, config.systems), ("comparison", comparison, config.comparisons)):
         if name not in known:
@@ -70,23 +71,23 @@ def options_for_data(
     data: PathLike,
     baseline_report: PathLike | None = None,
 ) -> dict[str, OptionValue]:
-    """Return training_options for a data folder, and the report of the baseline's training where one is needed.
+    """Return training_options for a data folder and, if the comparison needs it, the baseline's training report.
 
-    Raises MTScaffoldError where one of them cannot be read, or the report does not say how much text it was.
+    Raises MTScaffoldError if one of them cannot be read, or the report does not have the amount of text.
     """
     text = None
     if baseline_report is not None:
         text = read_result(TrainingReport, baseline_report).text_bytes
         if text is None:
-            raise MTScaffoldError(f"{baseline_report}: does not say how much text; train with a task of this package")
+            raise MTScaffoldError(f"{baseline_report}: has no text_bytes; train with a task of this package")
     return training_options(config, system, comparison, gpus, read_documents_folder(data), text)
 
 
 def check_training(config: LanguageModelConfig, system: str, comparison: str, data: BinarisedDocuments) -> None:
-    """Raise UsageError where a training on ``data`` ends within its warm-up, or saves too few checkpoints to average.
+    """Raise UsageError if a training on ``data`` ends within its warm-up, or saves too few checkpoints to average.
 
-    What depends on the number of processes (``by: updates``) or on another training (``text_of``), and samples of
-    unequal length, are left to the task, which checks before its first update.
+    Averages that depend on the number of processes (``by: updates``) or on another training (``text_of``), and samples
+    of unequal length, are left to the task, which checks before its first update.
     """
     amount = config.comparisons[comparison]
     options = training_options(config, system, comparison, data=None if amount.text_of is not None else data)
@@ -102,8 +103,8 @@ def updates_until(
 ) -> int:
     """Return the updates after which a training on ``gpus`` GPUs has seen ``limit`` tokens or bytes (``rule``).
 
-    All samples have ``tokens-per-sample`` tokens but the last of an epoch. Raises UsageError for options with which
-    they do not, or without a batch size.
+    All samples except the last of an epoch have ``tokens-per-sample`` tokens. Raises UsageError for options that break
+    this rule, or without a batch size.
     """
     if _breaks(options):
         raise UsageError("train.schedule: needs samples of equal length (sample-break-mode none); change one of them")
@@ -128,7 +129,7 @@ def _tokens_at_once(options: Mapping[str, OptionValue], gpus: int) -> int:
 
 
 class ShortSchedule(NamedTuple):
-    """A training that ends within the warm-up of its schedule, and so is refused. sure: no estimate can be so wrong."""
+    """A training to be refused because it ends within its warm-up. sure: even if the estimates are far off."""
 
     system: str
     comparison: str
@@ -139,7 +140,7 @@ class ShortSchedule(NamedTuple):
 def short_schedules(config: LanguageModelConfig, subwords: float | None) -> list[ShortSchedule]:
     """Return the trainings that end within their warm-up, before there are codes and data.
 
-    subwords: about how many the training text has, None where it is not there yet.
+    subwords: the approximate number in the training text; None if there is no text yet.
     """
     found = []
     for system, comparison in config.trainings:
@@ -150,7 +151,7 @@ def short_schedules(config: LanguageModelConfig, subwords: float | None) -> list
         updates = math.ceil(amount.tokens / _tokens_at_once(train.all_options, train.batch_gpus))
         if updates > warmup:
             continue
-        # The last batch of each epoch is short; a text of a quarter of the subwords has four times the epochs.
+        # The last batch of each epoch is short; a text with a quarter of the subwords needs four times the epochs.
         most = math.inf if subwords is None else updates + math.ceil(4 * amount.tokens / max(1.0, subwords))
         problem = (
             f"about {updates:,} updates, all of them within warmup-updates ({warmup:,}); lower those, or train longer"
@@ -160,7 +161,7 @@ def short_schedules(config: LanguageModelConfig, subwords: float | None) -> list
 
 
 def _breaks(options: Mapping[str, OptionValue]) -> bool:
-    """Return whether samples end where documents do, and so differ in length."""
+    """Return whether samples end at document boundaries, and so differ in length."""
     return options.get("sample-break-mode", "none") != "none"
 
 
@@ -173,11 +174,11 @@ def _scheduled(kind: str, options: Mapping[str, OptionValue], updates: int) -> d
             "lower those, or train longer"
         )
     if kind == "linear":
-        # What fairseq's other schedules call min-lr.
+        # fairseq's other schedules call it min-lr.
         ends = {"end-learning-rate": options["min-lr"]} if "min-lr" in options else {}
         rest = {name: value for name, value in options.items() if name != "min-lr"}
         return {**rest, "lr-scheduler": "polynomial_decay", "total-num-update": updates, **ends}
-    # Beyond the period fairseq begins another one, with its rates multiplied by lr-shrink: it begins at min-lr.
+    # After the period fairseq begins another, with rates multiplied by lr-shrink: this makes it begin at min-lr.
     highest, least = _rate(options.get("lr")), _rate(options.get("min-lr"))
     shrink = min(least / highest, 1.0) if highest > 0 else 0.0
     period: dict[str, OptionValue] = {"lr-period-updates": updates - warmup, "lr-shrink": shrink}
@@ -185,7 +186,7 @@ def _scheduled(kind: str, options: Mapping[str, OptionValue], updates: int) -> d
 
 
 def _rate(value: OptionValue | None) -> float:
-    """Return the value of an option that is a learning rate, 0 where it is not given or no number."""
+    """Return the (first) value of a learning rate option; 0 if it is missing or not a number."""
     first = value[0] if isinstance(value, list) and value else value
     try:
         return float(first) if isinstance(first, int | float | str) else 0.0

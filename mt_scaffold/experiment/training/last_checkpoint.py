@@ -1,4 +1,4 @@
-"""checkpoint_last.pt, from which a training resumes: fairseq loads it, and the plug-in's counts are in it."""
+"""checkpoint_last.pt, from which a training resumes; it also holds the plug-in's counts."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ LAST_CHECKPOINT = "checkpoint_last.pt"
 
 @dataclass(frozen=True)
 class Reached:
-    """How far a training is: updates, whole epochs, whether more of the next, and what it has seen (None: not known).
+    """The progress of a training.
 
-    waited: validations in a row that were no better than the best; None where that is not known.
+    in_next_epoch: whether it has begun the epoch after the whole ones. tokens, text: the subwords and bytes seen.
+    waited: the number of validations in a row that were no better than the best. None: unknown.
     """
 
     updates: int
@@ -42,7 +43,7 @@ class Reached:
 
 
 def reached(state: Mapping[str, Any], path: Path) -> Reached:
-    """Return how far the training was that saved ``state`` to ``path``."""
+    """Return the progress of the training that saved ``state`` to ``path``."""
     iterator = state["extra_state"]["train_iterator"]
     seen, waiting = iterator.get("seen", {}), iterator.get("without_improvement")
     return Reached(
@@ -57,9 +58,9 @@ def reached(state: Mapping[str, Any], path: Path) -> Reached:
 
 
 def resumed_from(checkpoints: Path) -> Path | None:
-    """Return checkpoint_last.pt or, where that is missing or truncated, the whole checkpoint with the most updates.
+    """Return checkpoint_last.pt or, if that is missing or truncated, the intact checkpoint with the most updates.
 
-    fairseq writes the others first, and then checkpoint_last.pt as a copy, in place. None: no checkpoint is whole.
+    fairseq writes the others first, and then checkpoint_last.pt as a copy, in place. None: no checkpoint is intact.
     """
     last = checkpoints / LAST_CHECKPOINT
     if zipfile.is_zipfile(last):
@@ -77,9 +78,9 @@ def resumed_from(checkpoints: Path) -> Path | None:
 
 
 def _note(path: Path, found: dict[int, Path]) -> bool:
-    """Add a checkpoint that a training can resume from to those that were found, by updates; return whether it is one.
+    """Add a checkpoint to those found, by updates, if a training can resume from it; return whether it can.
 
-    strip-optimizer leaves some that are not.
+    It cannot resume from truncated checkpoints, or from those that strip-optimizer has thinned.
     """
     if not zipfile.is_zipfile(path):
         return False
@@ -90,7 +91,7 @@ def _note(path: Path, found: dict[int, Path]) -> bool:
 
 
 def mend_last_checkpoint(checkpoints: Path) -> None:
-    """Put what the training resumes from in the place of a checkpoint_last.pt that is missing or truncated."""
+    """Replace a missing or truncated checkpoint_last.pt by the checkpoint that the training resumes from."""
     last, source = checkpoints / LAST_CHECKPOINT, resumed_from(checkpoints)
     if source == last or (source is None and not last.exists()):
         return
@@ -107,11 +108,11 @@ def mend_last_checkpoint(checkpoints: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file, with its mode, beside another and rename it; where a link has the name, the link is replaced."""
+    """Copy a file, with its mode, to a temporary name and rename it to ``target``; a link there is replaced."""
     descriptor, part = create_part(str(target), 0o600)
     try:
-        with open(source, "rb") as stream, os.fdopen(os.dup(descriptor), "wb") as beside:
-            shutil.copyfileobj(stream, beside, 1 << 20)
+        with open(source, "rb") as stream, os.fdopen(os.dup(descriptor), "wb") as copy:
+            shutil.copyfileobj(stream, copy, 1 << 20)
         os.fchmod(descriptor, source.stat().st_mode & 0o777)
         os.replace(part, target)
     except BaseException:
@@ -123,18 +124,18 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def has_made_its_updates(checkpoints: Path, limit: int) -> bool:
-    """Return whether a training has reached its --max-update, beyond which fairseq would add one at every start.
+    """Return whether a training has reached its --max-update; started again, fairseq would add one more update.
 
-    limit: the updates; 0 for none.
+    limit: the value of --max-update; 0 for none.
     """
     last = checkpoints / LAST_CHECKPOINT
     return limit > 0 and last.exists() and updates_made(load_checkpoint(last), last) >= limit
 
 
 def knows_its_batch(checkpoints: Path) -> bool:
-    """Return whether the last checkpoint tells its batch for other processes too; fairseq's own tasks do not."""
+    """Return whether another number of processes can find the next batch: within an epoch, not with fairseq's tasks."""
     source = resumed_from(checkpoints)
     if source is None:
-        return True  # the training begins again
+        return True  # the training starts from scratch
     iterator = load_checkpoint(source)["extra_state"]["train_iterator"]
     return "processes" in iterator or not iterator.get("iterations_in_epoch")

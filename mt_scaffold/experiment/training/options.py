@@ -1,4 +1,4 @@
-"""What the options of fairseq-train have in common in every task."""
+"""The options of fairseq-train that all tasks have in common."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AnyTrain = TypeVar("AnyTrain", bound=TrainOptions)
 
 
 def with_own_options(train: AnyTrain, own: SystemTrain | None) -> AnyTrain:
-    """Return a train section with a system's own options in place of those of the same name."""
+    """Return a train section, with a system's own options in place of those of the same name."""
     if own is None:
         return train
     batches = {
@@ -23,14 +23,14 @@ def with_own_options(train: AnyTrain, own: SystemTrain | None) -> AnyTrain:
 
 
 def averaging_options(average: Average, wanted: int) -> dict[str, OptionValue]:
-    """Return what tells the tasks of the plug-in how many checkpoints will be averaged or scored."""
+    """Return the options that tell the plug-in's tasks how many checkpoints will be averaged or scored."""
     return {"average-last": wanted, "average-by": average.by} if wanted else {}
 
 
 def kept_checkpoints(average: Average, options: Mapping[str, OptionValue], wanted: int) -> dict[str, OptionValue]:
-    """Return the options that keep the checkpoints which are averaged or scored, and no more."""
+    """Return the options that keep the checkpoints to be averaged or scored, and no others."""
     kept: dict[str, OptionValue] = {}
-    # Where only the best checkpoint is used, one epoch checkpoint is enough; 0 would keep them all.
+    # If only the best checkpoint is used, one epoch checkpoint is enough; 0 would keep them all.
     if "keep-last-epochs" not in options:
         kept["keep-last-epochs"] = max(wanted, 1) if average.by == "epochs" else 1
     if average.by == "updates" and "keep-interval-updates" not in options:

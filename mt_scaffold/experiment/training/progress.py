@@ -1,4 +1,4 @@
-"""How far a training is: a small file next to its log, which the training writes and a display reads."""
+"""The progress of a training: a small file next to its log, written by the training and read by a display."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mt_scaffold.corpus.files import PathLike
 
-# The environment variable that names the file to the training, and its name in the folder of the training.
+# The environment variable by which the training learns the path of the file, and the file's name in its folder.
 PROGRESS_FILE = "MT_SCAFFOLD_PROGRESS_FILE"
 _NAME = "progress.txt"
 _SECONDS_BETWEEN_NOTES = 1.0
@@ -18,7 +18,7 @@ _SECONDS_BETWEEN_NOTES = 1.0
 
 @dataclass(frozen=True)
 class Noted:
-    """How far a training is: the share done, from 0 to 1, and the loss of the epoch so far, in bits per token."""
+    """The progress of a training: the share done, from 0 to 1, and the loss of the epoch so far, in bits per token."""
 
     share: float
     epoch: int
@@ -31,13 +31,13 @@ class Noted:
 
 
 class ProgressNotes:
-    """Writes how far a training is, at most once per second."""
+    """Writes the progress of a training, at most once per second."""
 
     def __init__(self) -> None:
         self._next = 0.0
 
     def note(self, path: PathLike, reached: Callable[[], Noted]) -> None:
-        """Write what is reached, unless a moment ago; a file that cannot be written is no reason to stop."""
+        """Write the progress, unless it was written less than a second ago; ignore a file that cannot be written."""
         if (now := time.monotonic()) < self._next:
             return
         self._next = now + _SECONDS_BETWEEN_NOTES
@@ -48,7 +48,7 @@ class ProgressNotes:
 
 
 def share_done(reached: Iterable[tuple[float, float | None]]) -> float:
-    """Return the largest of the shares, each an amount and its limit; a limit that is None or not positive is none.
+    """Return the largest ratio of an amount to its limit, at most 1; limits that are None or not positive are ignored.
 
     >>> share_done([(50, 200), (3, 4), (7, None), (9, 0)])
     0.75
@@ -57,12 +57,12 @@ def share_done(reached: Iterable[tuple[float, float | None]]) -> float:
 
 
 def progress_file(training: PathLike) -> Path:
-    """Return the file in the folder of a training."""
+    """Return the path of the file in the folder of a training."""
     return Path(training) / _NAME
 
 
 def read_progress(training: PathLike) -> Noted | None:
-    """Return how far a training is, as far as it was noted; None where it was not, or while it is being written."""
+    """Return the progress last noted, or None if there is none or it is being written."""
     try:
         share, epoch, updates, *loss = progress_file(training).read_text(encoding="ascii").split()
         return Noted(min(1.0, max(0.0, float(share))), int(epoch), int(updates), float(loss[0]) if loss else None)

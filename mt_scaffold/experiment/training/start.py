@@ -1,6 +1,6 @@
-"""command.txt, what a training was started with, and what of it may change when the training resumes.
+"""command.txt, the settings that a training was started with, and which of them may change when it resumes.
 
-What it resumes from is in ``last_checkpoint.py``.
+``last_checkpoint.py`` has the checkpoint that it resumes from.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from mt_scaffold.experiment.training.last_checkpoint import knows_its_batch, rea
 
 # When the training ends.
 _ENDS = "max-epoch max-update stop-time-hours stop-min-lr stop-tokens stop-text patience"
-# Options that leave both the batches and what is learned from them as they are; docs/fairseq.md names their kinds.
+# Options that change neither the batches nor what is learned from them; docs/fairseq.md names their kinds.
 _MAY_CHANGE = {
     f"--{name}"
     for group in (
         _ENDS,
-        # when it is validated, and in which batches
+        # when and in which batches to validate
         "validate-interval validate-interval-updates validate-after-updates",
         "max-tokens-valid batch-size-valid max-sentences-valid",
         "disable-validation max-valid-steps fixed-validation-seed",
-        # what is saved and kept
+        # which checkpoints are saved and kept
         "average-last average-by",
         "save-interval save-interval-updates no-epoch-checkpoints write-checkpoints-asynchronously save-async",
         "keep-interval-updates keep-interval-updates-pattern keep-last-epochs keep-best-checkpoints",
         # the log
         "log-interval log-format log-file no-progress-bar reset-logging profile suppress-crashes",
         "tensorboard-logdir wandb-project aim-repo aim-run-hash azureml-logging",
-        # how processes load data, find each other and add up gradients; their number counts in the batch
+        # how processes load data, find each other and add up gradients; their number is part of the batch
         "num-workers data-buffer-size ddp-backend bucket-cap-mb find-unused-parameters gradient-as-bucket-view",
         "fast-stat-sync heartbeat-timeout all-gather-list-size device-id local-rank local_rank nprocs-per-node",
         "load-checkpoint-on-all-dp-ranks empty-cache-freq cpu",
@@ -46,7 +46,7 @@ _MAY_CHANGE = {
     )
     for name in group.split()
 }
-# The learning rate of these schedules depends on the length of the training, or on when it is validated.
+# The learning rate of these schedules depends on the length of the training, or on its validations.
 _SCHEDULES = {
     "cosine": {"--max-update"},
     "polynomial_decay": {"--max-update"},
@@ -58,21 +58,21 @@ _SCHEDULES = {
 }
 # With these, the learning rate does not depend on --max-update.
 _OWN_LENGTH = ("--total-num-update", "--lr-period-updates")
-# How the validation set is translated.
+# How processes communicate, and how the validation set is translated.
 _MAY_CHANGE_PREFIXES = ("--distributed-", "--eval-bleu-")
 # These train differently, and save other checkpoints.
 _OTHER_BACKENDS = {"fully_sharded", "slowmo"}
-# With these what an epoch's updates learn depends on the number of processes, beyond how its batches are shared.
+# With these, the updates of an epoch depend on the number of processes, even with the same batches.
 _BOUND_TO_PROCESSES = ("--grouped-shuffling", "--fix-batches-to-gpus", "--skip-remainder-batch", "--use-bmuf")
 _DATA, _PROCESSES = "\n# data: ", "\n# processes: "
 
 
 @dataclass(frozen=True)
 class Start:
-    """What a training is started with.
+    """The settings that a training is started with.
 
-    command: of fairseq-train, with its launcher. data_digest: of the description of its data; empty if not known.
-    processes: GPUs of all nodes together, or processes on a CPU; None where that is not known.
+    command: that of fairseq-train, with its launcher. data_digest: of the description of its data; empty if unknown.
+    processes: GPUs of all nodes together, or processes on a CPU; None if unknown.
     """
 
     command: Sequence[str]
@@ -91,7 +91,7 @@ class Start:
 
     @property
     def parts(self) -> list[int]:
-        """The parts of an update's batch in each epoch, as many as change: processes × update-freq."""
+        """Processes × update-freq in each epoch, up to the last one that changes it."""
         text = " ".join(self.options.get("--update-freq", ["1"]))
         parts = [int(number) * (self.processes or 1) for number in re.findall(r"\d+", text)]
         while len(parts) > 1 and parts[-1] == parts[-2]:
@@ -113,9 +113,9 @@ def options_of(arguments: Sequence[str]) -> dict[str, list[str]]:
 
 
 def read_start(training: PathLike) -> Start | None:
-    """Return what a training that has checkpoints was started with; None for one without.
+    """Return the settings that a training with checkpoints was started with; None for one without checkpoints.
 
-    Raises MTScaffoldError where command.txt is not as ``write_start`` wrote it.
+    Raises MTScaffoldError if command.txt is damaged or modified.
     """
     path = Path(training) / TRAINING_COMMAND
     if not path.exists() or not any((Path(training) / CHECKPOINTS).glob("*.pt")):
@@ -134,7 +134,7 @@ def write_start(training: PathLike, start: Start) -> None:
 
 
 def check_resumable(training: PathLike, new: Start) -> None:
-    """Raise MTScaffoldError where a training was started with anything else that changes what is learned, naming it."""
+    """Raise MTScaffoldError if a training was started with settings that would change what is learned, naming them."""
     old = read_start(training)
     if old is None:
         return
@@ -142,7 +142,7 @@ def check_resumable(training: PathLike, new: Start) -> None:
     if not changed and new.processes not in (None, old.processes) and not knows_its_batch(Path(training) / CHECKPOINTS):
         changed.append(
             f"{new.processes} processes instead of {old.processes}, from a checkpoint within an epoch that does not "
-            "say how many had shared it"
+            "record the number of processes"
         )
     if changed:
         raise MTScaffoldError(
@@ -151,12 +151,12 @@ def check_resumable(training: PathLike, new: Start) -> None:
 
 
 def not_resumable(changed: Sequence[str]) -> str:
-    """Return in words that a training cannot resume with these changes."""
+    """Return the message that a training cannot resume with these changes."""
     return f"holds a training that was started with different settings ({', '.join(changed)}; see command.txt there)"
 
 
 def changes(training: PathLike, new: Start) -> list[str]:
-    """Return what a training would have to be started with again, each with its old and new value; none: it resumes."""
+    """Return the changed settings, each with its old and new value, that keep a training from resuming."""
     old = read_start(training)
     return [] if old is None else [*_changes(old, new), *_beyond(Path(training) / CHECKPOINTS, old, new)]
 
@@ -165,14 +165,14 @@ def ended_with(training: PathLike, new: Start) -> bool:
     """Return whether a training that has ended was started with these settings, on any number of processes."""
     old = read_start(training)
     if old is None:
-        return True  # its checkpoints were removed, so that nothing tells
+        return True  # its checkpoints were removed, so this is unknown
     ends = [f"--{name}" for name in _ENDS.split()]
     same_end = all(old.options.get(name) == new.options.get(name) for name in ends)
     return same_end and not _changes(old, dataclasses.replace(new, processes=None))
 
 
 def _changes(old: Start, new: Start) -> list[str]:
-    """Return what differs between two starts of a training and must not."""
+    """Return the differences between two starts of a training that are not allowed."""
     before, now = old.options, new.options
     fixed = _SCHEDULES.get(" ".join(before.get("--lr-scheduler", [])), set())
     if any(name in before for name in _OWN_LENGTH):
@@ -191,7 +191,7 @@ def _changes(old: Start, new: Start) -> list[str]:
         changed.insert(0, f"the batch: {_batch(new)} instead of {_batch(old)}")
     elif new.processes not in (None, old.processes) and bound:
         changed.insert(0, f"{new.processes} processes instead of {old.processes}, with {bound[0]}")
-    # The name of a data folder that does not exist yet says how it will be segmented.
+    # Without a digest the folder does not exist yet; its name then stands for its segmentation.
     same_folder = Path(old.data).name == Path(new.data).name
     if old.data_digest != new.data_digest if new.data_digest else not same_folder:
         changed.insert(0, "the data")
@@ -199,7 +199,7 @@ def _changes(old: Start, new: Start) -> list[str]:
 
 
 def _beyond(checkpoints: Path, old: Start, new: Start) -> list[str]:
-    """Return the ends that were set earlier than the training already is: it would count as one that ended there."""
+    """Return the limits that were lowered below the point that the training has already reached."""
 
     def limit(start: Start, name: str) -> int:
         return number_of(" ".join(start.options.get(f"--{name}", [])))
@@ -211,7 +211,7 @@ def _beyond(checkpoints: Path, old: Start, new: Start) -> list[str]:
         return []
     so_far = reached(load_checkpoint(source), source)
     epoch = so_far.epochs + so_far.in_next_epoch
-    # Of subwords and text, a training ends after the limit.
+    # Limits of subwords and text are reached or exceeded by the update that ends a training.
     is_beyond = {
         "max-update": (so_far.updates, so_far.updates > lowered.get("max-update", 0)),
         "max-epoch": (epoch, epoch > lowered.get("max-epoch", 0)),
@@ -220,7 +220,7 @@ def _beyond(checkpoints: Path, old: Start, new: Start) -> list[str]:
         "patience": (so_far.waited, (so_far.waited or 0) > lowered.get("patience", 0)),
     }
     return [
-        f"--{name} {now}, where the training is at {is_beyond[name][0]}"
+        f"--{name} {now}, but the training is at {is_beyond[name][0]}"
         for name, now in lowered.items()
         if is_beyond[name][1]
     ]

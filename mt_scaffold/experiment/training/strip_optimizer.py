@@ -1,4 +1,4 @@
-"""Checkpoints that are averaged → the same without the optimiser's state."""
+"""Checkpoints for averaging → the same without the optimiser's state."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from mt_scaffold.experiment.runtime.locks import LOCK_FILE, take_lock
 
 
 def strip_optimizer(folder: PathLike) -> tuple[list[str], int]:
-    """Take what only resuming needs out of the checkpoints in fairseq's ``--save-dir``.
+    """Remove the optimiser's state, which only resuming needs, from the checkpoints in fairseq's ``--save-dir``.
 
     checkpoint_last.pt stays as it is, so that the training can be continued with a later end. All of them can be
-    averaged and translated with as before; their modification times stay. Tied parameters are saved once.
+    averaged and translated with as before, and keep their modification times. Tied parameters are saved once.
 
-    Returns the names of those that were rewritten, and the bytes that this freed. Raises MTScaffoldError where one
-    cannot be loaded, and where the training still runs.
+    Returns the names of the rewritten checkpoints, and the number of bytes freed. Raises MTScaffoldError if one cannot
+    be loaded, or if the training is still running.
     """
     import torch
 
@@ -48,7 +48,7 @@ def strip_optimizer(folder: PathLike) -> tuple[list[str], int]:
 
 
 def _no_training(folder: Path) -> contextlib.AbstractContextManager[object]:
-    """Keep ``mt-scaffold train`` from running in ``folder``: it overwrites and deletes checkpoints."""
+    """Keep ``mt-scaffold train``, which overwrites and deletes checkpoints, from running in ``folder``."""
     if not (folder / LOCK_FILE).exists():
         return contextlib.nullcontext()
     return take_lock(folder, "a training is running here; thin its checkpoints when it has ended")

@@ -1,4 +1,4 @@
-"""Binarised data → checkpoints: run fairseq-train, which resumes where it was stopped."""
+"""Binarised data → checkpoints: run fairseq-train, resuming a stopped training."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ from mt_scaffold.experiment.training.training_log import parameters_in_log, read
 
 _OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu"}
 _HALF_PRECISION = ("fp16", "memory-efficient-fp16")
-# They would act again whenever the training resumes.
+# These would act again whenever the training resumes.
 _OF_ONE_START = {f"reset-{what}" for what in ("dataloader", "lr-scheduler", "meters", "optimizer")} | {"restore-file"}
 
 # Without these, glibc returns the memory of each large tensor to the kernel, and the next update faults it in again: a
-# fifth of the processor time of a small model. The numbers that are computed do not change.
+# fifth of the processor time of a small model. Results are the same.
 _KEEPS_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**34), "MALLOC_TOP_PAD_": str(2**28)}
 
 
@@ -75,11 +75,12 @@ _KEEPS_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**34), 
 class TrainingReport:
     """The outcome of a training.
 
-    epochs: completed ones. valid_loss, best_valid_loss: of ``valid_metric``, which chooses checkpoint_best.pt (loss: in
-    the units of fairseq's criterion); None without validation. parameters: tied ones count once. seconds: of all runs
-    together. command: of the last run. curves: see read_training_log. subwords, text_bytes: seen in all, as Stop counts
-    them; None where fairseq's own task trained, which does not count, or the data folder does not say. stop: the rule
-    that ended the training: ``updates``, ``epochs``, ``tokens``, ``text``, ``patience``, or ``other`` (see train.log).
+    epochs: completed ones. valid_loss, best_valid_loss: the last and best values of ``valid_metric``, which chooses
+    checkpoint_best.pt (loss: in the units of fairseq's criterion); None without validation. parameters: tied ones count
+    once. seconds: of all runs together. command: that of the last run. curves: see read_training_log. subwords,
+    text_bytes: seen in all, as Stop counts them; None if fairseq's own task trained, which does not count them, or the
+    data folder has no sizes. stop: the rule that ended the training: ``updates``, ``epochs``, ``tokens``, ``text``,
+    ``patience``, or ``other`` (see train.log).
     """
 
     seed: int
@@ -111,21 +112,21 @@ def train(
 ) -> TrainingReport:
     """Train a model on a data folder of ``binarise``, ``binarise_words`` or ``binarise_documents``, up to a limit.
 
-    Of several folders with the same ids, given as ``a:b:c``, each epoch trains on the next.
+    Several folders with the same ids, given as ``a:b:c``, are used in turn, one per epoch.
     ``options`` are fairseq-train's own (``["--arch", "transformer", "--max-epoch", "10", ...]``; option_arguments
-    makes them from a configuration); data, languages, seed, folders and ``--cpu`` (where PyTorch sees no GPU) are added
+    makes them from a configuration); data, languages, seed, folders and ``--cpu`` (if PyTorch sees no GPU) are added
     here. ``keep_epochs``: how many of the last epochs' checkpoints stay on disk (default: all).
     ``launcher``, ``nodes`` and ``gpus`` (of each node): see runtime.fairseq.launcher_command.
 
     ``output`` gets ``command.txt`` (the exact command), ``train.log``, ``checkpoints/``, and at the end
-    ``training.json`` (what is returned). A training that was stopped resumes from its last checkpoint; one that was
+    ``training.json`` (the returned report). A training that was stopped resumes from its last checkpoint; one that was
     started with other data, or with options that change what is learned, is refused before anything is touched. On
     SIGUSR1 the training saves after the update in flight and ends with StoppedOnRequest, on Ctrl-C with Interrupted; on
     a second Ctrl-C it ends at once.
 
-    Raises MTScaffoldError where fairseq fails, with the end of its log, where the data folder has no training set, and
-    where GPUs are requested, or fp16 needs one, but there are none; UsageError for an option that is set here, for
-    ``--patience`` on the loss per subword, and where fewer checkpoints will be saved or kept than ``--average-last``
+    Raises MTScaffoldError if fairseq fails, with the end of its log, if the data folder has no training set, and if
+    GPUs are requested, or fp16 needs one, but there are none; UsageError for an option that is set here, for
+    ``--patience`` on the loss per subword, and if fewer checkpoints will be saved or kept than ``--average-last``
     needs.
     """
     start = plan_start(data, output, options, seed, keep_epochs, launcher, nodes, gpus)
@@ -166,9 +167,9 @@ def plan_start(
     gpus: int = 0,
     expected: Binarised | BinarisedDocuments | None = None,
 ) -> Start:
-    """Return what ``train``, with the same arguments, starts a training with; nothing is written.
+    """Return the settings with which ``train``, given the same arguments, starts a training; write nothing.
 
-    ``expected``: what the data folder will hold where it does not exist yet; its digest is then not known.
+    ``expected``: the description of a data folder that does not exist yet; its digest is then unknown.
     """
     refuse_options(options, _OWN_OPTIONS, "fairseq-train")
     refuse_options(
@@ -187,7 +188,7 @@ def plan_start(
     arguments = [str(data), "--save-dir", str(Path(output) / CHECKPOINTS), "--user-dir", str(user_dir())]
     arguments += ["--seed", str(seed), "--no-progress-bar", *WHOLE_DATA_SET]
     arguments += [*data_arguments(binarised, options), *options]
-    if keep_epochs and "--keep-last-epochs" not in options:
+    if keep_epochs and "--keep-last-epochs" not in options_of(options):
         arguments += ["--keep-last-epochs", str(keep_epochs)]
     chosen = options_of(arguments)
     _check_options({name: " ".join(values) for name, values in chosen.items()})
@@ -201,21 +202,21 @@ def plan_start(
     if not gpus and not sees_gpu():
         arguments.append("--cpu")
     elif gpus and (launcher == "fairseq" or nodes > 1) and "--distributed-world-size" not in chosen:
-        # With one GPU per node, fairseq would not look for the other nodes.
+        # Without this, fairseq ignores the other nodes if each has one GPU.
         arguments += ["--distributed-world-size", str(nodes * gpus)]
     own = {"--distributed-init-method", "--distributed-port", "--distributed-no-spawn"}
     if launcher == "fairseq" and (processes or 1) > 1 and own.isdisjoint(chosen):
-        # Else fairseq asks SLURM how many processes there are, which knows the job and not what was asked for here.
+        # Otherwise fairseq takes the number of processes from the SLURM job, which may differ from the one given here.
         arguments += ["--distributed-init-method", f"tcp://localhost:{_free_port()}"]
     if nodes > 1:
-        # Derived from the job, so that two jobs on one node use different ports.
+        # Derived from the job's id, so that two jobs on one node use different ports.
         arguments += ["--distributed-port", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 20000)]
     digest = data_digest(data) if expected is None else ""
     return Start(command_line("train", arguments, launch), digest, processes)
 
 
 def check_gpus(options: Mapping[str, object], gpus: int) -> None:
-    """Raise MTScaffoldError where a training needs a GPU and PyTorch finds none: for ``gpus``, or for fp16.
+    """Raise MTScaffoldError if a training needs a GPU, for ``gpus`` or for fp16, and PyTorch finds none.
 
     options: fairseq-train's, without the dashes. fairseq computes fp16 on GPUs only.
     """
@@ -250,9 +251,9 @@ def _check_options(options: dict[str, str]) -> None:
 
 
 def _run(command: Sequence[str], log: Path, request: StopRequest, on_cpu: bool) -> int | None:
-    """Run fairseq-train; where this package's own task refuses something, its one line is the error.
+    """Run fairseq-train; if this package's own task refuses something, raise the error that it reports.
 
-    Returns the updates after which it has stopped on request, None where it ran to completion.
+    Returns the updates after which it stopped on request, or None if it ran to completion.
     """
     variables = {name: os.environ.get(name, value) for name, value in _KEEPS_MEMORY.items()} if on_cpu else {}
     begin = log.stat().st_size if log.exists() else 0
@@ -320,6 +321,6 @@ def _stop(so_far: Reached, options: dict[str, str]) -> str:
 def _count_parameters(model: dict[str, Any]) -> int:
     """Count the parameters in a checkpoint; those that share one storage count once.
 
-    Tied embeddings do in a checkpoint of fp32 on a CPU; fairseq unties those of others.
+    Tied embeddings share one in a checkpoint of fp32 on a CPU; fairseq unties them in others.
     """
     return sum({tensor.data_ptr(): tensor.numel() for tensor in model.values()}.values())

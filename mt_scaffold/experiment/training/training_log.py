@@ -7,16 +7,16 @@ import re
 
 from mt_scaffold.corpus.files import PathLike, open_input
 
-# Beside the loss; the first is logged by this package's tasks.
+# In addition to the loss; the first is logged by this package's tasks.
 _METRICS = ("bits_per_byte", "bleu")
 
 
 def read_training_log(path: PathLike) -> dict[str, list[tuple[float, float]]]:
     """Return the curves in a fairseq-train log (plain or JSON): name → (updates, value), by updates.
 
-    ``train`` and ``valid``: the loss, nll_loss in bits per token where the log has it, else loss. Where they are
-    logged, ``train_bits_per_byte``, ``valid_bits_per_byte`` and ``valid_bleu`` as well. Where a resumed training logged
-    an epoch twice, the last values count. A log without epochs (``--log-format none``) has empty curves.
+    ``train`` and ``valid``: the loss, nll_loss in bits per token if the log has it, else loss. If they are logged,
+    ``train_bits_per_byte``, ``valid_bits_per_byte`` and ``valid_bleu`` as well. If a resumed training logged an epoch
+    twice, the last values count. A log without epochs (``--log-format none``) has empty curves.
     """
     curves: dict[str, dict[float, float]] = {"train": {}, "valid": {}}
     with open_input(path) as stream:
@@ -37,7 +37,7 @@ def read_training_log(path: PathLike) -> dict[str, list[tuple[float, float]]]:
 
 
 def parameters_in_log(path: PathLike) -> int | None:
-    """Return the number of parameters of the model by a fairseq-train log, tied ones counted once; None without it."""
+    """Return the number of model parameters in a fairseq-train log, tied ones counted once; None if it has none."""
     with open_input(path) as stream:
         found = re.findall(rb"num\. shared model params: ([\d,]+)", stream.read())
     return int(found[-1].replace(b",", b"")) if found else None

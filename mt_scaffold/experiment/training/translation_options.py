@@ -11,19 +11,19 @@ from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
 from mt_scaffold.experiment.training.options import averaging_options, kept_checkpoints, with_own_options
 from mt_scaffold.segment.draw import training_options as resampling_options
 
-# For data that does not change, and for data that is resampled. fairseq's own tasks count neither subwords nor text,
-# and check no averaging.
+# For text that stays the same, and for text that is resampled. fairseq's own tasks count neither subwords nor text, and
+# do not check averaging.
 OWN_TASKS = ("translation_resumable", "translation_bpe_dropout")
-# The options of fairseq-generate that also decide how the validation set is translated.
+# The options of fairseq-generate that also apply to translating the validation set.
 _SEARCH = {"beam", "lenpen", "unkpen", "max-len-a", "max-len-b", "min-len", "temperature", "no-repeat-ngram-size"}
 
 
 def training_options(config: Config, system: str | None = None, gpus: int | None = None) -> dict[str, OptionValue]:
     """Return fairseq-train's options for ``system`` (None: those that all share), without data, seed and folders.
 
-    These are those of the train section, its stopping rule, what its validation needs, the averaging that the task
-    checks before the first update, and how the system resamples. gpus: of all nodes together (0: a CPU; None: the
-    number that the batch is meant for). Raises UsageError for an unknown system, and as Train.options_on does.
+    They are those of the train section, its stopping rule, its validation, the averaging that the task checks before
+    the first update, and the system's resampling. gpus: of all nodes together (0: a CPU; None: the number that the
+    batch is meant for). Raises UsageError for an unknown system, and as Train.options_on does.
     """
     train = train_section(config, system)
     options = dict(train.all_options if gpus is None else train.options_on(gpus))
@@ -48,7 +48,7 @@ def training_options(config: Config, system: str | None = None, gpus: int | None
 
 
 def train_section(config: Config, system: str | None) -> Train:
-    """Return the train section with the options of one system's own in place of those of the same name."""
+    """Return the train section, with one system's own options in place of those of the same name."""
     if system is None:
         return config.train
     if system not in config.systems:
@@ -67,7 +67,7 @@ def _bleu_options(config: Config, word_start: str | None) -> dict[str, OptionVal
         "eval-bleu-detok-args": json.dumps(languages),
         "eval-bleu-remove-bpe": "subword_nmt" if word_start is None else "sentencepiece",
     }
-    # fairseq itself knows 13a alone.
+    # fairseq itself supports only 13a.
     if config.bleu_tokeniser != "13a":
         options["eval-bleu-detok"] = "moses_bleu"
         options["eval-bleu-detok-args"] = json.dumps(languages | {"bleu_tokeniser": config.bleu_tokeniser})

@@ -36,7 +36,7 @@ def make(words: Path, output: Path, tests: tuple[Path, ...] = (), languages: tup
 
 
 def preprocess(programs: ForkServer, folder: Path, words: Path, segmentation: Segmentation, *options: str) -> Path:
-    """What fairseq-preprocess makes of the text as apply-bpe segments it."""
+    """Return the data folder that fairseq-preprocess makes of the text as segmented by apply-bpe."""
     for subset in ("train", "valid"):
         for side, language in enumerate(("en", "de")):
             vocabulary = segmentation.vocabularies[side] if segmentation.vocabularies else None
@@ -97,7 +97,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_folder_is_that_of_fairseq_preprocess(
     fairseq_programs: ForkServer, text: Path, tmp_path: Path, limits: Limits, options: str
 ) -> None:
-    """Byte for byte: a model trained on either is the same, and published dictionaries can be made again."""
+    """Byte for byte: a model trained on either is the same, and published dictionaries can be reproduced."""
     segmentation = joint_segmentation(text / "codes")
     ours = tmp_path / "ours"
     binarised = binarise(ours, "en", "de", segmentation, text / "train", text / "valid", limits=limits, num_workers=2)
@@ -125,7 +125,7 @@ def test_codes_vocabulary_and_glossaries_of_each_side_are_used(
 
 
 def test_large_dictionaries_have_larger_ids(fairseq_programs: ForkServer, tmp_path: Path) -> None:
-    """From 65,500 symbols on fairseq stores four bytes for each id."""
+    """From 65,500 symbols on, fairseq stores each id in four bytes."""
     words = [*map(chr, range(0x4E00, 0x4E00 + 20000)), *map(chr, range(0x20000, 0x20000 + 45500))]
     for language in ("en", "de"):
         for name, of_all in (("train", words), ("valid", words[20000:62000])):
@@ -146,14 +146,14 @@ def forms_of(folder: Path, language: str) -> list[str]:
 
 
 def test_a_padding_factor_above_both_makes_equal_rows() -> None:
-    """With fairseq's four symbols, which docs/fair_comparison.md says is how models get as many rows."""
+    """With fairseq's four symbols: docs/fair_comparison.md gives this as the way to models of equal size."""
     texts = [format_dictionary([(f"s{number}", 1) for number in range(size)], 16) for size in (3, 12)]
     assert [text.count("\n") for text in texts] == [12, 12]
     assert format_dictionary([(f"s{number}", 1) for number in range(13)], 16).count("\n") == 28
 
 
-def test_dropout_adds_what_it_makes_of_the_words_and_nothing_else(text: Path, tmp_path: Path) -> None:
-    """The subwords that occur keep their ids and order; what only dropout can give comes after them."""
+def test_dropout_adds_the_subwords_that_it_makes_of_the_words_and_no_others(text: Path, tmp_path: Path) -> None:
+    """The subwords that occur keep their ids and order; those that only dropout can make come after them."""
     segmentation = joint_segmentation(text / "codes")
     make_dictionaries(text / "train", tmp_path / "plain", "en", "de", segmentation)
     make_dictionaries(text / "train", tmp_path / "dropout", "en", "de", segmentation, resamplings=(DROPOUT, DROPOUT))
@@ -168,7 +168,7 @@ def test_dropout_adds_what_it_makes_of_the_words_and_nothing_else(text: Path, tm
     assert {form for form, _ in dropout} == {*source.reachable_by(*DROPOUT, words)}
 
 
-def test_each_side_has_what_its_own_resampling_makes_of_its_own_words(text: Path, tmp_path: Path) -> None:
+def test_each_side_has_the_subwords_that_its_resampling_makes_of_its_words(text: Path, tmp_path: Path) -> None:
     """With separate dictionaries, forms of the other language would be classes that never occur."""
     segmentation = joint_segmentation(text / "codes")
     limits = Limits(joined_dictionary=False)
@@ -197,7 +197,7 @@ def test_another_dictionary_is_other_data_even_where_no_id_changes(text: Path, t
 
 
 def test_a_limited_dictionary_keeps_rare_characters_unknown_with_dropout_too(text: Path, tmp_path: Path) -> None:
-    """What the codes make of the words always has an id; a character that is left out is not let in by dropout."""
+    """Subwords that the codes can make of the words always have an id; dropout does not add excluded characters."""
     limits = Limits(nwordssrc=150)
     segmentation = joint_segmentation(text / "codes")
     make_dictionaries(text / "train", tmp_path, "en", "de", segmentation, limits, (DROPOUT, DROPOUT))
@@ -260,7 +260,7 @@ def test_lines_that_fairseq_would_misread_are_refused(tiny_words: Path, tmp_path
 
 @pytest.mark.parametrize("name", ["train", "train2", "valid", "valid1"])
 def test_a_test_set_that_fairseq_would_train_on_is_refused(tiny_words: Path, tmp_path: Path, name: str) -> None:
-    """fairseq takes train1, train2 for more training data."""
+    """fairseq treats train1, train2 as more training data."""
     with pytest.raises(UsageError, match=f"cannot be called {name}"):
         make(tiny_words, tmp_path / "data", (tmp_path / name,))
 
@@ -274,7 +274,7 @@ def test_one_language_for_both_sides_is_refused(tiny_words: Path, tmp_path: Path
 
 
 def test_a_link_to_a_folder_stays_one(tiny_words: Path, tmp_path: Path) -> None:
-    """Scratch space is often behind one: what it leads to is replaced."""
+    """Scratch space is often behind a link, so the link's target is replaced."""
     (tmp_path / "scratch").mkdir()
     (tmp_path / "data").symlink_to("scratch/data")
     for _ in range(2):

@@ -33,9 +33,9 @@ def text(tmp_path: Path) -> Path:
 
 
 def binarise(text: Path, tests: tuple[str, ...] = ("test.1",)) -> None:
-    tests_there = [text / test for test in tests]
     codes = joint_segmentation(text / "codes")
-    binarise_words(text / "data", "en", "de", codes, text / "train", text / "valid", tests_there)
+    prefixes = [text / test for test in tests]
+    binarise_words(text / "data", "en", "de", codes, text / "train", text / "valid", prefixes)
 
 
 def test_every_line_can_be_read_alone(text: Path) -> None:
@@ -48,7 +48,7 @@ def test_every_line_can_be_read_alone(text: Path) -> None:
 
 
 def test_the_folder_records_its_contents(text: Path) -> None:
-    """The later steps need no more than the folder: counts, codes and one dictionary."""
+    """Later steps need only the folder: counts, codes and one dictionary."""
     binarise(text)
     binarised = read_binarised(text / "data")
     assert binarised.pairs == {"train": 5, "valid": 1, "test.1": 2} and binarised.storage == "words"
@@ -57,8 +57,8 @@ def test_the_folder_records_its_contents(text: Path) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
-def test_the_dictionary_holds_whatever_dropout_can_give(algorithm: str) -> None:
-    """It contains characters of no merge (🙂) and symbols that look like fairseq's own, where the words have them."""
+def test_the_dictionary_has_every_subword_that_dropout_can_make(algorithm: str) -> None:
+    """It includes characters in no merge (🙂) and symbols that look like fairseq's own, if the words have them."""
     bpe = BPE(learn_bpe(lines=TEXT * 2, num_symbols=12, algorithm=algorithm).text)
     counts = count_words(lines=TEXT)
     occurring = limited(dict(bpe.count_subwords(counts).items()))
@@ -74,8 +74,8 @@ def test_the_dictionary_holds_whatever_dropout_can_give(algorithm: str) -> None:
 
 @pytest.mark.parametrize("separator", ["@@", "a"])
 @pytest.mark.parametrize(("dropout", "sampling"), [(0.4, 0), (0, 0.7)])
-def test_the_dictionary_holds_what_ends_before_a_glossary(dropout: float, sampling: float, separator: str) -> None:
-    """A part of a word ends as a word does: `ba`, found at the end of words only, is here inside one."""
+def test_the_dictionary_has_subwords_before_a_glossary(dropout: float, sampling: float, separator: str) -> None:
+    """A part of a word before a glossary ends as a word does: here `ba`, else only at the end of words, is inside."""
     bpe = BPE(b"#version: 0.2\na b\nb a</w>\n", separator=separator, glossaries=["X"])
     line = "abaX ab"
     counts = count_words(lines=[line])
@@ -88,7 +88,7 @@ def test_the_dictionary_holds_what_ends_before_a_glossary(dropout: float, sampli
 
 
 def test_subwords_that_end_in_a_spelt_out_end_of_word_are_known() -> None:
-    """`</w>` may occur in the text itself: inside `low</w>er`, subwords end as others do at the end of a word."""
+    """`</w>` may occur in the text: within `low</w>er`, subwords can end as if at the end of a word."""
     merges = ["< /", "</ w", "</w >", "o w", "ow </w>", "ow</w> e", "</w> e", "e r</w>"]
     bpe = BPE(io.StringIO("#version: 0.2\n" + "".join(f"{merge}\n" for merge in merges)))
     forms = set(bpe.surface_forms())
@@ -116,7 +116,7 @@ def test_an_interrupted_run_resumes_and_keeps_what_is_done(text: Path) -> None:
     (data / "binarised.json").unlink()
     (data / "valid.en-de.en.words.npy").unlink()
     (data / "train.en-de.de.words").write_bytes(b"low\n")
-    with pytest.raises(MTScaffoldError, match="not as binarise-words stored it"):
+    with pytest.raises(MTScaffoldError, match="damaged or modified; run mt-scaffold binarise-words"):
         WordsFile(data / "train.en-de.de.words")
     binarise(text)
     after = {path.name: path.stat().st_mtime_ns for path in data.glob("*.words*")}
@@ -157,7 +157,7 @@ def test_text_that_cannot_be_trained_on_is_refused(text: Path, content: bytes, s
 
 
 def test_names_and_folders_that_would_be_misread_are_refused(text: Path) -> None:
-    """fairseq would train on train1; a folder of someone's own files is left alone."""
+    """fairseq would train on train1; a folder with a user's own files is left alone."""
     shutil.copy(text / "test.1.en", text / "train1.en")
     with pytest.raises(UsageError, match="cannot be called train1"):
         binarise(text, ("train1",))

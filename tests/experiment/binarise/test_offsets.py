@@ -30,7 +30,7 @@ def _zip(path: Path) -> bytes:
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> dict[str, bytes]:
-    """Files that are no offsets of six bytes."""
+    """Files that are not valid offsets for six bytes."""
     made = {
         "empty": b"",
         "zip": _zip(tmp_path),
@@ -55,14 +55,14 @@ def damaged(tmp_path: Path) -> dict[str, bytes]:
 
 
 def refusal(function: Callable[..., object], *arguments: object) -> str:
-    """Return what the error says that a call raises."""
+    """Return the message of the error that a call raises."""
     with pytest.raises(MTScaffoldError) as raised:
         function(*arguments)
     return str(raised.value)
 
 
-def test_what_are_no_offsets_is_one_line(tmp_path: Path, damaged: dict[str, bytes]) -> None:
-    """NumPy has another error for each, or none."""
+def test_damaged_offsets_are_one_line(tmp_path: Path, damaged: dict[str, bytes]) -> None:
+    """NumPy has a different error for each, or none."""
     (tmp_path / "text.words").write_bytes(b"one\na\n")
     more = {"no line": _array(tmp_path, [0, 0, 6]), "other text": _array(tmp_path, [0, 4, 7])}
     with warnings.catch_warnings():
@@ -70,14 +70,14 @@ def test_what_are_no_offsets_is_one_line(tmp_path: Path, damaged: dict[str, byte
         for name, content in damaged.items():
             (tmp_path / "test.offsets.npy").write_bytes(content)
             says = refusal(text_offsets, tmp_path, "test")
-            assert "test.offsets.npy: not as binarise-documents wrote it" in says, name
+            assert "test.offsets.npy: damaged or modified" in says, name
         for name, content in (damaged | more).items():
             (tmp_path / "text.words.npy").write_bytes(content)
-            assert "text.words: not as binarise-words stored it" in refusal(WordsFile, tmp_path / "text.words"), name
+            assert "text.words: damaged or modified" in refusal(WordsFile, tmp_path / "text.words"), name
 
 
 def test_all_offsets_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks meet; a document may be empty."""
+    """Also those at the borders of blocks; a document may be empty."""
     monkeypatch.setattr(offsets, "_BLOCK", 4)
     for size in (2, 4, 5, 6, 9):
         right = np.arange(size) // 2
@@ -87,12 +87,12 @@ def test_all_offsets_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             wrong = right.copy()
             wrong[place] = wrong[place - 1] - 1
             np.save(tmp_path / "test.offsets.npy", wrong)
-            with pytest.raises(MTScaffoldError, match="not as binarise-documents"):
+            with pytest.raises(MTScaffoldError, match="damaged or modified"):
                 text_offsets(tmp_path, "test")
 
 
 def test_a_description_of_brackets_is_one_line(tmp_path: Path) -> None:
-    """It is no JSON that Python reads."""
+    """Python's JSON reader raises RecursionError for it."""
     (tmp_path / "binarised.json").write_text("[" * 100_000)
     with pytest.raises(MTScaffoldError, match=r"binarised\.json: not JSON"):
         read_data_folder(tmp_path)

@@ -49,15 +49,15 @@ UNIGRAM = "algorithm: unigram"
         ("codes: a.codes, sampling_alpha: 0.1", "systems.bpe.sampling_alpha: not possible with codes; give dropout or"),
     ],
 )
-def test_what_makes_no_sense_is_one_line_with_its_key(tmp_path: Path, system: str, message: str) -> None:
-    """When the configuration is read, before anything runs."""
+def test_an_impossible_setting_is_one_line_with_its_key(tmp_path: Path, system: str, message: str) -> None:
+    """It is refused when the configuration is read, before anything runs."""
     with pytest.raises(UsageError) as error:
         load(tmp_path, SMALL.replace("algorithm: bpe", system))
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
 def test_systems_share_the_model_that_is_the_same(tmp_path: Path) -> None:
-    """With and without sampling they have one model and one dictionary; sides and sizes have their own."""
+    """With and without sampling they share one model and one dictionary; other sides or sizes have separate ones."""
     systems = f"{UNIGRAM}}}\n  drawn: {{{UNIGRAM}, sampling_alpha: 0.2}}\n  bpe: {{algorithm: bpe}}\n"
     systems += f"  sides: {{{UNIGRAM}, joint: false, symbols: 50, total_symbols: true"
     text = SMALL.replace("  bpe: {algorithm: bpe", f"  unigram: {{{systems}").replace(
@@ -122,8 +122,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_a_data_folder_says_how_its_subwords_are_joined(folder: Path) -> None:
-    """Both kinds do; folders of codes are described as before."""
+def test_a_data_folder_records_how_its_subwords_are_joined(folder: Path) -> None:
+    """Both kinds do; the description of a folder with codes has no word_start."""
     from mt_scaffold.experiment.binarise.pairs_as_ids import read_binarised
 
     for kind in ("words", "ids"):
@@ -156,7 +156,7 @@ def common(folder: Path, save: Path, *options: str) -> list[str]:
 
 
 def test_a_training_reads_the_same_with_workers_and_after_resuming(folder: Path, tmp_path: Path) -> None:
-    """And what it reads is a function of seed, epoch, side and sentence number: what one call of the encoder gives."""
+    """Its ids depend only on seed, epoch, side and sentence number: they are those of one call of the encoder."""
     from fairseq_training import fairseq_train
 
     from mt_scaffold.experiment.binarise.dictionary import UNKNOWN_ID, read_ids
@@ -186,7 +186,7 @@ def test_a_training_reads_the_same_with_workers_and_after_resuming(folder: Path,
 
 
 def test_alpha_is_for_unigram_models_and_dropout_is_not(folder: Path, tmp_path: Path) -> None:
-    """Without an alpha the best segmentation is trained on; a dropout of one's own is refused, not ignored."""
+    """Without an alpha the best segmentation is trained on; an explicit dropout is refused, not ignored."""
     from fairseq import tasks
     from fairseq_training import fairseq_config
     from test_fairseq_plugin import MODEL, ON_THE_FLY

@@ -92,7 +92,7 @@ def test_an_interrupted_download_resumes(tmp_path: Path, server: Server) -> None
 
 
 def test_a_stalled_download_fails_in_one_line_and_the_next_run_resumes(tmp_path: Path, server: Server) -> None:
-    """What has been fetched is kept: a lost connection must not cost hours."""
+    """The part already fetched is kept: a lost connection must not cost hours."""
     server.break_after = 0
     part = tmp_path / PART
     part.write_bytes(CONTENT[:300_000])
@@ -226,8 +226,8 @@ def test_a_truncated_archive_is_one_line_and_leaves_no_file(tmp_path: Path, name
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_a_header_that_is_none_is_one_line(tmp_path: Path) -> None:
-    """Numbers that are none, and a thousand long names in a row, which tarfile reads within each other."""
+def test_a_malformed_header_is_one_line(tmp_path: Path) -> None:
+    """Invalid numbers, and thousands of long names in a row, which tarfile reads recursively."""
     with tarfile.open(tmp_path / "map.tar", "w", format=tarfile.PAX_FORMAT) as tar:
         entry = tarfile.TarInfo("one")
         entry.pax_headers = {"GNU.sparse.map": "0,5,zz"}

@@ -26,7 +26,7 @@ def write(folder: Path, source: bytes, target: bytes) -> tuple[Path, Path, Path,
 
 
 def test_each_reason_drops_its_pairs_and_the_others_stay_in_order(tmp_path: Path) -> None:
-    """What is dropped is counted by reason; the rest stays parallel."""
+    """Dropped pairs are counted by reason; the rest stays parallel."""
     pairs = [
         (b"a b", b"c d"),  # kept
         (b"", b"c"),  # an empty side
@@ -76,7 +76,7 @@ def test_unequal_sides_name_both_counts_and_write_nothing(
 
 
 def test_a_corpus_of_which_nothing_is_left_is_an_error(tmp_path: Path) -> None:
-    """The next steps would fail with less to go by."""
+    """Later steps would fail with a less helpful error."""
     files = write(tmp_path, b"a\n", b"\n")
     with pytest.raises(MTScaffoldError, match="none of 1 pairs"):
         clean(*files)
@@ -161,7 +161,7 @@ def test_the_command_holds_out_too(tmp_path: Path) -> None:
 def test_the_pairs_read_at_a_time_do_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before_cleaning: bool
 ) -> None:
-    """Texts are read in blocks; held-out pairs are counted on across them."""
+    """Texts are read in blocks; the count of pairs to hold out continues across them."""
     source = b"".join(b"a " * (number % 7) + b"\n" for number in range(200))
     files = write(tmp_path, source, b"a b c\n" * 199 + b"a b")
     outputs = [tmp_path / name for name in ("out.en", "out.de", "valid.en", "valid.de")]
@@ -175,7 +175,7 @@ def test_the_pairs_read_at_a_time_do_not_matter(
 
 
 def test_unequal_sides_are_counted_beyond_the_first_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever side ends first, and where."""
+    """Either side may end first, at any place."""
     monkeypatch.setattr(text, "_LINES", 10)
     for lengths in ((7, 50), (50, 7), (10, 50), (50, 10)):
         files = write(tmp_path, b"a\n" * lengths[0], b"b\n" * lengths[1])
@@ -186,7 +186,7 @@ def test_unequal_sides_are_counted_beyond_the_first_block(tmp_path: Path, monkey
 @settings(max_examples=500, derandomize=True, deadline=None, database=None)
 @given(st.lists(st.text("a \r\t\u3000", max_size=6), max_size=5), st.booleans())
 def test_words_of_many_lines_are_counted_as_those_of_one(lines: list[str], last_has_end: bool) -> None:
-    """Spaces at the ends, several spaces, CRs, empty lines: the short way knows when it does not hold."""
+    """Spaces at the ends, several spaces, CRs, empty lines: the fast path recognises where it does not apply."""
     encoded = [f"{line}\n".encode() for line in lines]
     if encoded and not last_has_end:
         encoded[-1] = encoded[-1].removesuffix(b"\n") or b"x"

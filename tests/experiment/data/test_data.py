@@ -188,7 +188,7 @@ def test_a_download_with_another_digest_is_refused_and_not_kept(tmp_path: Path, 
 
 
 def test_without_a_network_the_error_says_where_to_put_the_file(tmp_path: Path) -> None:
-    """The user can go on with a file from elsewhere."""
+    """The user can continue with a file from elsewhere."""
     (tmp_path / "train.en").write_bytes(b"half a fi")
     with pytest.raises(MTScaffoldError) as raised:
         fetch(DataFile(url="http://127.0.0.1:9/train.en", sha256=sha256(b"hello\n")), tmp_path)
@@ -211,7 +211,7 @@ def test_the_demonstration_text_is_generated_whole_and_labelled_synthetic(
     assert main(["get-data", *map(str, arguments)]) == 0
     numbers = json.loads((tmp_path / "raw.json").read_text())
     assert numbers["synthetic"] is True
-    # Sentences of a grammar are all nearly in its other text: the lines are listed of other text only.
+    # Nearly all sentences of a grammar resemble others of it, so their lines are listed only for other text.
     assert numbers["test_overlap"]["test"]["near_source"] > 0 and "near" not in numbers["test_overlap"]["test"]
     data = load_config(CONFIGS / "demo.yaml").data.synthetic
     assert data is not None and data.pairs >= 10000
@@ -235,7 +235,7 @@ def test_multi30k_comes_from_a_folder_without_network(
 ) -> None:
     """The digests in the configurations are those of the data set."""
     if not MULTI30K.is_dir():
-        pytest.skip(f"no Multi30k in {MULTI30K.name} beside the repository")
+        pytest.skip(f"no Multi30k in {MULTI30K.name} next to the repository")
     monkeypatch.setenv("MT_SCAFFOLD_CACHE", str(MULTI30K))
     numbers = get_data(load_config(CONFIGS / f"multi30k_en_{target}.yaml"), tmp_path)
     lines = {name: corpus.lines for name, corpus in numbers.corpora.items()}
@@ -251,7 +251,7 @@ def test_multi30k_comes_from_a_folder_without_network(
 
 
 def test_reports_of_all_steps_become_one(tmp_path: Path) -> None:
-    """The page takes its table of the data from it; what is written can be read back."""
+    """The page takes its table of the data from it; the written report can be read back."""
     raw = RawReport("small", False, {"train": RawCorpus(2, {"en": 8})}, {"train": [RawPart("train.en", 2)]})
     clean = CleanReport(2, 1, {"too short": 1}, (8, 7), (4, 4))
     write_result(tmp_path / "raw", raw)
@@ -266,8 +266,8 @@ def test_reports_of_all_steps_become_one(tmp_path: Path) -> None:
     assert "generator" not in written["get-data"]
 
 
-def test_what_a_diverged_training_leaves_is_read_back(tmp_path: Path) -> None:
-    """Only what has bounds must be finite; names of other types than text are checked, too."""
+def test_the_results_of_a_diverged_training_are_read_back(tmp_path: Path) -> None:
+    """Only values with bounds must be finite; keys of other types than text are also checked."""
     write_result(tmp_path / "result", Measured(math.nan, {3: math.inf}))
     found = read_result(Measured, tmp_path / "result")
     assert found.loss is not None and math.isnan(found.loss) and found.by_epoch == {3: math.inf}
@@ -304,7 +304,7 @@ def test_a_part_can_be_written_by_itself(tmp_path: Path, local: Config) -> None:
     before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
     news = get_data(local, folder, parts=["news"])
     assert {path: path.stat().st_mtime_ns for path in before} == before and (folder / "news.en").is_file()
-    # The training text may be gone: then its source is read again.
+    # If the training text is gone, its source is read again.
     for language in ("en", "de"):
         (folder / f"train.{language}").unlink()
     assert get_data(local, folder, parts=["news"]) == news and not (folder / "train.en").exists()
@@ -318,7 +318,7 @@ def test_a_part_can_be_written_by_itself(tmp_path: Path, local: Config) -> None:
 
 
 def test_generated_parts_are_the_same_each_by_itself(tmp_path: Path) -> None:
-    """They come out of one sequence, in which the test set is first."""
+    """They are pieces of one sequence, in which the test set is first."""
     config = load_config(CONFIGS / "demo.yaml", {"data": {"synthetic": {"pairs": 30, "valid": 5, "test": 7}}})
     get_data(config, tmp_path / "whole")
     for part in ("train", "valid", "test"):

@@ -49,7 +49,7 @@ PLAIN = Tokenise(*[False] * 3)
 
 
 def test_the_recipe_is_the_published_one() -> None:
-    """A recipe that departs from the publication in one value is comparable with nothing."""
+    """A recipe that departs from the publication in one value cannot be compared with any result."""
     config = load_config(CONFIG)
     assert {name: config.train.all_options.get(name) for name in FACTS} == FACTS
     assert config.codes.symbols == 10000 and config.translate.options["beam"] == 5
@@ -95,7 +95,7 @@ def test_markup_is_removed_and_sentences_stay(prepared: tuple[Path, dict[str, li
 
 
 def test_every_23rd_pair_after_cleaning_is_validation(prepared: tuple[Path, dict[str, list[tuple[str, str]]]]) -> None:
-    """As awk does it in the published script, on text that is cleaned already: another count is another split."""
+    """As in the published script, with awk, on cleaned text: a different count would give a different split."""
     out, texts = prepared
     words = [
         tuple(Tokeniser(code, PLAIN)(text).lower() for code, text in zip(("de", "en"), pair, strict=True))
@@ -161,7 +161,7 @@ def test_malformed_markup_is_an_error_with_its_line(markup: Markup, text: str, l
 
 
 def test_blanks_in_a_segment_cost_no_more_than_letters() -> None:
-    """A line of thousands took hours; those at its ends are no part of the sentence."""
+    """A line with thousands of them must not take hours; those at its ends are not part of the sentence."""
     blanks = b" \t" * 50_000
     with pytest.raises(MTScaffoldError, match="not one segment"):
         list(plain_lines([b'<seg id="1">' + blanks + b"x\n"], "seg", "f", Counter()))
@@ -195,7 +195,7 @@ def test_the_error_names_archive_member_and_line(tmp_path: Path) -> None:
 
 
 def test_an_unknown_tag_is_kept_and_reported(tmp_path: Path) -> None:
-    """Other years have <speaker>; the published script of this one would train on it, so a warning says that we do."""
+    """Other years have <speaker>; the published script for this one would train on it, as we do with a warning."""
     make_archive(tmp_path)
     text = b"<speaker>A</speaker>\n" + b"Hello.\n" * 30
     make_tar(tmp_path / "other.tgz", {f"de-en/train.tags.de-en.{code}": text for code in ("de", "en")})
@@ -207,7 +207,7 @@ def test_an_unknown_tag_is_kept_and_reported(tmp_path: Path) -> None:
 
 
 def test_a_sample_counts_sentences_not_lines_of_markup(tmp_path: Path) -> None:
-    """The first pairs of the corpus, as everywhere."""
+    """As for other formats, a sample is the first pairs of the corpus."""
     texts = make_archive(tmp_path)
     report = get_data(parse_config(document(sample=20)), tmp_path / "raw", tmp_path)
     assert report.corpora["train"].lines == 20
@@ -223,7 +223,7 @@ def test_a_sample_counts_sentences_not_lines_of_markup(tmp_path: Path) -> None:
     ],
 )
 def test_a_validation_set_is_given_or_cut_out(change: dict[str, Any], error: str) -> None:
-    """Neither is forgotten, and none is ignored."""
+    """With neither, there would be no validation; with both, one would be ignored."""
     config = document(**change)
     if config["data"]["valid_every"] is None:
         del config["data"]["valid_every"]
@@ -236,7 +236,7 @@ def test_a_validation_set_is_given_or_cut_out(change: dict[str, Any], error: str
 
 
 def test_test_words_cannot_be_lowercased_alone() -> None:
-    """A system trained on capitals would be scored on text that it has never seen the like of."""
+    """A system trained on cased words would be scored on text unlike any that it has seen."""
     config = document()
     config["tokenise"]["lowercase"] = False
     config["data"]["archives"]["tests"]["ted"]["tokenise"]["lowercase"] = True

@@ -1,4 +1,4 @@
-"""Test sentences that the training text has, too."""
+"""Test sentences that also occur in the training text."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_only_blank_lines_in_common_warn_of_nothing() -> None:
         ("今天天气很好我们去公园", "今天天气很好我们去公寓", True),
         ("他说，今天天气很好，明天再见。", "他说，今天天气很好，昨天晚上有人偷走了自行车。", False),
         ("我很高兴", "我不高兴", False),
-        # Numbers alone say nothing.
+        # Numbers alone are not evidence.
         ("10:30", "1.99", False),
         ("2019", "7", False),
     ],

@@ -41,7 +41,7 @@ from mt_scaffold.experiment.tasks.translation import tokenise_part
 def test_tells_raw_text_from_words_and_subwords(
     tmp_path: Path, line: str, kind: str | None, example: str | None
 ) -> None:
-    """Raw text is never refused for what is ordinary in it; Moses' words and subwords always are found."""
+    """Raw text is never refused for ordinary content; Moses' words and subwords are always found."""
     path = tmp_path / "text.en"
     path.write_text(f"{line}\n" * 10, encoding="utf-8")
     found = looks_tokenised(path)
@@ -50,8 +50,8 @@ def test_tells_raw_text_from_words_and_subwords(
         assert (found.lines, found.found) == (10, 10)
 
 
-def test_a_stray_escape_is_no_tokenised_text(tmp_path: Path) -> None:
-    """One line in a thousand that quotes an escape does not make a text tokenised."""
+def test_a_stray_escape_does_not_make_a_text_tokenised(tmp_path: Path) -> None:
+    """One line in a thousand may quote an escape."""
     path = tmp_path / "text.en"
     path.write_text("It's raw text, really.\n" * 999 + "Moses writes @-@ here.\n", encoding="utf-8")
     assert looks_tokenised(path) is None
@@ -76,7 +76,7 @@ WORDS, RAW = "He isn &apos;t here , Tom .\n", "He isn't here, Tom.\n"
 
 
 def experiment(folder: Path, **changes: Any) -> TranslationLayout:
-    """Return an experiment whose validation text is there: words in English, raw text in German."""
+    """Return an experiment whose validation text exists: words in English, raw text in German."""
     layout = TranslationLayout(folder, parse_config(SMALL | changes))
     for name in ("raw", "words", "logs"):
         (folder / name).mkdir()
@@ -85,8 +85,8 @@ def experiment(folder: Path, **changes: Any) -> TranslationLayout:
     return layout
 
 
-def test_tokenised_text_is_refused_with_the_way_on(tmp_path: Path) -> None:
-    """Before, it was tokenised again: &apos; became &amp; apos ; and nothing said so."""
+def test_tokenised_text_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    """Tokenised again, &apos; would silently become &amp; apos ;."""
     layout = experiment(tmp_path)
     with pytest.raises(MTScaffoldError, match=r"valid\.en: looks tokenised already .*&apos;t.*write tokenise: none"):
         tokenise_part(layout, "valid", "en")
@@ -95,7 +95,7 @@ def test_tokenised_text_is_refused_with_the_way_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("section", ["none", {"source": "none"}])
 def test_tokenise_none_keeps_the_words(tmp_path: Path, section: object) -> None:
-    """On both sides or one, words are what white space separates, and the other side is tokenised."""
+    """On both sides or one, white space separates the words; the other side is tokenised."""
     layout = experiment(tmp_path, tokenise=section)
     for language in ("en", "de"):
         tokenise_part(layout, "valid", language)
@@ -106,7 +106,7 @@ def test_tokenise_none_keeps_the_words(tmp_path: Path, section: object) -> None:
 
 
 def test_segmented_text_is_refused_whatever_the_configuration_says(tmp_path: Path) -> None:
-    """Words are no subwords: with tokenise: none, too, systems would segment subwords."""
+    """Even with tokenise: none, systems would segment the subwords again."""
     layout = experiment(tmp_path, tokenise="none")
     layout.raw("valid", "en").write_text("He is n@@ o@@ t here\n" * 10, encoding="utf-8")
     with pytest.raises(MTScaffoldError, match=r"looks segmented already \(such as 'n@@'\).*before segmentation"):
@@ -114,7 +114,7 @@ def test_segmented_text_is_refused_whatever_the_configuration_says(tmp_path: Pat
 
 
 def test_what_looks_tokenised_can_be_tokenised_with_a_warning(tmp_path: Path) -> None:
-    """The check can be wrong; whoever leaves it out finds a warning above the table."""
+    """The check can be wrong; without it, a warning appears next to the results."""
     layout = experiment(tmp_path, tokenise={"check": False})
     tokenise_part(layout, "valid", "en")
     assert [each.kind for each in read_warnings(layout.step_report("tokenise-valid.en"))] == ["preprocessed"]
@@ -129,13 +129,13 @@ def test_what_looks_tokenised_can_be_tokenised_with_a_warning(tmp_path: Path) ->
     ],
 )
 def test_a_wrong_section_is_named(section: object, says: str) -> None:
-    """As every wrong key is."""
+    """Like every other wrong key."""
     with pytest.raises(UsageError, match=says):
         parse_config(SMALL | {"tokenise": section})
 
 
 def test_a_side_has_the_settings_of_both_but_for_its_own() -> None:
-    """lowercase: true is for both sides, and so is what a side does not change."""
+    """lowercase: true applies to both sides, as does every setting that a side does not change."""
     config = parse_config(SMALL | {"tokenise": {"lowercase": True, "target": {"normalise_punctuation": False}}})
     assert config.tokenise_for("test", "source") == Tokenise(lowercase=True)
     assert config.tokenise_for("test", "target") == Tokenise(normalise_punctuation=False, lowercase=True)
@@ -144,7 +144,7 @@ def test_a_side_has_the_settings_of_both_but_for_its_own() -> None:
 def test_get_data_removes_byte_order_marks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each file may begin with one, and no word does afterwards."""
+    """The mark at the beginning of a file is removed, and others stay."""
     monkeypatch.chdir(tmp_path)
     for part in ("train", "valid", "test"):
         for language in ("en", "de"):

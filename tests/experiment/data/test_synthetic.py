@@ -60,7 +60,7 @@ def test_another_seed_gives_other_sentences() -> None:
 
 
 def test_fewer_stems_have_fewer_words() -> None:
-    """What makes the demonstration quick to learn; the default is the full lexicon, and few stems still suffice."""
+    """They make the demonstration quick to learn; the default is the full lexicon, and few stems still suffice."""
     full, few, fewest = (list(itertools.islice(sentence_pairs(1, stems), 1000)) for stems in (STEMS, 120, 40))
     assert full == PAIRS[:1000]
     words = [len({word for _, target in pairs for word in target.split()}) for pairs in (full, few, fewest)]
@@ -68,7 +68,7 @@ def test_fewer_stems_have_fewer_words() -> None:
 
 
 def test_the_lexicon_has_as_many_stems_as_it_says() -> None:
-    """``stems`` in a configuration is a part of them."""
+    """``stems`` in a configuration selects a share of them."""
     texts = [text for name, text in vars(lexicon).items() if name.isupper() and isinstance(text, str)]
     assert abs(sum(len(entries(text)) for text in texts) + len(lexicon.NAMES) - STEMS) <= STEMS / 100
 
@@ -82,7 +82,7 @@ def test_a_sentence_of_one_clause_has_one_verb() -> None:
 
 
 def test_no_source_sentence_is_repeated() -> None:
-    """So no test sentence is among the training sentences."""
+    """Therefore no test sentence is among the training sentences."""
     assert len({source for source, _ in PAIRS}) == len(PAIRS)
 
 
@@ -155,7 +155,7 @@ def test_adjectives_compare_and_negate() -> None:
     assert (found["unfriendly"].german, found["unfriendly"].comparative) == ("unfreundlich", "")
 
 
-# Sentences that somebody has read: each construction once.
+# Sentences checked by hand, with each construction once.
 @pytest.mark.parametrize(
     ("english", "german"),
     [

@@ -40,7 +40,7 @@ MULTI30K = Path(__file__).resolve().parents[4] / "shared" / "data" / "multi30k"
     ],
 )
 def test_words_are_those_of_moses(language: str, raw: str, words: str) -> None:
-    """Punctuation apart, dashes split, quotation marks normalised, with Moses' escapes."""
+    """Punctuation split off, dashes split, quotation marks normalised, with Moses' escapes."""
     assert Tokeniser(language)(raw) == words
 
 
@@ -54,10 +54,10 @@ def test_words_are_those_of_moses(language: str, raw: str, words: str) -> None:
         ("fr", "L'homme d'à côté n'est pas là."),
     ],
 )
-def test_detokenising_takes_tokenising_back(language: str, text: str) -> None:
+def test_detokenising_undoes_tokenising(language: str, text: str) -> None:
     """Scores are measured on detokenised text: an escape left in it would cost BLEU.
 
-    Compared without spaces, whose places Moses' rules guess."""
+    Spaces are not compared, because Moses' rules guess where they belong."""
     (again,) = detokenise([Tokeniser(language)(text)], language)
     assert again.replace(" ", "") == text.replace(" ", "")
 
@@ -82,7 +82,7 @@ def test_lowercasing_comes_last() -> None:
 
 
 def test_words_that_are_there_already_are_lowercased_too() -> None:
-    """The systems read lowercased words, wherever a test set's came from."""
+    """The systems read lowercased words, whatever the origin of a test set."""
     words = tokeniser_of("de", Tokenise(none=True, lowercase=True, straight_apostrophes=True))
     assert words(" Der  Hund\u2019s Haus .\n") == "der hund&apos;s haus ."
     assert tokeniser_of("de", Tokenise(none=True))("Der Hund\u2019s .") == "Der Hund\u2019s ."
@@ -98,7 +98,7 @@ def test_each_step_can_be_left_out() -> None:
 
 @pytest.mark.parametrize("all_steps", [True, False])
 def test_no_character_breaks_a_line_or_leaves_other_space(all_steps: bool) -> None:
-    """CR, U+0085, U+2028, form feed and their kin: later steps may break lines or words there."""
+    """At CR, U+0085, U+2028, form feed and similar characters, later steps may break lines or words."""
     tokeniser = Tokeniser("en", Tokenise(normalise_punctuation=all_steps, remove_nonprinting=all_steps))
     separators = [
         chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Zs", "Zl", "Zp", "Cc")
@@ -127,7 +127,7 @@ def test_lines_keep_their_number_and_order(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_stays_empty(tmp_path: Path) -> None:
-    """No line is made up; compressed, it is still a gzip file."""
+    """No line is added; compressed, it is still a gzip file."""
     assert run(tmp_path, b"") == b""
     tokenise(tmp_path / "in", tmp_path / "out.gz", "en")
     assert (tmp_path / "out.gz").read_bytes() != b"" and gzip.decompress((tmp_path / "out.gz").read_bytes()) == b""
@@ -135,7 +135,7 @@ def test_an_empty_file_stays_empty(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text of a few lines is several blocks."""
+    """Divide a text of a few lines into several blocks."""
     monkeypatch.setattr(module, "BLOCK", 1000)
 
 
@@ -184,7 +184,7 @@ def test_fewer_than_one_worker_is_refused(tmp_path: Path) -> None:
 def test_the_command_is_a_filter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """It works in a pipeline, and its report goes to a file of its own."""
+    """It works in a pipeline, and its report goes to a separate file."""
     standard_input = io.TextIOWrapper(io.BytesIO(b"Hello, you.\n"))
     monkeypatch.setattr(sys, "stdin", standard_input)
     assert main(["tokenise", "--language", "en", "--report", str(tmp_path / "report.json")]) == 0
@@ -195,7 +195,7 @@ def test_the_command_is_a_filter(
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_command_detokenises_as_sacremoses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
-    """Line by line, with escapes and split dashes undone, whatever a block of the text is."""
+    """Line by line, with escapes and split dashes undone, however the text is divided into blocks."""
     from sacremoses import MosesDetokenizer
 
     raw = [
@@ -227,7 +227,7 @@ def test_detokenising_refuses_what_is_not_utf8(tmp_path: Path, capsys: pytest.Ca
 def test_multi30k_comes_back_from_tokenising_nearly_as_it_was() -> None:
     """On real text, tokenising and detokenising change quotation marks and spaces, not words."""
     if not MULTI30K.is_dir():
-        pytest.skip(f"no Multi30k in {MULTI30K.name} beside the repository")
+        pytest.skip(f"no Multi30k in {MULTI30K.name} next to the repository")
     with gzip.open(MULTI30K / "test_2016_flickr.de.gz", "rt", encoding="utf-8", newline="\n") as stream:
         lines = stream.read().split("\n")[:-1]
     tokeniser = Tokeniser("de")
@@ -274,7 +274,7 @@ def test_straight_apostrophes_come_before_tokenising() -> None:
     assert straight("a dog\u2019s bone") == "a dog &apos;s bone"
 
 
-# What sacremoses' rules treat specially, and what the fast way does: see mt_scaffold/experiment/data/moses.py.
+# Text that sacremoses' rules, or the cache of their results (data/moses.py), treat specially.
 MARKS = [*"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", *"„“”–—…«»‘’‚´¿¡·°€½²ªº§", "''", "``", "--", "..", "...", "....", ".'"]
 SPACES = ["  ", *"\t\r\xa0\u2009\u3000\u2028\x85\u200b\xad\x01\x1c\ufeff"]
 WORDS = (
@@ -283,7 +283,7 @@ WORDS = (
     "DOTMULTI DOTDOTMULTI DOT MULTI cm nº ºC cannot &amp; &#124; @-@ ā āā ٠ 中文 日本 한국 हिन्दी ΟΔΟΣ İ e\u0301 😀 "
     "\U000e0001 \u0378"
 ).split()
-# One for each setting: a piece met in one example is known in the next.
+# One for each setting, so that a piece in one example is cached in the next.
 tokeniser_with, rules_with = functools.cache(Tokeniser), functools.cache(Rules)
 
 
@@ -318,7 +318,7 @@ def test_pieces_have_the_words_that_the_rules_give_the_line(
     ],
 )
 def test_the_lines_that_are_hard_for_pieces(language: str, line: str) -> None:
-    """Every rule that looks beyond a space, and all that sets one letter of a shape apart from another."""
+    """Every rule that looks beyond a space, and every exception to shapes."""
     for end in ("\n", "", " \r\n"):
         for normalise in (True, False):
             settings_of = (language, Tokenise(normalise))
@@ -327,7 +327,7 @@ def test_the_lines_that_are_hard_for_pieces(language: str, line: str) -> None:
 
 @pytest.mark.parametrize("language", ["de", "en", "es"])
 def test_full_stops_before_quotation_marks_are_those_of_the_line(language: str) -> None:
-    """A mark between the two may vanish in normalising, and the rule for the first takes the second."""
+    """Normalising may remove a mark between the two, and the match for the first then consumes the second."""
     tokeniser, rules = tokeniser_with(language), rules_with(language)
     for length in range(1, 5):
         for marks in itertools.product('.,"»…\xa0', repeat=length):
@@ -336,7 +336,7 @@ def test_full_stops_before_quotation_marks_are_those_of_the_line(language: str) 
 
 
 def test_known_pieces_stay_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text of ever new words does not fill the memory, and its words are still right."""
+    """A text whose words never recur does not fill the memory, and its words are still right."""
     monkeypatch.setattr(moses, "_MOST_PIECES", 50)
     monkeypatch.setattr(moses, "_MOST_SHAPES", 5)
     tokeniser = Tokeniser("en")

@@ -54,7 +54,7 @@ OF_CONFIG = {"de": GERMAN, "de_gehring": GERMAN, "fr": FRENCH}
 OF_BATCH: dict[str, dict[str, Any]] = {"large": {"update-freq": 16}, "small": {"lr": 0.0005, "update-freq": 1}}
 LARGE_RATE = {"de": 0.001, "de_gehring": 0.001, "fr": 0.0007}
 BOTH = [(name, batch) for name in OF_CONFIG for batch in OF_BATCH]
-# Merges; words and ratio that are kept; normalised, non-printing characters removed, dashes split, in training text.
+# Merges; limits of words and ratio; for training text: normalise, remove non-printing characters, split at dashes.
 PREPARATION = {
     "de": (32000, 80, 9, (False, False, False)),
     "de_gehring": (40000, 250, 1.5, (True, True, True)),
@@ -82,7 +82,7 @@ def wmt14(name: str, batch: str = "large") -> Config:
 
 @pytest.mark.parametrize(("name", "batch"), BOTH)
 def test_the_options_are_those_that_were_published(name: str, batch: str) -> None:
-    """A recipe that departs from the publication in one value is comparable with nothing."""
+    """A recipe that departs from the publication in one value cannot be compared with any result."""
     config = wmt14(name, batch)
     expected = {**FACTS, **OF_CONFIG[name], "lr": LARGE_RATE[name], **OF_BATCH[batch]}
     options = config.train.all_options
@@ -103,7 +103,7 @@ def test_the_options_are_those_that_were_published(name: str, batch: str) -> Non
 
 
 def test_the_variant_without_a_limit_differs_in_nothing_else() -> None:
-    """It repeats every value of the recipe, and a value that is changed in one of them only would spoil both."""
+    """It repeats every value of the recipe, and a value changed in only one of them would spoil both."""
     limited, whole = (
         yaml.safe_load((CONFIGS / f"wmt14_en_de{name}.yaml").read_text(encoding="utf-8"))
         for name in ("", "_whole_dictionary")
@@ -136,7 +136,7 @@ def test_one_large_gpu_trains_with_the_batch_of_the_published_scores(name: str) 
 
 @pytest.mark.parametrize("name", list(OF_CONFIG))
 def test_the_variants_in_the_comments_are_what_they_say(name: str) -> None:
-    """Both change what the paper leaves open, for all systems alike, and leave enough epochs to average."""
+    """Both change choices that the paper leaves open, for all systems alike, and leave enough epochs to average."""
     from mt_scaffold.experiment.training.averaging_check import check_averaging
 
     path = CONFIGS / f"wmt14_en_{name}.yaml"
@@ -162,7 +162,7 @@ def test_the_variants_in_the_comments_are_what_they_say(name: str) -> None:
 
 
 def test_each_german_text_is_the_published_one() -> None:
-    """News Commentary v11 is Google's, v9 that of WMT'14; a score on one is no score on the other."""
+    """News Commentary v11 is Google's, v9 that of WMT'14; scores of systems trained on them cannot be compared."""
     ott, gehring = wmt14("de"), wmt14("de_gehring")
     texts = []
     for config in (ott, gehring):
@@ -210,7 +210,7 @@ def test_a_batch_that_the_gpus_cannot_share_is_refused(batch: str, gpus: int) ->
 
 @pytest.mark.parametrize("update_freq", ["2,4", "2", True])
 def test_a_batch_whose_parts_are_not_counted_is_refused(update_freq: OptionValue) -> None:
-    """fairseq takes a value per epoch, too, which would make the batch depend on the epoch."""
+    """fairseq also accepts a value per epoch, which would make the batch depend on the epoch."""
     batch = Batch(options={"update-freq": update_freq}, gpus=8)
     train = Train({}, batch="mine", batches={"mine": batch})
     with pytest.raises(UsageError, match=rf"train\.batches\.mine: .* must be a whole number .*, not {update_freq}"):
@@ -247,7 +247,7 @@ def test_the_real_architecture_does_an_update(
     command = ["-m", "fairseq_cli.train", *arguments, *option_arguments(options)]
     assert fairseq_programs.wait(fairseq_programs.start(command, tmp_path, tmp_path / "log")) == 0
     log = (tmp_path / "log").read_text(encoding="utf-8")
-    # Six layers of 1024 on either side, and a few words more than none.
+    # Six layers of 1024 on either side, and a tiny dictionary.
     assert 176e6 < int(re.findall(r"num\. shared model params: ([\d,]+)", log)[0].replace(",", "")) < 178e6
     assert "done training" in log and "num_updates 1 " in log
 
@@ -312,7 +312,7 @@ def test_the_whole_at_small_scale_without_a_network(
 
 @pytest.mark.long
 def test_gehrings_validation_set_is_cut_out_before_cleaning(snakemake: Snakemake, tmp_path: Path) -> None:
-    """Every 100th pair of the tokenised text, whatever cleaning drops, as awk does it in the published script."""
+    """Every 100th pair of the tokenised text, whatever cleaning drops, as in the published script."""
     (tmp_path / "cache").mkdir()
     config = derived_config("de_gehring", tmp_path / "cache", make_archives(tmp_path / "cache", "de", pairs=120))
     config["prepare"]["chunks"] = 2
@@ -380,7 +380,7 @@ def test_the_published_number_of_small_french_batches_is_too_few_to_average() ->
 
 
 def test_an_unknown_batch_is_an_error() -> None:
-    """The error lists those that there are."""
+    """The error lists the known ones."""
     document = wmt14("de").to_dict()
     document["train"]["batch"] = "huge"
     with pytest.raises(UsageError, match=r"train\.batch: give one of large, small, h200"):

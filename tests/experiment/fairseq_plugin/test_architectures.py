@@ -1,4 +1,4 @@
-"""Models of transformers as fairseq trains them: their sizes, exact resuming, several processes, a second one."""
+"""Models of transformers, trained by fairseq: their sizes, exact resuming, several processes."""
 
 import json
 import socket
@@ -33,7 +33,7 @@ def data(documents: Path) -> Path:
 
 
 def dictionary_of(symbols: int) -> Any:
-    """A dictionary of that many symbols, fairseq's own among them."""
+    """A dictionary with this many symbols, including fairseq's own."""
     dictionary = Dictionary()
     for number in range(symbols - len(dictionary)):
         dictionary.add_symbol(str(number))
@@ -74,7 +74,7 @@ def test_the_papers_models_have_the_papers_sizes(
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("arch", ["llama", "gpt_neox"])
 def test_a_training_that_is_stopped_resumes_bit_for_bit(data: Path, tmp_path: Path, arch: str, precision: str) -> None:
-    """Losses, and every parameter in the end; with dropout, within an epoch, and with fp32 copies of bf16."""
+    """The losses and all final parameters are equal; with dropout, within an epoch, and with fp32 copies of bf16."""
     arguments = [str(data), *TINY_LLAMA, *TASK, *PRECISIONS[precision], "--arch", arch, "--seed", "3"]
     whole = fairseq_train([*arguments, "--max-update", "22", "--save-dir", str(tmp_path / "whole")])
     stopped = fairseq_train([*arguments, "--max-update", "6", "--save-dir", str(tmp_path / "resumed")])
@@ -86,7 +86,7 @@ def test_a_training_that_is_stopped_resumes_bit_for_bit(data: Path, tmp_path: Pa
 
 
 def in_two_processes(server: ForkServer, arguments: list[str], folder: Path) -> list[list[Step]]:
-    """The steps of each of two processes that share a training on the CPU."""
+    """Train in two processes on the CPU, and return the steps of each."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
@@ -114,7 +114,7 @@ def test_two_processes_train_as_one_with_twice_the_batch(
 
 
 def test_padding_and_later_tokens_change_nothing(data: Path) -> None:
-    """fairseq pads on the right with a symbol of the dictionary; a state gives what the whole text gives."""
+    """fairseq pads on the right with a symbol of the dictionary; decoding with a state gives the same logits."""
     model = built(TINY_LLAMA, 300).eval()
     tokens = torch.randint(4, 300, (2, 20))
     padded = torch.cat([tokens, torch.full((2, 7), 1)], dim=1)
@@ -134,7 +134,7 @@ def test_padding_and_later_tokens_change_nothing(data: Path) -> None:
 
 
 def test_rotary_positions_stay_in_fp32(data: Path) -> None:
-    """In bf16, the 200th position of a fast frequency would be that of its neighbours."""
+    """In bf16, the 200th position would coincide with its neighbours at a fast frequency."""
     model = built(TINY_LLAMA, 300)
     before = {name: buffer.clone() for name, buffer in model.named_buffers()}
     for name, buffer in model.to(torch.bfloat16).named_buffers():
@@ -142,14 +142,14 @@ def test_rotary_positions_stay_in_fp32(data: Path) -> None:
     assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
 
 
-def test_activations_can_be_computed_again(data: Path, tmp_path: Path) -> None:
-    """That saves memory and changes no loss."""
+def test_activations_can_be_recomputed(data: Path, tmp_path: Path) -> None:
+    """This saves memory and changes no loss."""
     arguments = [str(data), *TINY_LLAMA, *TASK, "--max-update", "6", "--no-save"]
     assert fairseq_train([*arguments, "--checkpoint-activations"]) == fairseq_train(arguments)
 
 
 def test_other_settings_are_transformers_own_or_refused() -> None:
-    """A model with grouped keys and values has fewer parameters; a setting with a typing error has no effect."""
+    """A model with grouped keys and values has fewer parameters; a misspelt setting is not ignored."""
     grouped = built([*TINY_LLAMA, "--model-settings", '{"num_key_value_heads": 1}'], 300)
     plain = built(TINY_LLAMA, 300)
     sizes = [sum(parameter.numel() for parameter in model.parameters()) for model in (grouped, plain)]

@@ -47,7 +47,7 @@ def data(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def draw(data: Path, dropout: float = 0.3, uniform: float = 0.0, dictionary: dict[str, int] | None = None) -> Lengths:
-    """Return what yields the lengths of both sides of the training set in an epoch."""
+    """Return a function that yields the lengths of both sides of the training set in an epoch."""
     kind, amount = ("uniform_sampling", uniform) if uniform else ("dropout", dropout)
 
     def sides(epoch: int) -> Iterator[Any]:
@@ -61,7 +61,7 @@ def draw(data: Path, dropout: float = 0.3, uniform: float = 0.0, dictionary: dic
 
 
 def here(data: Path, epoch: int, dropout: float = 0.3, uniform: float = 0.0) -> Any:
-    """The lengths as one call of the core per sentence gives them."""
+    """The same lengths, computed with one call of the core per sentence."""
     encoder = BPE(data / "bpe.codes").encoder({}, 0)
     sides = []
     for side, language in enumerate(LANGUAGES):
@@ -75,7 +75,7 @@ def here(data: Path, epoch: int, dropout: float = 0.3, uniform: float = 0.0) -> 
 
 
 def test_the_lengths_are_those_of_the_sentences(data: Path) -> None:
-    """Batches made from other lengths would be too large, or be padded for nothing."""
+    """Batches made from other lengths would be too large, or padded unnecessarily."""
     drawn = DrawnAhead(draw(data))
     for epoch in (1, 2, 7):
         found = drawn.load(epoch)
@@ -86,7 +86,7 @@ def test_the_lengths_are_those_of_the_sentences(data: Path) -> None:
 
 
 def test_the_next_epoch_is_drawn_while_this_one_trains() -> None:
-    """Nothing is left to do at its start; another than the expected one is drawn all the same."""
+    """Nothing is left to do at its start; an unexpected epoch is drawn as well."""
     called, may_draw, was_drawn = [], threading.Event(), threading.Event()
 
     def drawing(epoch: int) -> Iterator[Any]:
@@ -103,7 +103,7 @@ def test_the_next_epoch_is_drawn_while_this_one_trains() -> None:
     assert drawn.load(7).tolist() == [[7], [7]] and called == [2, 3, 7]
 
 
-def test_what_is_not_wanted_any_more_is_not_drawn_to_its_end() -> None:
+def test_drawing_stops_once_it_is_not_needed() -> None:
     """The end of a training would wait for lengths that no epoch needs, a minute with millions of pairs."""
     begun = threading.Event()
 
@@ -120,7 +120,7 @@ def test_what_is_not_wanted_any_more_is_not_drawn_to_its_end() -> None:
 
 
 def test_an_error_in_the_data_ends_the_training(data: Path) -> None:
-    """A thread must not keep it for itself."""
+    """It must not be lost in the thread that draws."""
     few = dict(itertools.islice(read_ids(data / "dict.en.txt").items(), 5))
     drawn = DrawnAhead(draw(data, dictionary=few))
     drawn.draw_ahead(1)
@@ -128,7 +128,7 @@ def test_an_error_in_the_data_ends_the_training(data: Path) -> None:
         drawn.load(1)
 
 
-# One process of a training as it is run; on its output, JSON per epoch.
+# A whole training in one process, which prints JSON for each epoch.
 TRAINING = """
 import contextlib, json, os, sys, threading
 from pathlib import Path
@@ -181,7 +181,7 @@ def test_processes_and_memory_are_the_same_after_fifty_epochs(
 ) -> None:
     """Workers of past epochs would fill the memory of a node within a day; so would threads that read ahead."""
     folder = data if task[0] == "translation_bpe_dropout" else tiny_data
-    # More batches to validate on than are read ahead, of which one is used.
+    # There are more validation batches than are read ahead, of which only one is used.
     arguments = [str(folder), *TINY_MODEL, "--task", *task, "--num-workers", "4", "--max-epoch", str(epochs)]
     arguments += ["--no-save", "--max-tokens", "1500", "--batch-size-valid", "1", "--max-valid-steps", "1"]
     process = training(*arguments)
@@ -190,16 +190,16 @@ def test_processes_and_memory_are_the_same_after_fifty_epochs(
     counted = [json.loads(line.removeprefix("EPOCH")) for line in out.splitlines() if line.startswith("EPOCH")]
     assert len(counted) == epochs
     workers, threads, memory = zip(*counted, strict=True)
-    # Four load the batches of the epoch, four those of the validation.
+    # Four workers load the batches of the epoch, four those of the validation.
     assert set(workers) == {8}, workers
-    # Those that read ahead in the epoch and in the validation before may be about to end; one draws lengths.
+    # Threads that read ahead in the previous epoch and validation may be about to end; one thread draws lengths.
     assert max(threads) <= threads[1] + 3, threads
-    # What has just been freed varies from epoch to epoch, the highest of several does not.
+    # Recently freed memory varies from epoch to epoch, but the maximum of several epochs does not.
     fifth = len(memory) // 5
     assert max(memory[-fifth:]) < 1.01 * max(memory[1 : 1 + fifth]), memory
 
 
-# A separate process, as one that has run other tests has free memory, which would be taken first. Prints MiB.
+# A separate process, because free memory from other tests would be used first. It prints MiB.
 FREEING = """
 from pathlib import Path
 import numpy as np
@@ -208,7 +208,7 @@ from mt_scaffold.experiment.fairseq_plugin.workers import returning_memory
 def anonymous():
     return int(Path("/proc/self/smaps_rollup").read_text().partition("Anonymous:")[2].split()[0]) >> 10
 
-# From then on glibc takes blocks of 4 MiB from the heap.
+# After this, glibc allocates blocks of 4 MiB on the heap.
 np.ones(3 << 20)
 with returning_memory():
     before = anonymous()
@@ -220,8 +220,8 @@ with returning_memory():
 """
 
 
-def test_what_making_batches_frees_goes_back_to_the_system() -> None:
-    """Arrays as long as the data set, freed between others that stay, would stay in the memory of every process."""
+def test_memory_freed_after_making_batches_is_returned_to_the_system() -> None:
+    """Arrays as long as the data set, freed between others that stay, would occupy the memory of every process."""
     done = subprocess.run([sys.executable, "-c", FREEING], capture_output=True, text=True, check=True)
     taken, left = json.loads(done.stdout)
     assert taken > 150 and left < 40
@@ -242,7 +242,7 @@ fairseq_train(sys.argv[1:])
 def test_no_thread_is_at_work_when_the_process_ends(
     fairseq_programs: ForkServer, tiny_data: Path, data: Path, tmp_path: Path, task: str
 ) -> None:
-    """Torn out of the code of PyTorch or the core by the end of Python, it aborts a training that is complete."""
+    """Killed within PyTorch or the core at Python's exit, it would abort a training that is already complete."""
     folder = data if task == "translation_bpe_dropout" else tiny_data
     arguments = [str(folder), *TINY_MODEL, "--task", task, "--max-update", "2", "--no-save"]
     arguments += ["--max-tokens", "100", "--disable-validation"]
@@ -254,8 +254,8 @@ def test_no_thread_is_at_work_when_the_process_ends(
     assert "MainThread" in alive and "BackgroundConsumer" not in alive and "lengths" not in alive
 
 
-def test_a_training_says_how_long_it_waited(data: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """In every epoch: it shows whether drawing keeps up with training."""
+def test_a_training_logs_how_long_it_waited(data: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """In every epoch, this shows whether drawing keeps up with training."""
     arguments = [str(data), *TINY_MODEL, "--task", "translation_bpe_dropout", "--bpe-dropout", "0.2", "--no-save"]
     arguments += ["--max-epoch", "3", "--disable-validation"]
     with caplog.at_level(logging.INFO):
@@ -274,7 +274,7 @@ def test_a_training_says_how_long_it_waited(data: Path, caplog: pytest.LogCaptur
 def test_the_order_of_batches_is_that_of_fairseq(
     shards: int, grouped: bool, shuffle: bool, prefetches: bool, fixed: bool
 ) -> None:
-    """Every process computes that of all, and trains on its own part."""
+    """Every process computes the order of all batches, and trains on its own part."""
     from fairseq.data import EpochBatchIterator
     from torch.utils.data import Dataset
 
@@ -306,7 +306,7 @@ def test_the_order_of_batches_is_that_of_fairseq(
 
 
 def test_each_epoch_has_its_own_update_freq() -> None:
-    """The last one holds for all that follow; a limit ends with a whole update, and so does a share of the batches."""
+    """The last value applies to all later epochs; limits and resuming with other processes keep to whole updates."""
     from fairseq.data import EpochBatchIterator
     from torch.utils.data import Dataset
 

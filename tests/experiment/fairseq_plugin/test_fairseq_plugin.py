@@ -1,4 +1,4 @@
-"""The plug-in inside fairseq: how a sentence is segmented in each epoch, however a training is stopped or shared."""
+"""The plug-in inside fairseq: the segmentation of a sentence in each epoch, however training is stopped or shared."""
 
 import dataclasses
 import json
@@ -53,7 +53,7 @@ def store(output: Path, train: Path, valid: Path, codes: Path, *tests: Path) -> 
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """{train,valid,valid.x}.{en,de} (400, 30 and 30 pairs), and of either kind KIND.codes and the data folder KIND."""
+    """{train,valid,valid.x}.{en,de} (400, 30 and 30 pairs), and for each algorithm its codes and data folder."""
     from mt_scaffold.experiment.data.synthetic import sentence_pairs
 
     folder = tmp_path_factory.mktemp("words")
@@ -153,7 +153,7 @@ def test_it_learns(uninterrupted: tuple[list[Step], Path]) -> None:
 def test_a_sentence_is_a_function_of_seed_epoch_side_and_number(
     words: Path, uninterrupted: tuple[list[Step], Path]
 ) -> None:
-    """What the model was trained on, in whatever batch and by whatever worker, is what one call of the core gives."""
+    """The model's input, whatever the batch and the worker, is the output of one call of the core."""
     from fairseq.data import Dictionary
 
     dictionary = Dictionary.load(str(words / "scaffold" / "dict.en.txt"))
@@ -173,8 +173,8 @@ def test_a_sentence_is_a_function_of_seed_epoch_side_and_number(
     assert epoch == 7
 
 
-def test_a_training_set_reads_the_same_however_it_got_there(words: Path) -> None:
-    """Epochs may be set one after the other, out of order, or at once."""
+def test_the_sentences_of_an_epoch_do_not_depend_on_earlier_epochs(words: Path) -> None:
+    """Epochs may be set one after the other, out of order, or directly."""
     one = training_set(words / "bpe", "--bpe-dropout", "0.3")
     other = training_set(words / "bpe", "--bpe-dropout", "0.3", "--num-workers", "3", epoch=4)
     sentences = {}
@@ -238,7 +238,7 @@ def test_the_sides_are_drawn_independently_and_may_differ_in_dropout(words: Path
 
 
 def test_uniform_sampling_takes_the_place_of_dropout(words: Path, tmp_path: Path) -> None:
-    """Sentences and lengths are those of the core for (seed, epoch, side, number); dropout's default is 0 then."""
+    """Sentences and lengths are those of the core for (seed, epoch, side, number); dropout then defaults to 0."""
     from fairseq.data import Dictionary
 
     dictionary = Dictionary.load(str(words / "scaffold" / "dict.en.txt"))
@@ -255,7 +255,7 @@ def test_uniform_sampling_takes_the_place_of_dropout(words: Path, tmp_path: Path
                 line = texts[side][number]
                 encoded, _ = encoder.encode([line], 0, 2 * SEED + side, epoch, [number], uniform_sampling=p)
                 assert sentence == [*encoded.tolist(), dictionary.eos()]
-    # On one side each.
+    # Dropout on one side, uniform sampling on the other.
     mixed = training_set(words / "scaffold", "--bpe-dropout-src", "0.5", "--bpe-uniform-sampling-tgt", "0.6")
     dropped = training_set(words / "scaffold", "--bpe-dropout", "0.5")
     dataset.set_epoch(1)
@@ -272,7 +272,7 @@ def test_uniform_sampling_takes_the_place_of_dropout(words: Path, tmp_path: Path
 
 
 def test_dropout_of_greedy_inference_is_refused(words: Path, tmp_path: Path) -> None:
-    """Before anything trains, with the option to give; uniform sampling is possible."""
+    """It is refused before anything trains, with the option to use instead; uniform sampling is possible."""
     segmentation = dataclasses.replace(joint_segmentation(words / "bpe.codes"), inference="greedy")
     binarise_words(tmp_path / "data", "en", "de", segmentation, words / "train", words / "valid")
     for options in ([], ["--bpe-dropout-src", "0.1", "--bpe-dropout-tgt", "0"]):
@@ -299,7 +299,7 @@ def test_a_training_with_uniform_sampling_resumes_as_if_never_stopped(words: Pat
 
 
 def test_validation_and_generation_use_no_dropout(words: Path) -> None:
-    """Generation takes the task from the checkpoint, and still drops nothing, even on the training set."""
+    """Generation takes the task from the checkpoint, and still uses no dropout, even on the training set."""
     from fairseq import tasks
 
     task = tasks.setup_task(fairseq_config([str(words / "bpe"), *MODEL, *ON_THE_FLY, "--bpe-dropout", "0.5"]).task)
@@ -312,7 +312,7 @@ def test_validation_and_generation_use_no_dropout(words: Path) -> None:
 
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
 def test_a_sentence_is_drawn_from_the_exact_distribution(words: Path, tmp_path: Path, algorithm: str) -> None:
-    """The segmentations of ten copies over 100 epochs against their probabilities by enumeration (chi-square)."""
+    """Compare segmentations of ten copies over 100 epochs with their enumerated probabilities (chi-square)."""
     from scipy.stats import chisquare
 
     codes = words / f"{algorithm}.codes"
@@ -348,7 +348,7 @@ def test_a_sentence_is_drawn_from_the_exact_distribution(words: Path, tmp_path: 
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
 @pytest.mark.parametrize("dropout", [0, 0.1, 0.5, 1])
 def test_no_unknown_subword_is_trained_on(words: Path, tmp_path: Path, algorithm: str, dropout: float) -> None:
-    """Not even for characters that the codes do not know, or words that look like fairseq's own symbols."""
+    """Even characters that the codes do not have, and words that look like fairseq's own symbols, have ids."""
     odd = "🙂 x🙂y </s> <unk>s 日本\u00a0語\n"
     for name in ("train.en", "train.de"):
         (tmp_path / name).write_text((words / name).read_text(encoding="utf-8") + odd, encoding="utf-8")
@@ -392,7 +392,7 @@ def test_a_dictionary_that_does_not_fit_is_refused(words: Path, tmp_path: Path) 
 
 
 def train_in_two_processes(server: ForkServer, arguments: list[str], folder: Path) -> list[list[list[Any]]]:
-    """The steps of each of two processes that share a training on the CPU."""
+    """Train in two processes on the CPU, and return the steps of each."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
@@ -429,7 +429,7 @@ def test_it_trains_in_processes_that_fairseq_spawns(words: Path) -> None:
 def test_two_processes_share_the_batches_of_one(fairseq_programs: ForkServer, words: Path, tmp_path: Path) -> None:
     """With gloo on the CPU, their batches and losses are those of one process that gathers two batches."""
     arguments = [*with_dropout(words), "--max-epoch", "2", "--dropout", "0"]
-    # Stopped within the first epoch and started again: the steps of both runs are those of one.
+    # Stopped within the first epoch and resumed, they make the steps of one uninterrupted run.
     saved = [*arguments, "--save-dir", str(tmp_path / "model")]
     stopped = train_in_two_processes(fairseq_programs, [*saved, "--max-update", "5"], tmp_path)
     ended = train_in_two_processes(fairseq_programs, saved, tmp_path)
@@ -438,7 +438,7 @@ def test_two_processes_share_the_batches_of_one(fairseq_programs: ForkServer, wo
     alone = fairseq_train([*arguments, "--update-freq", "2", "--no-save"])
     in_turn = [Step(*step) for steps in zip(*ranks, strict=True) for step in steps]
     assert len(alone) > 10
-    # Where the number of batches is odd, the second process ends an epoch with a batch that does not count.
+    # If the number of batches is odd, the second process ends an epoch with a batch that does not count.
     counted: Iterator[Step] = (step for step in in_turn)
     for step in alone:
         other = next(counted)
@@ -470,7 +470,7 @@ model:
 def test_a_hydra_configuration_trains_as_the_command_line_does(
     fairseq_programs: ForkServer, words: Path, tmp_path: Path
 ) -> None:
-    """Options of the task that it names count, the others have their defaults: the losses are the same."""
+    """The task's options in it are used, and the others have their defaults: the losses are the same."""
     (tmp_path / "training.yaml").write_text(HYDRA.format(user_dir=user_dir(), data=words / "scaffold"))
     hydra = ["fairseq_cli.hydra_train", "--config-dir", str(tmp_path), "--config-name", "training"]
     options = [str(words / "scaffold"), "--user-dir", str(user_dir()), "-s", "en", "-t", "de", *MODEL, *ON_THE_FLY]
@@ -489,7 +489,7 @@ RAW = ["Yu don't know Plack - undra, 3.5 (la) grea!", "Wem na loockmucked?"]
 
 @pytest.fixture(scope="module", params=["bpe", "scaffold"])
 def model(words: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
-    """A folder ready to be passed on: checkpoint, dictionaries and codes."""
+    """A folder that can be passed on: checkpoint, dictionaries and codes."""
     folder = tmp_path_factory.mktemp("model")
     fairseq_train([str(words / request.param), *MODEL, *ON_THE_FLY, "--save-dir", str(folder), "--max-epoch", "1"])
     for name in ("dict.en.txt", "dict.de.txt", "bpe.codes"):
@@ -541,7 +541,7 @@ def test_the_hub_example_of_the_documentation_runs(model: Path, tmp_path: Path) 
 
 
 def test_fairseqs_bpe_can_be_greedy(tmp_path: Path) -> None:
-    """A model of a greedy system would be given other subwords than it was trained with."""
+    """A greedy system's model would otherwise get different subwords from those it was trained with."""
     from mt_scaffold.experiment.fairseq_plugin.bpe import ScaffoldBPE, ScaffoldBPEConfig
 
     (tmp_path / "codes").write_text("#version: 0.2\nb c\na b\n")
@@ -551,7 +551,7 @@ def test_fairseqs_bpe_can_be_greedy(tmp_path: Path) -> None:
 
 
 def test_the_hub_interface_refuses_a_checkpoint_that_would_run_code(model: Path, tmp_path: Path) -> None:
-    """fairseq alone would unpickle whatever it is given."""
+    """fairseq alone would unpickle anything."""
     import torch
     from fairseq.models.transformer import TransformerModel
 
@@ -584,7 +584,7 @@ def test_an_option_of_a_checkpoint_is_not_run_as_code(model: Path, tmp_path: Pat
     assert not (tmp_path / "owned").exists()
 
 
-def test_checkpoints_with_running_bleu_are_read_again(words: Path, tmp_path: Path) -> None:
+def test_checkpoints_with_running_bleu_can_be_loaded(words: Path, tmp_path: Path) -> None:
     """``--eval-bleu`` stores its counts as arrays, which the safe loader must accept."""
     from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 
@@ -596,7 +596,7 @@ def test_checkpoints_with_running_bleu_are_read_again(words: Path, tmp_path: Pat
 
 
 def test_missing_codes_are_reported() -> None:
-    """One line asks for them, not a traceback from Hydra."""
+    """The error is one line, not a traceback from Hydra."""
     from mt_scaffold.experiment.fairseq_plugin.bpe import ScaffoldBPE, ScaffoldBPEConfig
 
     with pytest.raises(UsageError, match="needs --bpe-codes FILE"):
@@ -604,7 +604,7 @@ def test_missing_codes_are_reported() -> None:
 
 
 def test_the_commands_train_and_translate_accept_a_folder_of_words(words: Path, tmp_path: Path) -> None:
-    """mt-scaffold train and translate select the task by themselves."""
+    """mt-scaffold train and translate choose the task themselves."""
     from mt_scaffold.experiment.inference.translate import translate
     from mt_scaffold.experiment.training.train import train
 

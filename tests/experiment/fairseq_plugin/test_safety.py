@@ -1,4 +1,4 @@
-"""Options that fairseq evaluates as Python: values pass, code and what stands for too much do not."""
+"""Options that fairseq evaluates as Python: values are accepted, code and excessive sizes are refused."""
 
 import argparse
 from pathlib import Path
@@ -24,7 +24,7 @@ from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
     ],
 )
 def test_values_are_those_of_python(text: str, value: Any) -> None:
-    """What fairseq's own options are made of."""
+    """These forms cover fairseq's own options."""
     assert evaluate(text) == value
 
 
@@ -40,15 +40,15 @@ def test_values_are_those_of_python(text: str, value: Any) -> None:
     ],
     ids=["repeated", "from the left", "nested", "text", "sum", "long"],
 )
-def test_a_few_characters_cannot_stand_for_more_than_memory_holds(text: str) -> None:
-    """A checkpoint from elsewhere has such options, too; nothing is built before its size is known."""
+def test_a_short_option_cannot_exhaust_the_memory(text: str) -> None:
+    """A checkpoint from elsewhere may have such options; nothing is built before its size is known."""
     with pytest.raises(MTScaffoldError, match=r"more than 10,000 values|too long"):
         evaluate(text)
 
 
 @pytest.mark.parametrize("text", ["f()", "[x for x in 'a']", "a.b", "f'{1}'", "{**{}}", "2**9", "1 if 1 else 2"])
 def test_code_is_refused(text: str) -> None:
-    """Nothing of it runs."""
+    """None of it runs."""
     with pytest.raises(MTScaffoldError, match="holds code and is refused"):
         evaluate(text)
 
@@ -56,8 +56,8 @@ def test_code_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "[1", "1/0", "[1] + 2", "{[1]: 2}", "(" * 3000, "-" * 9000 + "1", "9" * 5000, "'\\ud800'.x\0"]
 )
-def test_what_python_stumbles_over_is_one_of_our_errors(text: str) -> None:
-    """No traceback."""
+def test_invalid_expressions_are_one_line(text: str) -> None:
+    """Every error of Python's parser becomes an MTScaffoldError."""
     with pytest.raises(MTScaffoldError, match="option value"):
         evaluate(text)
 
@@ -71,10 +71,10 @@ def test_what_python_stumbles_over_is_one_of_our_errors(text: str) -> None:
         {"cfg": None, "args": argparse.Namespace(arch="transformer", data="${oc.env:HOME}")},
     ],
 )
-def test_options_of_checkpoints_stand_for_nothing_else(
+def test_options_of_checkpoints_with_interpolations_are_refused(
     options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """OmegaConf would put variables of the environment in them, or repeat text until memory is full."""
+    """OmegaConf would insert environment variables in them, or repeat text until memory is full."""
     import torch
     from fairseq import checkpoint_utils
 
@@ -83,7 +83,7 @@ def test_options_of_checkpoints_stand_for_nothing_else(
     refused = r"model\.pt: refused: an option of this checkpoint is "
     with pytest.raises(MTScaffoldError, match=refused):
         checkpoint_utils.load_checkpoint_to_cpu(str(path))
-    # Where no plug-in has replaced PyTorch's own function.
+    # With PyTorch's own function, as without the plug-in.
     monkeypatch.setattr(torch, "load", torch.load.args[0])
     with pytest.raises(MTScaffoldError, match=refused):
         load_checkpoint(path)
@@ -91,16 +91,16 @@ def test_options_of_checkpoints_stand_for_nothing_else(
 
 @pytest.mark.parametrize("model", [{"w": "text"}, {"w": [0.5]}, {1: None}])
 def test_parameters_of_checkpoints_are_tensors(model: dict[Any, Any], tmp_path: Path) -> None:
-    """PyTorch lets plain values pass, which would fail later and far away."""
+    """PyTorch loads plain values without complaint, and they would fail only later, elsewhere."""
     import torch
 
     torch.save({"model": {"v": torch.zeros(1), **model}}, tmp_path / "model.pt")
-    with pytest.raises(MTScaffoldError, match=r"model\.pt: its parameter ('w'|1) is no tensor; use one that fairseq-"):
+    with pytest.raises(MTScaffoldError, match=r"model\.pt: its parameter ('w'|1) is not a tensor; use one that fair"):
         load_checkpoint(tmp_path / "model.pt")
 
 
-def test_options_that_hold_themselves_are_read_once(tmp_path: Path) -> None:
-    """A pickle can hold a list that is its own entry."""
+def test_options_that_contain_themselves_are_read_once(tmp_path: Path) -> None:
+    """A pickle can have a list that is its own entry."""
     import torch
 
     itself: list[Any] = []

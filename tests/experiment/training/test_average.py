@@ -19,14 +19,14 @@ from mt_scaffold.experiment.training.average import average, last_checkpoints  #
 
 
 def save(path: Path, model: dict[str, Any], **more: Any) -> Path:
-    """A checkpoint like fairseq's, in all that averaging reads."""
+    """Save a checkpoint with the parts of fairseq's that averaging reads."""
     state = {"args": argparse.Namespace(arch="transformer"), "model": model, "last_optimizer_state": {"big": 1}} | more
     torch.save(state, path)
     return path
 
 
 class Malicious:
-    """Pickled, it calls os.mkdir when it is read."""
+    """An object whose pickle calls os.mkdir when it is loaded."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -125,7 +125,7 @@ def test_a_checkpoint_that_fairseq_overwrites_in_place_is_not_mapped(tmp_path: P
 
 
 def test_checkpoints_of_different_models_are_refused(tmp_path: Path) -> None:
-    """A mean of unrelated parameters would translate, badly, without a word."""
+    """A mean of unrelated parameters would translate badly, without any error."""
     first = save(tmp_path / "a.pt", {"w": torch.zeros(2)})
     with pytest.raises(MTScaffoldError, match=r"b\.pt: not of the same model .* w is \(3,\), there \(2,\)"):
         average([first, save(tmp_path / "b.pt", {"w": torch.zeros(3)})], tmp_path / "mean.pt")
@@ -169,19 +169,19 @@ def test_a_cut_pickle_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_parameter_that_repeats_its_numbers_is_refused(tmp_path: Path) -> None:
-    """Two kilobytes asked for 80 GB; a view of part of a storage has all its numbers."""
+    """Two kilobytes would allocate 80 GB; a view of part of a storage stores all its elements."""
     storage = torch.ones(10)
     for number, tensor in enumerate((storage[:1].expand(100_000, 100_000), storage.as_strided((9, 9), (1, 0)))):
         path = save(tmp_path / f"{number}.pt", {"w": tensor})
-        with pytest.raises(MTScaffoldError, match=r"its parameter 'w' stands for more numbers than the file has"):
+        with pytest.raises(MTScaffoldError, match=r"its parameter 'w' has more elements than the file has"):
             average([path], tmp_path / "mean.pt")
     whole = {"part": storage[2:5], "turned": torch.ones(2, 3).t(), "one": torch.ones(1).expand(1, 1), "no": storage[:0]}
     assert len(load_checkpoint(save(tmp_path / "whole.pt", whole))["model"]) == 4
 
 
 @pytest.mark.parametrize("updates", ["x", float("inf"), None, [1]])
-def test_a_number_of_updates_that_is_none_is_one_line(tmp_path: Path, updates: Any) -> None:
-    """Not an error of Python's."""
+def test_an_invalid_number_of_updates_is_one_line(tmp_path: Path, updates: Any) -> None:
+    """It is not a Python traceback."""
     path = save(tmp_path / "a.pt", {}, optimizer_history=[{"num_updates": updates}])
     with pytest.raises(MTScaffoldError, match="has no number of updates"):
         updates_made(load_checkpoint(path), path)
@@ -208,7 +208,7 @@ def test_the_last_checkpoints_are_found_by_number(tmp_path: Path) -> None:
 
 
 def test_the_final_model_counts_among_those_by_updates(tmp_path: Path) -> None:
-    """A training that ends between two intervals saves its last updates in checkpoint_last.pt alone."""
+    """A training that ends between two intervals saves its last updates only in checkpoint_last.pt."""
     for name in ("checkpoint_1_100.pt", "checkpoint_1_200.pt"):
         (tmp_path / name).touch()
     save(tmp_path / "checkpoint_last.pt", {}, optimizer_history=[{"num_updates": 200}])

@@ -1,4 +1,4 @@
-"""What will be averaged is checked before anything is trained."""
+"""The number of checkpoints to be averaged is checked before anything is trained."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_fewer_epochs_than_are_averaged_are_refused_with_the_numbers() -> None:
     ],
 )
 def test_every_rule_gives_a_number_of_epochs(options: dict[str, Any], saved: int) -> None:
-    """At 100 updates, 1,000 subwords and 5,000 bytes an epoch; exactly as many checkpoints as that pass."""
+    """At 100 updates, 1,000 subwords and 5,000 bytes per epoch; exactly that many checkpoints pass."""
     epoch = Epoch(100, 1000, 5000)
     check_checkpoints(options, epoch, saved)
     with pytest.raises(UsageError, match=f"{saved + 1} checkpoints are needed, but this training saves {saved} "):
@@ -101,9 +101,9 @@ def test_the_last_update_is_not_lost_to_rounding() -> None:
     [
         ({"stop": {"updates": 1, "text": 2}}, {}, r"train\.stop: give exactly one of .* \(given: updates and text\)"),
         ({"stop": {}}, {}, r"train\.stop: give exactly one of .* \(given: none\)"),
-        ({"stop": {"text": 9}, "options": {"max-epoch": 3}}, {}, r"train\.stop: the options have max-epoch, too"),
+        ({"stop": {"text": 9}, "options": {"max-epoch": 3}}, {}, r"train\.stop: the options also set max-epoch"),
         ({"options": {"patience": 3}}, {}, r"train\.options\.patience: would stop on the loss per subword"),
-        ({"patience": 3}, {}, r"train\.patience: give patience_on, too"),
+        ({"patience": 3}, {}, r"train\.patience: needs train\.patience_on"),
         ({"patience": 9, "patience_on": "bleu", "options": {"best-checkpoint-metric": "loss"}}, {}, "contradicts"),
         ({"patience": 3, "patience_on": "bleu"}, {}, r"patience 3 a training can end after 4 epochs"),
         ({"options": {"keep-last-epochs": 2}}, {}, r"5 checkpoints are needed, but keep-last-epochs .* keeps 2"),
@@ -118,8 +118,18 @@ def test_contradictions_are_named_with_their_key(train: dict[str, Any], more: di
         small(train, **more)
 
 
+def test_patience_that_is_left_out_stops_nothing() -> None:
+    """``false`` leaves an option out, and is not a number of validations."""
+    assert small({"options": {"patience": False}}).train.options["patience"] is False
+
+
+def test_an_infinite_number_of_updates_is_no_limit() -> None:
+    """It must not raise an error here, so that fairseq can refuse it in one line."""
+    assert short_trainings(small({"options": {"max-update": float("inf")}}), 100, 1000.0) == []
+
+
 def test_options_of_a_training_follow_from_the_configuration() -> None:
-    """The rule that ends it, how the validation set is translated, what chooses the best checkpoint, what is kept."""
+    """Its stopping rule, translation of the validation set, choice of the best checkpoint, checkpoints to keep."""
     train = {"stop": {"text": 123}, "patience": 6, "patience_on": "bleu"}
     options = training_options(small(train, average={"last": 3}, score={"last_checkpoints": 5}), "bpe")
     assert options == {
@@ -143,7 +153,7 @@ def test_options_of_a_training_follow_from_the_configuration() -> None:
     assert kept == {"keep-last-epochs": 1, "keep-interval-updates": 3}
 
 
-def test_a_system_has_options_of_its_own() -> None:
+def test_a_system_can_have_its_own_options() -> None:
     """They replace those of the train section and of the batch; the other systems keep theirs."""
     batch = {"options": {"lr": 0.2, "update-freq": 4}, "gpus": 2}
     config = small({"batches": {"large": batch}, "batch": "large"})
@@ -165,7 +175,7 @@ def test_a_sample_shortens_the_expected_epoch() -> None:
 
 
 def test_a_text_of_half_the_size_may_save_fewer_checkpoints() -> None:
-    """With a number of epochs, a smaller text has fewer updates, and so fewer checkpoints within epochs."""
+    """For a fixed number of epochs, a smaller text has fewer updates, and so fewer checkpoints within epochs."""
     train = {"options": {"max-epoch": 10, "save-interval-updates": 1000, "max-tokens": 1000}}
     config = small(train, average={"last": 6, "by": "updates"})
     assert not short_trainings(config, 100_000, 2_000_000)

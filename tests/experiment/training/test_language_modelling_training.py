@@ -48,7 +48,7 @@ def tokens_of(steps: list[Step]) -> int:
 
 
 def text_of(steps: list[Step], codes: Path) -> int:
-    """The bytes that the predicted tokens stand for."""
+    """The bytes of the predicted tokens."""
     vocabulary = Vocabulary(codes)
     return sum(len(vocabulary.decode(block)) for step in steps for block in step.target)
 
@@ -58,7 +58,7 @@ def iterator(folder: Path) -> Any:
 
 
 def test_the_task_is_fairseqs_own(data: Path, tmp_path: Path) -> None:
-    """The same blocks, in the same order, with the same losses, until it is stopped."""
+    """Until it is stopped, it has the same blocks, in the same order, with the same losses."""
     own = fairseq_train(
         command(data, tmp_path, "--task", "language_modeling", "--max-update", "9", "--no-save", *QUIET)
     )
@@ -66,14 +66,14 @@ def test_the_task_is_fairseqs_own(data: Path, tmp_path: Path) -> None:
     assert len(own) == 9
 
 
-def test_a_training_stopped_within_an_epoch_goes_on_with_the_same_batches(data: Path, tmp_path: Path) -> None:
-    """And the same losses, past the end of the epoch."""
+def test_a_training_stopped_within_an_epoch_resumes_with_the_same_batches(data: Path, tmp_path: Path) -> None:
+    """The losses are also the same, past the end of the epoch."""
     arguments = command(data, tmp_path, *RESUMABLE, *QUIET)
     whole = fairseq_train([*arguments, "--max-epoch", "2", "--no-save"])
     stop = len(whole) // 2 + 3
     stopped = fairseq_train([*arguments, "--max-epoch", "2", "--max-update", str(stop)])
     assert iterator(tmp_path)["epoch"] == 2 and iterator(tmp_path)["iterations_in_epoch"] > 0
-    # Another number of data-loading workers.
+    # With another number of data-loading workers.
     resumed = fairseq_train([*arguments, "--max-epoch", "2", "--num-workers", "2"])
     assert len(stopped) == stop and stopped + resumed == whole
 
@@ -81,7 +81,7 @@ def test_a_training_stopped_within_an_epoch_goes_on_with_the_same_batches(data: 
 def test_a_training_ends_with_the_update_that_reaches_its_tokens_or_text(
     text: Path, data: Path, tmp_path: Path
 ) -> None:
-    """Counted from what the model was trained on, across the end of an epoch."""
+    """They are counted in the text that the model was trained on, across the end of an epoch."""
     arguments = command(data, tmp_path, *RESUMABLE, *QUIET, "--no-save")
     whole = fairseq_train([*arguments, "--max-epoch", "2"])
     one_epoch = sum(len(document) for document in documents_of(text / "train"))
@@ -90,13 +90,13 @@ def test_a_training_ends_with_the_update_that_reaches_its_tokens_or_text(
         end = len(whole) // 2 + 2
         reached = seen(whole[:end])
         assert fairseq_train([*arguments, limit, str(reached)]) == whole[:end]
-    # One byte more than the update before has reached takes another update.
+    # One byte more than the previous update had reached takes another update.
     before = str(text_of(whole[: end - 1], text / "codes") + 1)
     assert fairseq_train([*arguments, "--stop-text", before]) == whole[:end]
 
 
-def test_a_report_says_what_was_seen_and_the_loss_per_byte(text: Path, tmp_path: Path) -> None:
-    """With mt-scaffold train, which finds the task by the folder; checkpoints hold the vocabulary."""
+def test_a_report_has_the_text_seen_and_the_loss_per_byte(text: Path, tmp_path: Path) -> None:
+    """mt-scaffold train chooses the task by the folder; checkpoints have the vocabulary's digest."""
     short = tmp_path / "short"
     short.mkdir()
     (short / "valid").write_bytes(b"Der Hund\n")
@@ -117,7 +117,7 @@ def test_a_report_says_what_was_seen_and_the_loss_per_byte(text: Path, tmp_path:
 
 
 def test_codes_with_implied_spaces_are_counted_in_bytes_too(text: Path, tmp_path: Path) -> None:
-    """No token stands for the space between two words; together the blocks have every byte."""
+    """The space between two words is in no token; together the blocks have every byte."""
     codes = learn_codes(text, "spaces-codes", pretokenise="spaces", byte_level=True)
     folder = binarise(text, "spaces", codes)
     steps = fairseq_train(command(folder, tmp_path, *RESUMABLE, *QUIET, "--max-epoch", "1"))
@@ -130,7 +130,7 @@ def test_codes_with_implied_spaces_are_counted_in_bytes_too(text: Path, tmp_path
 
 @pytest.mark.parametrize("unseen", [0, 2])
 def test_bytes_are_counted_across_parts_of_the_ids(unseen: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A block may begin or end anywhere in a part; bytes that no token of a document stands for come with its last."""
+    """A block may begin or end anywhere in a part; bytes of a document that are in no token count with its last one."""
     from mt_scaffold.experiment.fairseq_plugin import language_modeling
 
     monkeypatch.setattr(language_modeling, "_IDS_AT_ONCE", 3)
@@ -147,7 +147,7 @@ def test_bytes_are_counted_across_parts_of_the_ids(unseen: int, monkeypatch: pyt
 
 
 def test_options_that_cannot_work_are_refused(data: Path, tmp_path: Path) -> None:
-    """Before the first update, with what to do."""
+    """They are refused before the first update, with a remedy."""
     with pytest.raises(UsageError, match="--sample-break-mode eos: fairseq's code for it needs NumPy 1"):
         fairseq_train(
             command(data, tmp_path, *RESUMABLE, "--no-save", "--max-update", "1", "--sample-break-mode", "eos")

@@ -38,7 +38,7 @@ from mt_scaffold.experiment.training.train import train
 # An epoch of the tiny data has 19 updates.
 PRECISIONS = {
     "fp32": [],
-    # So that the loss scale grows before and after the stop.
+    # The window makes the loss scale grow before and after the stop.
     "fp16": ["--fp16", "--fp16-scale-window", "4"],
     "fp16 by parameter": ["--fp16", "--fp16-no-flatten-grads", "--fp16-scale-window", "4"],
     "fp16 memory-efficient": ["--memory-efficient-fp16", "--fp16-scale-window", "4"],
@@ -54,7 +54,7 @@ def plugin() -> None:
 
 @pytest.fixture(autouse=True)
 def no_gpu_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that fp16 lacks on a CPU: the number of the device, and a place for the norm of an overflow."""
+    """Let fp16 train on a CPU: it asks for the number of the device, and for a tensor on the GPU at an overflow."""
     if not torch.cuda.is_available():
         monkeypatch.setattr(torch.cuda, "current_device", lambda: None)
         monkeypatch.setattr(torch.Tensor, "cuda", lambda tensor: tensor)
@@ -62,7 +62,7 @@ def no_gpu_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def command(tiny_data: Path) -> list[str]:
-    """A training without an end."""
+    """The options of a training without an end."""
     return [str(tiny_data), *TINY_MODEL, "--seed", "3", "--task", "translation_resumable"]
 
 
@@ -81,10 +81,10 @@ def state(folder: Path) -> dict[str, Any]:
         for each in PRECISIONS
     ],
 )
-def test_losses_after_a_stop_are_those_of_a_training_never_stopped(
+def test_losses_after_a_stop_are_those_of_an_uninterrupted_training(
     command: list[str], tmp_path: Path, precision: str
 ) -> None:
-    """fairseq itself resumes fp16 and bf16 from rounded parameters, and forgets when the loss scale grows next."""
+    """fairseq itself resumes fp16 and bf16 from rounded parameters, and loses the counters of the loss scale."""
     command = [*command, *PRECISIONS[precision], "--disable-validation", "--save-dir", str(tmp_path)]
     whole = fairseq_train([*command, "--max-update", "22", "--no-save"])
     stopped = fairseq_train([*command, "--max-update", "6"])
@@ -98,11 +98,11 @@ def test_losses_after_a_stop_are_those_of_a_training_never_stopped(
 def test_a_checkpoint_without_fp32_copies_resumes_with_a_warning(
     command: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture, precision: str
 ) -> None:
-    """Those of older releases and of plain fairseq; that their losses differ shows what the copies are for."""
+    """Checkpoints of older releases and of plain fairseq have none; the differing losses show the copies' purpose."""
     command = [*command, *PRECISIONS[precision], "--disable-validation", "--save-dir", str(tmp_path)]
     whole = fairseq_train([*command, "--max-update", "12", "--no-save"])
     fairseq_train([*command, "--max-update", "6"])
-    # A model that only translates is no larger than it was.
+    # A model that is only for translating does not have the copies.
     average([tmp_path / "checkpoint_last.pt"], tmp_path / "averaged.pt")
     assert "last_optimizer_state" not in load_checkpoint(tmp_path / "averaged.pt")
     old = state(tmp_path)
@@ -113,8 +113,8 @@ def test_a_checkpoint_without_fp32_copies_resumes_with_a_warning(
     assert losses(resumed)[0] == losses(whole)[6] and losses(resumed)[1:] != losses(whole)[7:]
 
 
-def test_bf16_is_no_tpu(command: list[str]) -> None:
-    """fairseq takes --bf16 on the command line for a TPU, and dies; only --tpu still asks for one."""
+def test_bf16_does_not_require_a_tpu(command: list[str]) -> None:
+    """With --bf16 on the command line, fairseq itself expects a TPU, and fails; here only --tpu requests one."""
     from fairseq import options
 
     def parse(*more: str) -> Any:
@@ -129,7 +129,7 @@ def test_bf16_is_no_tpu(command: list[str]) -> None:
 
 
 def test_a_signal_stops_after_the_update_in_flight_and_the_next_run_resumes(command: list[str], tmp_path: Path) -> None:
-    """Neither a batch nor time for a validation is lost; the signal comes within the first batch of an update."""
+    """No batch is lost, and no time on a validation; the signal comes within the first batch of an update."""
     command = [*command, "--update-freq", "2", "--save-dir", str(tmp_path), "--max-epoch", "2"]
     whole = fairseq_train([*command, "--no-save"])
     with mock.patch("fairseq.trainer.Trainer.valid_step", side_effect=AssertionError("validates")):
@@ -140,7 +140,7 @@ def test_a_signal_stops_after_the_update_in_flight_and_the_next_run_resumes(comm
 
 
 def test_a_signal_in_the_last_update_of_an_epoch_leaves_its_checkpoint(command: list[str], tmp_path: Path) -> None:
-    """What is due after that update is not skipped: the average needs it, and so does early stopping."""
+    """Validating and saving after that update are not skipped: averaging and early stopping need them."""
     command = [*command, "--save-dir", str(tmp_path), "--max-epoch", "2"]
     whole = fairseq_train([*command, "--no-save"])
     stopped = fairseq_train(command, signal_at=19)
@@ -152,7 +152,7 @@ def test_a_signal_in_the_last_update_of_an_epoch_leaves_its_checkpoint(command: 
 def run_processes(
     server: ForkServer, command: list[str], folder: Path, signal_at: int = 0, signalled: int = 1, number: int = 2
 ) -> list[list[Step]]:
-    """Train in several processes; returns the steps of each. One of them gets SIGUSR1 in step ``signal_at``."""
+    """Train in several processes and return the steps of each. One of them gets SIGUSR1 in step ``signal_at``."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -179,7 +179,7 @@ def updates(ranks: list[list[Step]], update_freq: int) -> list[list[list[int]]]:
 def test_two_processes_then_one_then_two_train_on_the_batches_of_one(
     fairseq_programs: ForkServer, command: list[str], tmp_path: Path
 ) -> None:
-    """The batch is the same, and so is every update, within an epoch, too. Only one process is asked to stop."""
+    """The batch is the same, and so is every update, also within an epoch. Only one process is asked to stop."""
     command = [*command, "--disable-validation", "--save-dir", str(tmp_path / "checkpoints"), "--dropout", "0"]
     end = ["--max-update", "16"]
     whole = fairseq_train([*command, "--update-freq", "2", "--no-save", *end])
@@ -204,14 +204,14 @@ def grouped(steps: list[Step]) -> list[list[Step]]:
 
 
 def test_an_order_by_epoch_is_the_same_after_a_stop(command: list[str], tmp_path: Path) -> None:
-    """fairseq adds the number of the epoch in which it starts to the seed, and some pairs would never come."""
+    """fairseq adds the number of the epoch in which it starts to the seed, and some pairs would be skipped."""
     command = [*command, "--disable-validation", "--save-dir", str(tmp_path), "--update-ordered-indices-seed"]
     whole = fairseq_train([*command, "--max-update", "45", "--no-save"])
     assert fairseq_train([*command, "--max-update", "42"]) + fairseq_train([*command, "--max-update", "45"]) == whole
 
 
 def test_other_dictionaries_of_the_same_size_are_refused(tiny_data: Path, command: list[str], tmp_path: Path) -> None:
-    """Plain fairseq-train would go on with the embeddings of other subwords."""
+    """Plain fairseq-train would continue with the embeddings of other subwords."""
     data = tmp_path / "data"
     shutil.copytree(tiny_data, data)
     command = [str(data), *command[1:], "--disable-validation", "--save-dir", str(tmp_path / "model")]
@@ -224,17 +224,17 @@ def test_other_dictionaries_of_the_same_size_are_refused(tiny_data: Path, comman
 
 
 @pytest.mark.parametrize("option", ["--no-save-optimizer-state", "--no-save", "--no-last-checkpoints"])
-def test_a_stop_without_a_full_checkpoint_is_no_resume(
+def test_a_stop_without_a_full_checkpoint_does_not_promise_to_resume(
     command: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture, option: str
 ) -> None:
-    """The log must not promise it."""
+    """The log reports that nothing was saved to resume from."""
     caplog.set_level("INFO")
     fairseq_train([*command, "--save-dir", str(tmp_path), option], signal_at=2)
-    assert "stopped on request after update 2; nothing was saved that it could resume from" in caplog.text
+    assert "stopped on request after update 2; nothing was saved to resume from" in caplog.text
 
 
 def test_a_stop_is_saved_where_fairseq_saves_nothing_yet(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its checkpoints of updates begin when its validations do."""
+    """fairseq's checkpoints of updates begin only with --validate-after-updates."""
     from fairseq import checkpoint_utils
 
     from mt_scaffold.experiment.fairseq_plugin import stopping
@@ -254,7 +254,7 @@ def test_a_stop_is_saved_where_fairseq_saves_nothing_yet(command: list[str], mon
 def test_a_lost_lock_ends_a_training_without_asking_the_new_holder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file that asks to save is in the folder that both have."""
+    """The stop request is a file in the folder of both trainings."""
     from mt_scaffold.experiment.training import stop_request
 
     with stop_request.stopped_by_signal(tmp_path) as taken, taken.stops_training() as request:
@@ -267,6 +267,22 @@ def test_a_lost_lock_ends_a_training_without_asking_the_new_holder(
         with pytest.raises(KeyboardInterrupt):
             taken.interrupt(signal.SIGINT, None)
         assert not request.made
+
+
+def test_a_stop_request_that_cannot_be_written_is_reported_even_within_a_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A signal may interrupt a print, during which Python refuses another one with a RuntimeError."""
+    from mt_scaffold.experiment.training import stop_request
+
+    def refuse(text: str) -> int:
+        raise RuntimeError("reentrant call inside <_io.BufferedWriter>")
+
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=refuse))
+    with stop_request.stopped_by_signal(tmp_path) as taken, taken.stops_training():
+        taken.running = stop_request.StopRequest(tmp_path / "missing" / "file")
+        taken.request(signal.SIGUSR1, None)
+    assert "missing/file: No such file or directory; cannot stop the training" in capfd.readouterr().err
 
 
 def test_a_stop_within_an_update_of_other_processes_is_refused(command: list[str], tmp_path: Path) -> None:
@@ -288,8 +304,8 @@ def scaffold_train(data: Path, output: Path, *options: str) -> subprocess.Popen[
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0, env=environment)
 
 
-def test_a_training_on_request_ends_with_status_75_and_resumes(tiny_data: Path, tmp_path: Path) -> None:
-    """SLURM can send the signal to all processes of a job; only mt-scaffold train heeds it, and none dies of it."""
+def test_a_training_stopped_on_request_ends_with_status_75_and_resumes(tiny_data: Path, tmp_path: Path) -> None:
+    """SLURM can send the signal to all processes of a job; only mt-scaffold train handles it, and no other dies."""
     (tmp_path / "stop-requested").write_text("")  # of a training that was killed before it could stop
     options = ["--num-workers", "1", "--disable-validation", "--no-epoch-checkpoints"]
     with scaffold_train(tiny_data, tmp_path, *options, "--max-update", "100000") as process:
@@ -308,10 +324,10 @@ def test_a_training_on_request_ends_with_status_75_and_resumes(tiny_data: Path, 
 
 
 @pytest.mark.parametrize("precision", ["fp32", pytest.param("bf16", marks=pytest.mark.long)])
-def test_ctrl_c_saves_within_the_update_and_the_model_ends_as_though_undisturbed(
+def test_ctrl_c_saves_after_the_update_and_the_final_model_is_the_same(
     tiny_data: Path, tmp_path: Path, precision: str
 ) -> None:
-    """A terminal sends it to every process of its group; what is lost with each would be up to a whole epoch."""
+    """A terminal sends it to every process of its group; without saving, up to a whole epoch would be lost."""
     options = [*TINY_MODEL, *PRECISIONS[precision], "--num-workers", "1", "--disable-validation", "--max-update", "40"]
     options.append("--no-epoch-checkpoints")
     train(tiny_data, tmp_path / "whole", options, seed=7)
@@ -347,7 +363,7 @@ def test_a_second_ctrl_c_ends_a_training_at_once(tiny_data: Path, tmp_path: Path
 
 
 def test_ctrl_z_pauses_a_training_too(tiny_data: Path, tmp_path: Path) -> None:
-    """It is in a process group of its own, to which the terminal sends nothing."""
+    """It is in a separate process group, to which the terminal sends nothing."""
     with scaffold_train(tiny_data, tmp_path, "--max-update", "100000") as process:
         wait_for(tmp_path / "train.log", "begin training epoch 1", process)
         (_, training, *_) = processes_below(process.pid)
@@ -379,7 +395,7 @@ def processes_below(pid: int) -> list[int]:
 
 
 def test_a_training_that_waits_for_another_stops_without_disturbing_it(tiny_data: Path, tmp_path: Path) -> None:
-    """The file that asks to stop would be obeyed by the training that runs."""
+    """A stop request would stop the training that is running."""
     with open(tmp_path / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with scaffold_train(tiny_data, tmp_path) as process:
@@ -418,7 +434,7 @@ def start(options: str, processes: int | None = 8, digest: str = "abc", data: st
             start("--ddp-backend slowmo --update-freq 2", 4),
             "4 processes instead of 8, with --ddp-backend slowmo",
         ),
-        # GPUs that are not known until the training starts.
+        # The number of GPUs is unknown until the training starts.
         (start("--update-freq 1"), start("--update-freq 16", None), None),
         (
             start("--lr-scheduler polynomial_decay --total-num-update 9 --max-update 10"),
@@ -432,7 +448,7 @@ def start(options: str, processes: int | None = 8, digest: str = "abc", data: st
     ],
 )
 def test_what_may_change_when_a_training_resumes(tmp_path: Path, before: Start, now: Start, says: str | None) -> None:
-    """Whatever leaves batches and model alone, GPUs included; all else is named."""
+    """Everything that leaves batches and model unchanged, GPUs included; any other change is named."""
     write_start(tmp_path, before)
     check_resumable(tmp_path, now)
     save_iterator(tmp_path, epoch=1, iterations_in_epoch=3, processes=8)
@@ -446,20 +462,20 @@ def test_what_may_change_when_a_training_resumes(tmp_path: Path, before: Start, 
 @pytest.mark.parametrize(
     ("before", "now", "says"),
     [
-        ("--max-update 100", "--max-update 50", "--max-update 50, where the training is at 60"),
+        ("--max-update 100", "--max-update 50", "--max-update 50, but the training is at 60"),
         ("--max-update 100", "--max-update 60", None),
-        ("--max-update 100", "--stop-tokens 500", "--stop-tokens 500, where the training is at 800"),
-        ("--max-epoch 9", "--max-epoch 3", "--max-epoch 3, where the training is at 4"),
+        ("--max-update 100", "--stop-tokens 500", "--stop-tokens 500, but the training is at 800"),
+        ("--max-epoch 9", "--max-epoch 3", "--max-epoch 3, but the training is at 4"),
         ("--max-epoch 9", "--max-epoch 4", None),
-        ("--stop-tokens 900", "--stop-tokens 800", "--stop-tokens 800, where the training is at 800"),
+        ("--stop-tokens 900", "--stop-tokens 800", "--stop-tokens 800, but the training is at 800"),
         ("--stop-tokens 700", "--stop-tokens 800", None),
-        ("--stop-text 9999", "--stop-text 9000", "--stop-text 9000, where the training is at 9500"),
-        ("--patience 9", "--patience 2", "--patience 2, where the training is at 3"),
+        ("--stop-text 9999", "--stop-text 9000", "--stop-text 9000, but the training is at 9500"),
+        ("--patience 9", "--patience 2", "--patience 2, but the training is at 3"),
         ("--patience 9", "--patience 3", None),
     ],
 )
-def test_an_end_before_what_was_trained_is_refused(tmp_path: Path, before: str, now: str, says: str | None) -> None:
-    """The training would count as one that ended there, and be compared with those that did."""
+def test_a_limit_that_was_already_exceeded_is_refused(tmp_path: Path, before: str, now: str, says: str | None) -> None:
+    """The training would be treated as one that ended there, and be compared with those that did."""
     write_start(tmp_path, start(before))
     seen: dict[str, Any] = {"seen": {"subwords": 800, "text_bytes": 9500}}
     seen |= {"without_improvement": {"best": 1.0, "validations": 3}}
@@ -472,17 +488,17 @@ def test_an_end_before_what_was_trained_is_refused(tmp_path: Path, before: str, 
 
 
 def save_iterator(training: Path, name: str = "checkpoint_last.pt", updates: int = 60, **iterator: Any) -> None:
-    """Save a checkpoint that holds nothing but the place in the batches."""
+    """Save a checkpoint with only the position in the batches."""
     (training / "checkpoints").mkdir(exist_ok=True)
     state: dict[str, Any] = {"model": {}, "extra_state": {"train_iterator": iterator}}
     state |= {"optimizer_history": [{"num_updates": updates}], "last_optimizer_state": {}}
     torch.save(state, training / "checkpoints" / name)
 
 
-def test_the_checkpoint_with_the_most_updates_takes_the_place_of_a_torn_one(
+def test_the_checkpoint_with_the_most_updates_replaces_a_truncated_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever it is called, whether the last one is truncated or was never copied; and it is said which."""
+    """Whatever its name, and whether the last one is truncated or was never copied; a message names it."""
     folder = tmp_path / "checkpoints"
     last = folder / "checkpoint_last.pt"
     mend_last_checkpoint(folder)
@@ -507,7 +523,7 @@ def test_the_checkpoint_with_the_most_updates_takes_the_place_of_a_torn_one(
 
 
 def test_mending_follows_no_link(tmp_path: Path) -> None:
-    """Neither one in the place of the checkpoint nor one that somebody planted beside it."""
+    """Neither one in place of the checkpoint nor one planted next to it is followed."""
     folder = tmp_path / "checkpoints"
     save_iterator(tmp_path, "checkpoint1.pt", 10, epoch=2)
     (folder / "checkpoint1.pt").chmod(0o640)
@@ -521,15 +537,15 @@ def test_mending_follows_no_link(tmp_path: Path) -> None:
     assert not list(folder.glob(".*"))
 
 
-def test_a_torn_checkpoint_has_the_batch_of_the_one_that_replaces_it(tmp_path: Path) -> None:
-    """Fewer processes are no reason to train from scratch where an epoch's checkpoint is whole."""
+def test_a_truncated_checkpoint_has_the_batch_of_the_one_that_replaces_it(tmp_path: Path) -> None:
+    """Fewer processes are not a reason to train from scratch if the checkpoint of an epoch is intact."""
     write_start(tmp_path, start("--update-freq 1"))
     save_iterator(tmp_path, "checkpoint3.pt", epoch=4, iterations_in_epoch=0)
     (tmp_path / "checkpoints" / "checkpoint_last.pt").write_bytes(b"half")
     check_resumable(tmp_path, start("--update-freq 2", 4))
 
 
-def test_a_place_that_other_processes_cannot_find_is_refused(tmp_path: Path) -> None:
+def test_a_batch_that_other_processes_cannot_find_is_refused(tmp_path: Path) -> None:
     """Checkpoints of fairseq's own tasks count the batches of one process."""
     write_start(tmp_path, start("--update-freq 1"))
     fewer = start("--update-freq 2", 4)
@@ -542,7 +558,7 @@ def test_a_place_that_other_processes_cannot_find_is_refused(tmp_path: Path) -> 
 
 
 def test_a_command_that_was_modified_is_named(tmp_path: Path) -> None:
-    """How many processes there were decides what the batch was: nothing is assumed."""
+    """The batch depends on the number of processes, which is never assumed."""
     save_iterator(tmp_path, epoch=2, iterations_in_epoch=0)
     write_start(tmp_path, start("--update-freq 2"))
     assert read_start(tmp_path) == start("--update-freq 2")
@@ -576,14 +592,14 @@ def test_a_refused_training_is_left_as_it_was(tiny_data: Path, tiny_model: Path,
         ("12.6", (12, 2), None, "its driver reports none"),
     ],
 )
-def test_why_pytorch_finds_no_gpu_is_said(
+def test_the_reason_why_pytorch_finds_no_gpu_is_given(
     monkeypatch: pytest.MonkeyPatch,
     cuda: str | None,
     driver: tuple[int, int],
     visible: str | None,
     says: str,
 ) -> None:
-    """The commonest cause, a wheel whose CUDA is newer than the driver's, leaves no trace elsewhere."""
+    """The commonest cause, a wheel whose CUDA is newer than the driver's, is reported nowhere else."""
     monkeypatch.setattr(fairseq_tools, "_GPU_DEVICES", ("/dev/null",))
     monkeypatch.setattr(fairseq_tools, "_driver_cuda", lambda: driver)
     monkeypatch.setattr(torch.version, "cuda", cuda)

@@ -32,7 +32,7 @@ def plugin() -> None:
 
 @pytest.fixture(scope="module")
 def words(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same text as tiny_data, as words that are segmented with dropout."""
+    """The text of tiny_data, stored as words that are segmented with dropout."""
     folder = tmp_path_factory.mktemp("words")
     for name in ("train.en", "train.de", "valid.en", "valid.de", "codes"):
         shutil.copy(tiny_words / name, folder)
@@ -43,7 +43,7 @@ def words(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def commands(tiny_data: Path, words: Path) -> dict[str, list[str]]:
-    """A training of either task, without an end and without validation."""
+    """The options of a training with either task, without an end and without validation."""
     folders = {"translation_resumable": tiny_data, "translation_bpe_dropout": words / "data"}
     model = [*TINY_MODEL, "--seed", "3", "--disable-validation"]
     return {task: [str(data), *model, "--task", task] for task, data in folders.items()}
@@ -51,13 +51,13 @@ def commands(tiny_data: Path, words: Path) -> dict[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def bytes_of_pairs(words: Path) -> list[int]:
-    """The bytes of each training pair, line ends included, from the text itself."""
+    """The bytes of each training pair, line ends included, counted in the text."""
     sides = [(words / f"train.{language}").read_bytes().splitlines(keepends=True) for language in ("en", "de")]
     return [len(source) + len(target) for source, target in zip(*sides, strict=True)]
 
 
 def seen(step: Step, bytes_of_pairs: list[int]) -> tuple[int, int]:
-    """The subwords and bytes of a batch, from what the model was given."""
+    """The subwords and bytes of a batch, counted in the model's input."""
     subwords = sum(token != 1 for side in (step.source, step.target) for sentence in side for token in sentence)
     return subwords, sum(bytes_of_pairs[number] for number in step.ids)
 
@@ -71,7 +71,7 @@ def state(folder: Path) -> dict[str, Any]:
 def test_a_budget_ends_with_the_first_update_that_reaches_it_however_often_it_was_stopped(
     commands: dict[str, list[str]], bytes_of_pairs: list[int], tmp_path: Path, task: str, rule: str
 ) -> None:
-    """The batches are those of a training that ends by epochs; what was seen is exact to the sentence."""
+    """The batches are those of a training that ends by epochs; the counts are exact to the sentence."""
     command = [*commands[f"translation_{task}"], "--update-freq", "2"]
     longer = fairseq_train([*command, "--max-epoch", "2", "--no-save"])
     second = next(step for step in range(len(longer)) if sum(len(each.ids) for each in longer[:step]) == PAIRS)
@@ -91,10 +91,10 @@ def test_a_budget_ends_with_the_first_update_that_reaches_it_however_often_it_wa
 
 
 @pytest.mark.parametrize("task", ["resumable", "bpe_dropout"])
-def test_what_was_seen_survives_a_stop_between_two_epochs(
+def test_counts_survive_a_stop_between_two_epochs(
     commands: dict[str, list[str]], bytes_of_pairs: list[int], tmp_path: Path, task: str
 ) -> None:
-    """The checkpoint of a whole epoch is at the start of the next, which begins with all that was seen."""
+    """The checkpoint of a whole epoch is at the start of the next, which continues its counts."""
     command = [*commands[f"translation_{task}"], "--save-dir", str(tmp_path)]
     fairseq_train([*command, "--max-epoch", "1"])
     budget = sum(bytes_of_pairs) + 1
@@ -106,7 +106,7 @@ def test_what_was_seen_survives_a_stop_between_two_epochs(
 def test_a_budget_that_an_epoch_ends_with_starts_no_other(
     commands: dict[str, list[str]], bytes_of_pairs: list[int], tmp_path: Path, task: str
 ) -> None:
-    """No empty epoch follows, which fairseq could not train on."""
+    """fairseq could not train on the empty epoch that would follow."""
     budget = str(sum(bytes_of_pairs))
     command = [*commands[f"translation_{task}"], "--stop-text", budget, "--save-dir", str(tmp_path)]
     steps = fairseq_train(command)
@@ -139,14 +139,14 @@ def test_two_processes_end_at_once_and_count_together(
     ranks = [[Step(*step) for step in json.loads(output.read_text())] for output in outputs]
     amounts = [sum(seen(step, bytes_of_pairs)[1] for step in steps) for steps in zip(*ranks, strict=True)]
     assert sum(amounts[:-1]) < budget <= sum(amounts) == state(tmp_path)["seen"]["text_bytes"]
-    # Without fairseq-train's own format of the log.
+    # These processes do not log in the format of fairseq-train.
     logged = (tmp_path / "0.log").read_text().replace("INFO:valid:", "| INFO | valid | ")
     (tmp_path / "train.log").write_text(logged)
     check_loss_per_byte(words, read_training_log(tmp_path / "train.log"))
 
 
 def check_loss_per_byte(words: Path, curves: dict[str, list[tuple[float, float]]]) -> None:
-    """One validation of the whole set: the loss per subword, times its subwords, by the bytes of the file."""
+    """Check one validation of the whole set: the loss per subword, times the subwords, divided by the file's bytes."""
     bpe = BPE(words / "codes")
     lines = (words / "valid.de").read_text().splitlines()
     subwords = sum(len(bpe.segment(line).split()) + 1 for line in lines)
@@ -159,18 +159,18 @@ LEARNING_RATE = "--lr-scheduler inverse_sqrt --lr 0.01 --warmup-init-lr 0.01 --w
 
 @pytest.mark.parametrize("end", [["--max-epoch", "3"], ["--stop-tokens", "9000"], LEARNING_RATE.split()])
 def test_the_end_is_saved_whatever_the_interval(commands: dict[str, list[str]], tmp_path: Path, end: list[str]) -> None:
-    """fairseq would lose what came after the last multiple of --save-interval, and start it again at every start."""
+    """fairseq would lose the updates after the last multiple of --save-interval, and repeat them at every start."""
     command = [*commands["translation_resumable"], "--save-dir", str(tmp_path), "--save-interval", "2"]
     steps = fairseq_train([*command, *end])
     ended = load_checkpoint(tmp_path / "checkpoint_last.pt")
     assert ended["optimizer_history"][-1]["num_updates"] == len(steps) > 0
     assert fairseq_train([*command, *end]) == []
-    # What is averaged are the checkpoints that were asked for.
+    # Only the requested checkpoints can be averaged.
     assert not (tmp_path / "checkpoint3.pt").exists() and not (tmp_path / "checkpoint1.pt").exists()
 
 
 def test_text_is_not_guessed(tiny_data: Path, commands: dict[str, list[str]], tmp_path: Path) -> None:
-    """In a folder from elsewhere a subword may be written in another way; its subwords count all the same."""
+    """In a folder from elsewhere, subwords may be written differently, so only they are counted, not the text."""
     shutil.copytree(tiny_data, tmp_path / "data", ignore=shutil.ignore_patterns("binarised.json"))
     command = [str(tmp_path / "data"), *commands["translation_resumable"][1:], "--save-dir", str(tmp_path)]
     with pytest.raises(UsageError, match=r"--stop-text: .*data does not say how many bytes its text has"):
@@ -184,21 +184,21 @@ def test_text_is_not_guessed(tiny_data: Path, commands: dict[str, list[str]], tm
 def test_a_checkpoint_that_counted_nothing_cannot_be_continued_to_a_budget(
     commands: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    """What was seen before is unknown: a number that starts at the resume would be wrong."""
+    """The text seen before is unknown: a count that starts at the resume would be wrong."""
     command = [*commands["translation_resumable"], "--save-dir", str(tmp_path)]
     fairseq_train([*command, "--max-update", "2"])
     checkpoint = load_checkpoint(tmp_path / "checkpoint_last.pt")
     for name in ("seen", "before_epoch"):
         del checkpoint["extra_state"]["train_iterator"][name]
     replace_checkpoint(checkpoint, tmp_path / "checkpoint_last.pt")
-    with pytest.raises(MTScaffoldError, match="does not say how much text was seen"):
+    with pytest.raises(MTScaffoldError, match="does not record how much text was seen"):
         fairseq_train([*command, "--stop-tokens", "10000"])
     assert len(fairseq_train([*command, "--max-update", "3"])) == 1
     assert "seen" not in state(tmp_path)
 
 
 def test_the_loss_per_byte_is_that_of_the_whole_validation_set(words: Path, tmp_path: Path) -> None:
-    """It is what systems with different vocabularies are stopped and drawn by."""
+    """Systems with different vocabularies are stopped by it and plotted with it."""
     options = [*TINY_MODEL, "--max-epoch", "1", "--patience", "1", "--best-checkpoint-metric", "bits_per_byte"]
     report = train(words / "data", tmp_path, options)
     check_loss_per_byte(words, report.curves)
@@ -207,7 +207,7 @@ def test_the_loss_per_byte_is_that_of_the_whole_validation_set(words: Path, tmp_
 
 
 def test_bytes_of_ids_are_those_of_the_text(tiny_data: Path, words: Path, bytes_of_pairs: list[int]) -> None:
-    """A sentence counts alike however it is stored; what ids do not tell (an unknown word) is added to the sum."""
+    """A sentence has the same count however it is stored; bytes missing from ids (unknown words) are added."""
     from fairseq.data import Dictionary
     from fairseq.data.data_utils import load_indexed_dataset
 

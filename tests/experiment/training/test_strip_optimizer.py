@@ -1,4 +1,4 @@
-"""Thinning checkpoints: smaller, and as good as before for all but resuming."""
+"""Thin checkpoints are smaller, and as good as before for everything except resuming."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ NAMES = [*THINNED, "checkpoint_last.pt"]
 
 @pytest.fixture
 def checkpoints(tmp_path: Path) -> Path:
-    """A folder of fairseq's, with an optimiser's state twice as large as the model."""
+    """A folder of checkpoints like fairseq's, with an optimiser's state twice as large as the model."""
     folder = tmp_path / "checkpoints"
     folder.mkdir()
     for number, name in enumerate(NAMES):
@@ -38,7 +38,7 @@ def checkpoints(tmp_path: Path) -> Path:
     return folder
 
 
-def test_thin_checkpoints_differ_in_the_optimiser_alone(checkpoints: Path, tmp_path: Path) -> None:
+def test_thin_checkpoints_differ_only_in_the_optimiser(checkpoints: Path, tmp_path: Path) -> None:
     """Averages of them are the same bytes; only checkpoint_last.pt is left to resume from."""
     whole = {name: load_checkpoint(checkpoints / name) for name in NAMES}
     times = {name: (checkpoints / name).stat().st_mtime_ns for name in NAMES}
@@ -57,7 +57,7 @@ def test_thin_checkpoints_differ_in_the_optimiser_alone(checkpoints: Path, tmp_p
 
 
 def test_thinning_again_rewrites_nothing(checkpoints: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A job that was killed is run again; the command says what it did."""
+    """A job that was killed is run again; the command prints what it did."""
     assert main(["strip-optimizer", "--checkpoints", str(checkpoints)]) == 0
     assert f"thinned: {' '.join(THINNED)} (" in capsys.readouterr().out
     assert main(["strip-optimizer", "--checkpoints", str(checkpoints)]) == 0

@@ -33,7 +33,7 @@ from mt_scaffold.experiment.training.train import TrainingReport, _run, plan_sta
 
 
 def test_options_of_a_configuration_become_arguments() -> None:
-    """Lists, switches and text reach fairseq as it reads them."""
+    """Lists, switches and text get the form in which fairseq reads them."""
     options = {"arch": "transformer", "share-all-embeddings": True, "fp16": False, "lr": [0.1, 0.2], "betas": "(0, 1)"}
     expected = "--arch transformer --share-all-embeddings --lr 0.1 0.2 --betas".split()
     assert option_arguments(options) == [*expected, "(0, 1)"]
@@ -56,10 +56,10 @@ def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path, 
     assert (tiny_model / "checkpoints" / "checkpoint3.pt").exists()
 
 
-def test_on_a_cpu_memory_is_kept_unless_the_user_says_otherwise(
+def test_on_a_cpu_memory_is_kept_unless_the_user_sets_otherwise(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """glibc's settings save a fifth of the time of a small model, and are still the user's to choose."""
+    """glibc's settings save a fifth of the time of a small model; the user's own settings win."""
     seen: list[dict[str, str]] = []
     monkeypatch.setattr("mt_scaffold.experiment.training.train.run_command", lambda *call: seen.append(call[3]))
     monkeypatch.setenv("MALLOC_TOP_PAD_", "4096")
@@ -87,7 +87,7 @@ def test_a_stopped_training_resumes_to_the_very_same_model(tiny_data: Path, tiny
 
 
 def test_a_torn_last_checkpoint_is_replaced_by_the_newest_whole_one(tiny_data: Path, tmp_path: Path) -> None:
-    """Killed while it copied a checkpoint within an epoch, a training loses nothing from before that checkpoint."""
+    """Killed while copying a checkpoint within an epoch, a training loses no update from before that checkpoint."""
     options = [*TINY_MODEL, "--save-interval-updates", "3", "--keep-interval-updates", "1"]
     epoch = train(tiny_data, tmp_path, [*options, "--max-epoch", "1"], seed=7).updates
     stop = epoch // 3 * 3 + 6
@@ -96,12 +96,12 @@ def test_a_torn_last_checkpoint_is_replaced_by_the_newest_whole_one(tiny_data: P
     last = tmp_path / "checkpoints" / "checkpoint_last.pt"
     last.write_bytes(last.read_bytes()[:5000])
     train(tiny_data, tmp_path, [*options, "--max-epoch", "2"], seed=7)
-    went_on = (tmp_path / "train.log").read_text().split("Loaded checkpoint")[-1]
-    assert f"@ {stop} updates" in went_on.splitlines()[0]
+    resumed = (tmp_path / "train.log").read_text().split("Loaded checkpoint")[-1]
+    assert f"@ {stop} updates" in resumed.splitlines()[0]
 
 
 def test_averaging_by_updates_includes_the_final_update(tiny_data: Path, tmp_path: Path) -> None:
-    """Where fairseq itself ends a training between two of its intervals."""
+    """fairseq may end a training between two intervals."""
     options = [*TINY_MODEL, "--save-interval-updates", "3", "--disable-validation", "--max-update", "5"]
     train(tiny_data, tmp_path, options, seed=7)
     found = last_checkpoints(tmp_path / "checkpoints", 2, by_updates=True)
@@ -111,7 +111,7 @@ def test_averaging_by_updates_includes_the_final_update(tiny_data: Path, tmp_pat
 def test_a_training_started_with_other_options_is_not_resumed(
     tiny_data: Path, tiny_model: Path, tmp_path: Path
 ) -> None:
-    """fairseq would load the checkpoint and carry on as if nothing had changed."""
+    """fairseq would load the checkpoint and continue as if nothing had changed."""
     shutil.copytree(tiny_model, tmp_path / "model")
     log = (tmp_path / "model" / "train.log").read_text()
     other = [*TINY_MODEL, "--max-epoch", "3", "--clip-norm", "1.0"]
@@ -130,10 +130,18 @@ def test_a_training_started_with_other_options_is_not_resumed(
 
 
 @pytest.mark.parametrize("option", ["--reset-optimizer", "--reset_dataloader", "--restore-file=model.pt"])
-def test_what_would_act_at_every_resume_is_refused(tiny_data: Path, tmp_path: Path, option: str) -> None:
+def test_options_that_would_act_at_every_resume_are_refused(tiny_data: Path, tmp_path: Path, option: str) -> None:
     """With --reset-dataloader, a training that is longer than its job would never end."""
     with pytest.raises(UsageError, match=r"acts whenever a training resumes; .* give --finetune-from-model FILE"):
         train(tiny_data, tmp_path, [*TINY_MODEL, option])
+
+
+def test_keep_epochs_does_not_override_fairseqs_own_option(tiny_data: Path, tmp_path: Path) -> None:
+    """The option wins in either of its forms."""
+    for option in (["--keep-last-epochs", "5"], ["--keep-last-epochs=5"]):
+        planned = plan_start(tiny_data, tmp_path, [*TINY_MODEL, *option], keep_epochs=2)
+        assert planned.options["--keep-last-epochs"] == ["5"]
+    assert plan_start(tiny_data, tmp_path, TINY_MODEL, keep_epochs=2).options["--keep-last-epochs"] == ["2"]
 
 
 @pytest.mark.parametrize("option", ["--seed", "--save-dir=elsewhere", "--user_dir", "--cpu"])
@@ -144,7 +152,7 @@ def test_options_that_are_set_here_are_refused(tiny_data: Path, tmp_path: Path, 
 
 
 def test_a_folder_without_a_training_set_is_reported(tiny_data: Path, tmp_path: Path) -> None:
-    """Not with fairseq's traceback, and before anything is written."""
+    """In one line instead of fairseq's traceback, and before anything is written."""
     shutil.copytree(tiny_data, tmp_path / "data")
     description = tmp_path / "data" / "binarised.json"
     content = json.loads(description.read_text())
@@ -158,7 +166,7 @@ def test_a_folder_without_a_training_set_is_reported(tiny_data: Path, tmp_path: 
 
 @pytest.mark.skipif(sees_gpu(), reason="for a machine without GPUs")
 def test_missing_gpus_are_reported(tiny_data: Path, tmp_path: Path) -> None:
-    """A training meant for GPUs must not crawl along unnoticed on the CPU."""
+    """A training meant for GPUs must not run unnoticed on the CPU."""
     with pytest.raises(MTScaffoldError, match="--gpus 8: PyTorch finds no GPU on this machine"):
         train(tiny_data, tmp_path / "model", TINY_MODEL, gpus=8)
 
@@ -183,7 +191,7 @@ def test_the_gpus_of_all_nodes_are_counted(monkeypatch: pytest.MonkeyPatch) -> N
 def test_nodes_with_one_gpu_each_train_together(
     tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """fairseq sees one GPU, takes it for the only one, and every node would train a model of its own."""
+    """fairseq would treat each node's GPU as the only one, and every node would train a separate model."""
     monkeypatch.setattr("mt_scaffold.experiment.training.train.sees_gpu", lambda: True)
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     start = plan_start(tiny_data, tmp_path, TINY_MODEL, launcher="srun", nodes=2, gpus=1)
@@ -192,10 +200,10 @@ def test_nodes_with_one_gpu_each_train_together(
     assert given.options["--distributed-world-size"] == ["4"]
 
 
-def test_slurm_does_not_say_how_many_processes_there_are(
+def test_slurm_does_not_set_the_number_of_processes(
     tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a job with 8 GPUs, fairseq would take all in place of 4, or wait for tasks that nobody starts."""
+    """In a job with 8 GPUs, fairseq would use all instead of 4, or wait for tasks that nothing starts."""
     from fairseq.distributed import utils as distributed
 
     monkeypatch.setattr("mt_scaffold.experiment.training.train.sees_gpu", lambda: True)
@@ -217,7 +225,7 @@ def test_slurm_does_not_say_how_many_processes_there_are(
     assert "--distributed-init-method" not in own.options
 
 
-def test_folders_that_take_turns_have_the_same_ids(tiny_data: Path, tmp_path: Path) -> None:
+def test_folders_used_in_turn_have_the_same_ids(tiny_data: Path, tmp_path: Path) -> None:
     """Each epoch trains on the next; the digest is of all of them."""
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder in folders:
@@ -267,7 +275,7 @@ def test_an_option_that_fairseq_rejects_is_one_line(tiny_data: Path, tmp_path: P
 def test_options_that_could_not_be_compared_or_averaged_are_refused(
     tiny_data: Path, tmp_path: Path, options: str, says: str
 ) -> None:
-    """Before anything runs."""
+    """They are refused before anything runs."""
     with pytest.raises(UsageError, match=says):
         train(tiny_data, tmp_path, [*TINY_MODEL, *options.split()])
     assert not (tmp_path / "train.log").exists()
@@ -286,7 +294,7 @@ def test_too_few_epochs_to_average_are_one_line_before_the_first_update(tiny_dat
 
 
 def test_a_finished_training_makes_no_further_update(tiny_data: Path, tmp_path: Path) -> None:
-    """fairseq would add one whenever it is started, as when only the report is missing."""
+    """fairseq would add one at every start, such as after a kill before the report was written."""
     options = [*TINY_MODEL, "--max-update", "3", "--disable-validation"]
     first = train(tiny_data, tmp_path, options, seed=7)
     assert (first.updates, first.epochs, first.stop) == (3, 0, "updates")
@@ -311,7 +319,7 @@ translate: {options: {beam: 2, max-len-b: 10}}
 
 
 def test_bleu_of_the_validation_set_ends_a_training_even_across_a_stop(tiny_data: Path, tmp_path: Path) -> None:
-    """fairseq forgets at a stop how long nothing has improved; here it is part of the checkpoint."""
+    """fairseq's count of validations without improvement is lost at a stop; here it is part of the checkpoint."""
     options = "arch: transformer, encoder-layers: 1, decoder-layers: 1, encoder-embed-dim: 16, decoder-embed-dim: 16, "
     options += "encoder-attention-heads: 2, decoder-attention-heads: 2, optimizer: adam, lr: 1e-30, max-tokens: 400"
     (tmp_path / "small.yaml").write_text(CONFIGURATION % options)
@@ -350,10 +358,10 @@ def test_a_second_training_in_the_same_folder_waits(tiny_data: Path, tmp_path: P
     assert process.returncode == 2
 
 
-def test_a_training_that_waited_looks_again_at_what_it_would_resume(
+def test_a_training_that_waited_checks_again_whether_it_can_resume(
     tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The one that it waited for may have begun with other settings."""
+    """The training that it waited for may have been started with other settings."""
 
     options = [*TINY_MODEL, "--max-update", "1"]
 
@@ -370,7 +378,7 @@ def test_a_training_that_waited_looks_again_at_what_it_would_resume(
 
 
 def test_several_processes_report_their_time_as_well(tiny_data: Path, tmp_path: Path) -> None:
-    """They save it as a tensor, and a training of days must not fail when it is reported."""
+    """They save it as a tensor, on which the report of a finished training must not fail."""
     torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "train.log").touch()

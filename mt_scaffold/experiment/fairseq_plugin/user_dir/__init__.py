@@ -1,1 +1,1 @@
-"""Holds nothing but the package for ``--user-dir``: fairseq puts this folder on ``sys.path``."""
+"""Only the package for ``--user-dir``, because fairseq puts this folder on ``sys.path``."""

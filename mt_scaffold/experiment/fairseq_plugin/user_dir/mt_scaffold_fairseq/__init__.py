@@ -1,6 +1,6 @@
-"""What fairseq imports for ``--user-dir``: the plug-in, under its own name.
+"""The module that fairseq imports for ``--user-dir``: it imports the plug-in under the plug-in's own name.
 
-fairseq puts the parent of this folder on ``sys.path``; nothing else is there, so no module is shadowed.
+fairseq puts the parent of this folder on ``sys.path``; it has no other content, so no module is shadowed.
 """
 
 import importlib.util
