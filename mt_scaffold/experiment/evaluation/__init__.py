@@ -1,1 +1,1 @@
-"""Translations and models → scores, and systems compared."""
+"""Translations and models → scores and comparisons of systems."""

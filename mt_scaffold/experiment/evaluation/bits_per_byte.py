@@ -1,4 +1,4 @@
-"""A language model and binarised documents → bits per byte, in all and of each document."""
+"""A language model and binarised documents → bits per byte, in total and of each document."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NOT_COMPARABLE = "per token: not comparable between vocabularies"
 
 @dataclass(frozen=True)
 class Documents:
-    """Each document's share, in order: the bits of all its tokens, and the bytes of its raw text."""
+    """The bits of all tokens of each document, in order, and the bytes of its raw text."""
 
     bits: list[float]
     bytes: list[int]
@@ -46,11 +46,11 @@ class Documents:
 class LanguageModelScores:
     """How well one training of a system predicts one test set.
 
-    bits: the sum of -log2 p over ``tokens``, the ``</s>`` of each document included. bytes: of the raw documents; where
-    a tokenizer changes them, of what it gives back, with ``text:decoded`` in the signature.
-    bytes_per_token: ``bytes / tokens``, so with each ``</s>``. perplexity_per_token: 2 ** (bits / tokens); ``note``
-    says what it cannot be used for. signature: what a score must have in common with another to be compared with it.
-    data_sha256: of the documents. context: in words.
+    bits: the sum of -log2 p over ``tokens``, the ``</s>`` of each document included. bytes: of the raw documents, or of
+    the text that a tokenizer decodes if that is shorter, with ``text:decoded`` in the signature.
+    bytes_per_token: ``bytes / tokens``, each ``</s>`` counted. perplexity_per_token: 2 ** (bits / tokens); ``note``
+    states its limits. signature: must be equal in scores that are compared. data_sha256: of the documents. context: a
+    description of each token's context.
     """
 
     system: str
@@ -77,12 +77,12 @@ class LanguageModelScores:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How documents are read, and what the scores are called.
+    """How documents are read, and the labels of the scores.
 
     context_window: tokens by which the windows of a long document overlap: each token is predicted with at least N
-        tokens before it, where the document has them (default: half of the model's positions; 0: no overlap)
+        tokens before it, if the document has them (default: half of the model's positions; 0: no overlap)
     max_tokens: tokens of a batch
-    gpus: 1: insist on a GPU (default: one if there is)
+    gpus: 1: require a GPU (default: use one if available)
     system: the system (default: the folder of the training)
     test_set: the test set (default: the data folder's name)
     seed: the training's random seed
@@ -113,11 +113,11 @@ def evaluate(
     Every document is scored by itself, from ``</s>``, and every token of it is predicted once. A document longer than
     the model's positions is read in windows that overlap (``settings.context_window``).
 
-    losses: where to write how the loss divides by the frequency of words and tokens, a ``LossSplit`` as JSON. counts:
-    the counted words of the training text, which it takes.
+    losses: the file to write for how the loss divides by the frequency of words and tokens, a ``LossSplit`` as JSON; it
+    needs ``counts``, the counted words of the training text.
 
-    Raises MTScaffoldError as ``load_model`` does, and where the folder or its split is missing or damaged; UsageError
-    for a context window that leaves no room for a token, and for ``losses`` without ``counts`` or the reverse.
+    Raises MTScaffoldError as ``load_model`` does, and if the folder or its split is missing or damaged; UsageError for
+    a context window that leaves no room for a token, and for ``losses`` without ``counts`` or the reverse.
     """
     if (counts is None) != (losses is None):
         raise UsageError("evaluate: --counts and --losses go together; give both or neither")
@@ -169,12 +169,12 @@ def evaluate_folder(
 ) -> LanguageModelScores:
     """Score a causal model of transformers, with its tokenizer, on raw documents; otherwise as ``evaluate``.
 
-    folder: what ``save_pretrained`` wrote. documents, format, field: as for ``Documents``; empty ones are left out.
-    Each document begins after the model's bos_token (or eos_token where it has none), and its eos_token ends it.
+    folder: as ``save_pretrained`` wrote it. documents, format, field: as for ``mt_scaffold.corpus.documents``; empty
+    ones are left out. Each document begins after the bos_token (eos_token if there is none) and ends in the eos_token.
     positions: fewer than the model has, to compare it with one that has fewer. trust_remote_code: let it run the Python
     files in its folder.
 
-    Where the tokenizer changes the documents, the bytes are those of what it gives back, and the signature says so.
+    A document that the tokenizer changes counts the bytes of the decoded text if fewer; the signature records this.
 
     Raises MTScaffoldError as ``load_folder`` and ``encode_documents`` do; UsageError as ``evaluate`` does.
     """
@@ -226,9 +226,9 @@ def _scores(
     decoded: bool = False,
     **described: Any,
 ) -> LanguageModelScores:
-    """Return the scores of documents of ``sizes`` bytes, from the bits of their tokens and where each begins.
+    """Return the scores of documents of ``sizes`` bytes, from the bits of their tokens and the offset of each.
 
-    decoded: whether the sizes are of what a tokenizer gives back.
+    decoded: whether the sizes are of the text that a tokenizer decodes.
     """
     import numpy
 
@@ -259,9 +259,9 @@ def _scores(
 
 
 class WordsOfDocuments:
-    """The words of a training text with their counts, and the vocabulary by which documents become such words.
+    """The words of a training text with their counts, and the vocabulary that maps documents to such words.
 
-    counts: the file of counts. data: a data folder. Raises MTScaffoldError where either is missing or malformed.
+    counts: the file of counts. data: a data folder. Raises MTScaffoldError if either is missing or malformed.
     """
 
     def __init__(self, counts: PathLike, data: PathLike) -> None:
@@ -272,11 +272,11 @@ class WordsOfDocuments:
 
     @property
     def known(self) -> bool:
-        """Whether it is known which bytes a word is: not where spaces separate words and belong to none."""
+        """Whether the bytes of a word are defined: not if words are separated by spaces that belong to none."""
         return self._pretokeniser is not None
 
     def of(self, ids: Any, offsets: Any) -> Iterator[Words]:
-        """Yield the words of each document, from the ids of all and where each begins."""
+        """Yield the words of each document, from the ids of all and the offset of each."""
         assert self._pretokeniser is not None
         sizes = self._vocabulary.token_bytes(self._vocabulary.symbols(1))
         for begin, end in itertools.pairwise(offsets.tolist()):
@@ -317,7 +317,7 @@ def training_name(checkpoint: PathLike) -> str:
 
 @dataclass(frozen=True)
 class _Window:
-    """The tokens ``begin`` to ``end`` of a document, of which those from ``scored`` on are scored."""
+    """The tokens from ``begin`` up to ``end`` of a document; those from ``scored`` are scored."""
 
     document: int
     begin: int
@@ -328,7 +328,7 @@ class _Window:
 def token_bits(model: LanguageModel, ids: Any, offsets: Any, context_window: int, max_tokens: int) -> Any:
     """Return -log2 p of each token (float64), as ``evaluate`` reads documents.
 
-    ids: of all documents, each ending in ``</s>``. offsets: where each begins, one more than documents.
+    ids: of all documents, each ending in ``</s>``. offsets: the start of each, and the end of the last.
     """
     import numpy
 
@@ -356,7 +356,7 @@ def _windows(document: int, length: int, positions: int, context_window: int) ->
 
 
 def _batches(offsets: Any, positions: int, context_window: int, max_tokens: int) -> Iterator[list[_Window]]:
-    """Yield windows of similar lengths, at most ``max_tokens`` together with their padding, or a single one."""
+    """Yield windows of similar lengths, at most ``max_tokens`` with their padding, or a single longer one."""
     lengths = (offsets[1:] - offsets[:-1]).tolist()
     windows = [
         window

@@ -19,13 +19,13 @@ def comet_scores(
 ) -> tuple[list[float], str]:
     """Return the COMET score of each segment, times 100, and a signature.
 
-    That is SacreCOMET's (Zouhar et al. 2024, "Pitfalls and Outlooks in Using COMET", arXiv 2408.15366): the versions of
-    Python and COMET, the precision, the model, and how many references it read; then the checkpoint's digest and the
-    scale, which tell models of the same name apart. A reference-free model gets no references.
+    The signature is SacreCOMET's (Zouhar et al. 2024, "Pitfalls and Outlooks in Using COMET", arXiv 2408.15366): the
+    versions of Python and COMET, the precision, the model, and the number of references it read; then the digest of the
+    checkpoint, which tells models of the same name apart, and the scale. A reference-free model gets no references.
 
     checkpoint: as ``checkpoint_in`` returns it. COMET loads it with PyTorch Lightning, which before version 2.6 runs
-    any code that the file's pickle calls: give only one that is trusted. The score of a test set is the mean over its
-    segments. Raises MTScaffoldError where the extra is missing.
+    any code that the file's pickle calls: give only a trusted one. The score of a test set is the mean over its
+    segments. Raises MTScaffoldError if the extra is missing.
     """
     try:
         import comet
@@ -53,14 +53,14 @@ def _precision(model: Any) -> str:
 
 
 def model_name(checkpoint: Path) -> str:
-    """Return what a model is called: by its folder, where it lies as COMET distributes it, or else by its file."""
+    """Return the name of a model: its folder's if it is stored as COMET distributes it, or else its file's."""
     return checkpoint.parent.parent.name if checkpoint.parent.name == "checkpoints" else checkpoint.stem
 
 
 def checkpoint_in(model: PathLike) -> Path:
     """Return a checkpoint: a file, or the one in a folder (``checkpoints/model.ckpt`` in those that COMET distributes).
 
-    Raises MTScaffoldError where there is none, or more than one.
+    Raises MTScaffoldError if there is none, or more than one.
     """
     path = Path(model)
     if path.is_file():

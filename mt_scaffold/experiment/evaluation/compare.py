@@ -51,12 +51,12 @@ from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.options import refuse_text
 from mt_scaffold.tables import decimal
 
-# Rows of embeddings are called equal where they differ by no more than this.
+# The largest ratio of two numbers of embedding rows that counts as equal.
 _EQUAL_ROWS = 1.01
 
 
 class RowKey(NamedTuple):
-    """A row of the table; test_set: or the task."""
+    """The key of a row of the table; test_set: of language models on tasks, the task."""
 
     group: str
     test_set: str
@@ -80,27 +80,27 @@ def compare(
 ) -> Comparison:
     """Compare each system in the files that ``score`` or ``evaluate`` wrote with its baseline.
 
-    That is ``baselines[system]``, or else ``usual[system]``, which may name systems without scores, or ``baseline``.
-    Systems are called as their files say, unless a file is ``Labelled``. Labelled with a group, they are compared
-    within their group only: language models after equal tokens and after equal text are two groups, each with its
-    baseline. ``measure``: what systems are compared by; default: by what the files hold.
+    That is ``baselines[system]``, or else ``usual[system]``, or else ``baseline``; ``usual`` may name systems without
+    scores. A system has the name in its file, unless the file is ``Labelled``. Files labelled with a group are compared
+    within it only: language models after equal tokens and after equal text are two groups, each with its baseline.
+    ``measure``: how systems are compared; default: inferred from the files.
 
     For each group, test set and system: mean and standard deviation (of the sample, n - 1) of each score over the
     seeds, and, for each metric that is tested, the difference from the baseline's mean with its 95 % interval, its
     p-value and the one corrected for all comparisons of the table in that metric (``significance``), from ``samples``
     resamples.
 
-    Scores of single checkpoints (``score(checkpoint=...)``) are summed up next to those of the final models.
-    ``published`` are scores from elsewhere, shown next to ours with the difference and marked as theirs. ``trainings``:
-    training.json files with the systems they are of, whose figures make a second table; ``dictionaries``: of systems.
+    Scores of single checkpoints (``score(checkpoint=...)``) are summarised next to those of the final models.
+    ``published``: scores from elsewhere, shown next to ours with the difference and marked as theirs. ``trainings``:
+    training.json files, labelled with their systems, for a second table; ``dictionaries``: by system, for the same.
 
-    The warnings in scores, trainings and ``reports`` (files of other steps, or the data folders of test sets) stand
-    below the first table, with those of fewer than three seeds and of unequal rows of embeddings. Where ``reports`` has
-    the data report, test sets are also scored without the sentences that are nearly in the training text.
+    The warnings in scores, trainings and ``reports`` (files of other steps, or the data folders of test sets) are shown
+    below the first table, with those about fewer than three seeds and unequal rows of embeddings. If ``reports``
+    includes the data report, test sets are also scored without the sentences that are nearly in the training text.
 
     With ``output`` the comparison is written to ``output.txt``, ``.md``, ``.tex``, ``.json`` and ``.csv``. Raises
-    MTScaffoldError where score files are not as they were written, or not of the same references or documents;
-    UsageError where two are for the same run, or a baseline has no scores.
+    MTScaffoldError if score files are malformed or outdated, or not of the same references or documents; UsageError if
+    two are for the same run, or a baseline has no scores.
     """
     refuse_text(reports=reports)
     labelled = labelled_scores(scores, samples)
@@ -167,7 +167,7 @@ def compare(
 
 
 def labelled_scores(scores: Sequence[PathLike | Labelled], samples: int) -> list[Labelled]:
-    """Return the files to compare; raise UsageError where there are none, or too few resamples for tests."""
+    """Return the files to compare; raise UsageError if there are none, or too few resamples for tests."""
     refuse_text(scores=scores)
     if samples < 2:
         raise UsageError(f"compare: the number of bootstrap samples must be 2 or more, not {samples}")
@@ -177,13 +177,13 @@ def labelled_scores(scores: Sequence[PathLike | Labelled], samples: int) -> list
 
 
 def refuse_replacing(output: PathLike | None, files: Iterable[Labelled], reports: Iterable[PathLike]) -> None:
-    """Raise UsageError where a comparison would be written over what it is made of."""
+    """Raise UsageError if a comparison would overwrite one of its input files."""
     if output is not None:
         refuse_overwriting(comparison_files(output), [*(each.path for each in files), *reports])
 
 
 def few_seeds(trained: Iterable[tuple[str, int]]) -> list[ResultWarning]:
-    """Return a warning for each system with too few trainings for p, from the number of each row of a table."""
+    """Return a warning for each system with too few trainings for p; ``trained``: system and seeds of each row."""
     fewest: dict[str, int] = {}
     for system, seeds in trained:
         fewest[system] = min(fewest.get(system, seeds), seeds)
@@ -196,7 +196,7 @@ def few_seeds(trained: Iterable[tuple[str, int]]) -> list[ResultWarning]:
 def unequal_rows(
     against: Mapping[str, str | None], dictionaries: Mapping[str, DictionaryUse | None]
 ) -> list[ResultWarning]:
-    """Return a warning for each system whose embeddings have other numbers of rows than its baseline's, by over 1 %."""
+    """Return a warning for each system whose number of embedding rows differs from its baseline's by over 1 %."""
     warnings = []
     for system, baseline in against.items():
         sides = [dictionaries.get(name or "") for name in (system, baseline)]
@@ -208,9 +208,9 @@ def unequal_rows(
 
 
 def near_lines(reports: Iterable[PathLike]) -> dict[str, list[int]]:
-    """Return the lines of each test set that are nearly in the training text, by their numbers from 0.
+    """Return the numbers, from 0, of the lines of each test set that are nearly in the training text.
 
-    reports: of other steps; those of the data say so. Raises MTScaffoldError for a report that cannot be read.
+    reports: of any steps, among them the data report. Raises MTScaffoldError for a report that cannot be read.
     """
     found: dict[str, list[int]] = {}
     for path in map(_report_in, reports):
@@ -263,7 +263,7 @@ def _spreads(trained: Runs, measure: Measure) -> dict[str, Spread]:
 def _intervals(
     key: RowKey, trained: Runs, measure: Measure, single: Mapping[str, Mapping[RowKey, Resampled]]
 ) -> dict[str, ScoreInterval]:
-    """Return the intervals of one row's scores. single: of rows of one training, its resamples by metric."""
+    """Return the intervals of one row's scores. single: the resamples of rows of a single training, by metric."""
     if len(trained) == 1:
         found = {name: bootstrap_interval(each[key]) for name, each in single.items() if key in each}
         return {name: ScoreInterval(*ends, measure.units) for name, ends in found.items()}
@@ -274,7 +274,7 @@ def _intervals(
 def _warnings(
     several: Iterable[Scored], trainings: Iterable[Labelled], reports: Iterable[PathLike]
 ) -> list[ResultWarning]:
-    """Return the warnings in the reports of all steps; those of a training, or its scores, with its name."""
+    """Return the warnings in the reports of all steps; those of a training or its scores name it."""
     found = step_warnings(trainings, reports)
     for scored in several:
         if scored.checkpoint is None:
@@ -283,7 +283,7 @@ def _warnings(
 
 
 def step_warnings(trainings: Iterable[Labelled], reports: Iterable[PathLike]) -> list[ResultWarning]:
-    """Return the warnings in reports, and in ``training.json`` files, these with the name of the training."""
+    """Return the warnings in reports, and in ``training.json`` files, which name the training."""
     found = [warning for path in reports for warning in read_warnings(_report_in(path))]
     for each in trainings:
         seed = read_result(TrainingReport, each.path).seed
@@ -292,7 +292,7 @@ def step_warnings(trainings: Iterable[Labelled], reports: Iterable[PathLike]) ->
 
 
 def _named(group: str, system: str, seed: int) -> str:
-    """Return a training as warnings name it."""
+    """Return the name of a training in warnings."""
     return f"{f'{group}: ' if group else ''}{system}, seed {seed}"
 
 
@@ -315,7 +315,7 @@ def by_row(several: Iterable[Scored]) -> tuple[dict[RowKey, Runs], dict[RowKey, 
             raise UsageError(f"{scored.path} and {other.path} are for the same {what}, system and seed; give only one")
     for key in single.keys() - runs.keys():
         path = next(iter(single[key].values())).path
-        raise UsageError(f"{path}: is for a single checkpoint; give the score of the final model, too")
+        raise UsageError(f"{path}: is for a single checkpoint; also give the score of the final model")
     return runs, {key: list(found.values()) for key, found in single.items()}
 
 
@@ -326,10 +326,10 @@ def _test_sets(runs: Iterable[RowKey]) -> list[str]:
 def baselines_of(
     runs: Sequence[tuple[str, str]], baseline: str, baselines: Mapping[str, str], usual: Mapping[str, str] = {}
 ) -> dict[str, str | None]:
-    """Return each system's baseline (None: its own), the default baseline first, the others in the order given.
+    """Return each system's baseline (None for a baseline itself), the default first, the others in the order given.
 
-    runs: the group and the system of each. usual: of systems of which not all have scores. Raises UsageError where a
-    system's group has no scores of its baseline.
+    runs: the group and the system of each. usual: as for ``compare``. Raises UsageError if a system's group has no
+    scores of its baseline.
     """
     ordered = sorted(dict.fromkeys(system for _, system in runs), key=lambda system: system != baseline)
     baselines = {name: other for name, other in usual.items() if name in ordered} | dict(baselines)
@@ -355,7 +355,7 @@ def _common(several: Iterable[Scored], measure: Measure) -> list[str]:
 
 
 def _checkpoints(several: Sequence[Scored], measure: Measure) -> dict[str, Checkpoints]:
-    """Sum up the scores of single checkpoints: their mean, and their spread within a training."""
+    """Summarise the scores of single checkpoints: their mean, and their spread within a training."""
     found = {}
     for name in _common(several, measure) if several else ():
         by_seed: dict[int, list[float]] = {}
@@ -378,9 +378,8 @@ def _test(
     samples: int,
     measure: Measure,
 ) -> tuple[dict[str, dict[RowKey, Difference]], dict[RowKey, DocumentTests], dict[str, dict[RowKey, Resampled]]]:
-    """Return, for each metric, the test of each row, corrected for their number; and the tests over documents.
-
-    Then the resamples of each metric, of the rows of a single training.
+    """Return the tests by metric and row, corrected for their number; the tests over documents by row; and, by metric
+    and row, the resamples of rows of a single training.
     """
     found: dict[str, dict[RowKey, Difference]] = {}
     single: dict[str, dict[RowKey, Resampled]] = {}
@@ -400,7 +399,7 @@ def _test(
             }
             alone = {each for each in having if len(there[each]) == 1} if measure.metrics[name].tested else set()
             needed = alone.union(*tested.items())
-            # Every resample of one segment is that segment, and every difference would be certain.
+            # Every resample of one segment is that segment, so that any difference would seem certain.
             if not needed or measure.segments(next(iter(there[min(needed)].values())), name) < 2:
                 continue
             chosen = {system: each for system, each in there.items() if system in needed}
@@ -414,7 +413,7 @@ def _test(
             if (more := measure.over_documents(there[system], there[other], samples)) is not None:
                 over_documents[RowKey(group, test_set, system)] = more
     if over_documents:
-        # It is of sacreBLEU's resamples only.
+        # Documents are not resampled by sacreBLEU's command.
         for tests in found.values():
             tests.update({key: replace(test, sacrebleu_p=None) for key, test in tests.items()})
     return {name: corrected(found[name]) for name in measure.metrics.in_order(found)}, over_documents, single
@@ -423,7 +422,7 @@ def _test(
 def training_of(
     system: str, path: PathLike, group: str | None = None, dictionary: DictionaryUse | None = None
 ) -> Training:
-    """Return what a training of ``system`` cost and saw, from its report (``train`` writes it).
+    """Return the figures of a training of ``system`` from its report, which ``train`` wrote.
 
     Raises MTScaffoldError if the report cannot be read.
     """
@@ -444,7 +443,7 @@ def training_of(
 
 
 def _beside(published: Sequence[Published], rows: Sequence[Row]) -> list[PublishedBeside]:
-    """Return each published score with our mean for the system that it is shown beside, and the difference."""
+    """Return each published score with our mean for the system that it is shown next to, and the difference."""
     ours = {(row.test_set, row.system): row for row in rows}
     found = []
     for theirs in published:

@@ -1,4 +1,4 @@
-"""A comparison of systems: what ``compare`` writes, and its tables and the report read."""
+"""A comparison of systems, as ``compare`` writes it and its tables and the report read it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from mt_scaffold.experiment.runtime.result_warnings import (
 from mt_scaffold.tables import decimal
 
 _FEW_DOCUMENTS = 20
-# Where both systems are below it, neither translates, and no difference between them is tested.
+# If both systems are below this, neither translates, and no difference between them is tested.
 LEAST_BLEU = 1.0
-# The tables beside those of a metric each, by which their notes are found.
+# Keys of ``notes_by_table`` for the tables that are not of one metric.
 OTHERS, TRAININGS = "other metrics", "trainings"
-# With more, only the largest difference is named.
+# With more significant differences, only the largest is named.
 _NAMED = 4
 SYNTHETIC_NOTE = "SYNTHETIC DATA: generated text; these figures say nothing about any real language."
 
@@ -53,8 +53,8 @@ class Spread:
 class ScoreInterval:
     """The 95 % interval of the score of one system.
 
-    over: ``trainings``, Student's t around their mean; or, of one training, the bootstrap over ``sentences`` or
-    ``documents`` as sacreBLEU's: the mean of the resamples and half the distance of their percentiles to either side.
+    over: ``trainings`` for Student's t around their mean; for one training ``sentences`` or ``documents``, as in
+    sacreBLEU's bootstrap: the mean of the resamples plus or minus half the distance between their percentiles.
     """
 
     low: float
@@ -67,7 +67,7 @@ class Checkpoints:
     """A score over the single checkpoints of a system's trainings.
 
     sd: of the checkpoints of one training around their mean, pooled over the trainings (None for one checkpoint each).
-    count: checkpoints of one training.
+    count: the number of checkpoints of one training.
     """
 
     mean: float
@@ -89,7 +89,7 @@ class DocumentTests:
 
 @dataclass(frozen=True)
 class TestSetSize:
-    """What a test set is in the tokens of a language model; bytes and documents are the same for all."""
+    """The size of a test set in the tokens of a language model; bytes and documents are the same for all."""
 
     __test__ = False
 
@@ -104,11 +104,11 @@ class TestSetSize:
 class Row:
     """One system on one test set, in one group of systems that are compared (None: there are no groups).
 
-    baseline: what it was tested against; None for the baseline itself. scores: of the metrics that every seed has.
-    tests: by metric; empty where the baseline has no scores on this test set, and for a test set of one segment;
-    without those of translations where both systems are below LEAST_BLEU.
-    intervals: of the scores, by metric; of a single training, of those that are tested.
-    over_documents, size: of language models only.
+    baseline: the system it was tested against; None for the baseline itself. scores: of the metrics that every seed
+    has. tests: by metric; empty if the baseline has no scores on this test set, or for a test set of one segment;
+    without those of translations if both systems are below LEAST_BLEU.
+    intervals: of the scores, by metric; for a single training, only of the tested metrics.
+    over_documents, size: for language models only.
     """
 
     group: str | None = field(metadata={"omit_none": True})
@@ -124,7 +124,7 @@ class Row:
     intervals: dict[str, ScoreInterval] = field(default_factory=dict)
 
     def metric(self, name: str) -> Spread | None:
-        """Return the metric of that name (``bleu``, ``chrf++``, ...), None where a seed lacks it."""
+        """Return the metric of that name (``bleu``, ``chrf++``, ...), or None if a seed lacks it."""
         return self.scores.get(name)
 
 
@@ -132,7 +132,7 @@ class Row:
 class FarRow:
     """One system on the sentences of a test set that are far from the training text.
 
-    left_out: of ``lines`` sentences, those whose source or target the training text has, at least nearly.
+    left_out: the number of the ``lines`` sentences whose source or target is, at least nearly, in the training text.
     scores, tests: by metric, as in a ``Row``; corrected as one family, apart from the tests of whole test sets.
     """
 
@@ -148,7 +148,7 @@ class FarRow:
 
 @dataclass(frozen=True)
 class Training:
-    """What one training cost and saw; None where it is not known.
+    """The cost of one training and the amount of text it saw; None if unknown.
 
     subwords, text_bytes: seen in training, of source and target together. stop: what ended it (``updates``, ``epochs``,
     ``tokens``, ``text``, ``patience``). dictionary: how its dictionaries fit the text.
@@ -169,7 +169,7 @@ class Training:
 
 @dataclass(frozen=True)
 class PublishedBeside(Published):
-    """A published score with our mean for the system it is shown beside, and ours minus theirs."""
+    """A published score with our mean for the system it is shown next to, and ours minus theirs."""
 
     ours: float | None
     difference: float | None
@@ -177,10 +177,10 @@ class PublishedBeside(Published):
 
 @dataclass(frozen=True)
 class Compared:
-    """What every comparison of systems begins with.
+    """The fields that every comparison of systems has.
 
-    baseline: of the systems that name no other. bootstrap_samples, random_seed: of the tests. comparisons: how many
-    tests are corrected together, by metric.
+    baseline: of the systems that name no other. bootstrap_samples, random_seed: of the tests. comparisons: the number
+    of tests that are corrected together, by metric.
     """
 
     title: str
@@ -193,10 +193,10 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison(Compared):
-    """All systems on all test sets, with what a reader needs to interpret the scores.
+    """All systems on all test sets, with the facts that a reader needs to interpret the scores.
 
-    comparisons: in each metric. engines: what translated (``CTranslate2 4.8.5, int8``), where it was not fairseq alone.
-    warnings: what limits the result, by all steps. far: of test sets of which the training text has sentences.
+    comparisons: in each metric. engines: the engines that translated (``CTranslate2 4.8.5, int8``), unless fairseq
+    alone. warnings: the limits of the result, from all steps. far: of test sets that overlap with the training text.
     """
 
     rows: list[Row]
@@ -211,7 +211,7 @@ class Comparison(Compared):
 
     @property
     def shown(self) -> Comparison:
-        """What tables show: of synthetic data no tests, losses or published scores, nor what limits a comparison."""
+        """The part that tables show: for synthetic data no tests, losses, published scores or limits of them."""
         if not self.synthetic:
             return self
         left_out = {REFERENCE_BITS} - {self.main_metric}
@@ -234,7 +234,7 @@ class Comparison(Compared):
 
     @property
     def answer(self) -> str:
-        """What the table of the main metric shows, as one sentence."""
+        """The result in the main metric, as one sentence."""
         if self.synthetic:
             return SYNTHETIC_NOTE
         kind = KINDS[self.main_metric]
@@ -262,7 +262,7 @@ class Comparison(Compared):
 
     @property
     def shown_warnings(self) -> list[str]:
-        """What limits the result, as sentences, which stand below the first table."""
+        """The limits of the result, as sentences to show below the first table."""
         return lines_of(self.warnings)
 
     @property
@@ -282,7 +282,7 @@ class Comparison(Compared):
 
     @property
     def main_metrics(self) -> list[str]:
-        """The metrics with a table each: the main one, and the bits per byte of the reference."""
+        """The metrics with a separate table: the main one, and the bits per byte of the reference."""
         return [name for name in self.metrics if name in (self.main_metric, REFERENCE_BITS)]
 
     @property
@@ -297,17 +297,17 @@ class Comparison(Compared):
 
     @property
     def of_documents(self) -> bool:
-        """Whether language models are compared, on documents, and not translations of sentences."""
+        """Whether language models are compared, on documents, rather than translations of sentences."""
         return self.main_metric in MODEL_METRICS
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know of all tables, as sentences."""
+        """The notes on all tables, as sentences."""
         return [note for notes in self.notes_by_table.values() for note in notes]
 
     @property
     def notes_by_table(self) -> dict[str, list[str]]:
-        """What a reader must know of each table, as sentences: of each main metric, OTHERS and TRAININGS."""
+        """The notes on each table, as sentences: by main metric, OTHERS and TRAININGS."""
         return self._notes_on_documents() if self.of_documents else self._notes_on_sentences()
 
     def _notes_on_sentences(self) -> dict[str, list[str]]:
@@ -329,10 +329,10 @@ class Comparison(Compared):
             )
             if self.main_metric != REFERENCE_BITS:
                 kind, tests = KINDS[REFERENCE_BITS], [*self._tests(REFERENCE_BITS)]
-                # What the tests are is said of the first table that has any.
-                said = any(self._tests(self.main_metric))
+                # The tests are explained below the first table that has any.
+                explained = any(self._tests(self.main_metric))
                 power = power_lines(tests, kind.label, digits=kind.digits)
-                several += power if said else self._notes_on_tests(REFERENCE_BITS)
+                several += power if explained else self._notes_on_tests(REFERENCE_BITS)
         found[self.main_metric] += [
             *self._notes_on_intervals(self.main_metric),
             *self._notes_on_low_scores(),
@@ -409,7 +409,7 @@ class Comparison(Compared):
 
 
 def _legend(metrics: Iterable[str]) -> list[str]:
-    """Return what the marks in the headings of these metrics mean."""
+    """Return the meaning of the marks in the headings of these metrics, as sentences."""
     kinds = [KINDS[name] for name in metrics]
     lower = ["↓: lower is better."] if any(kind.lower_is_better for kind in kinds) else []
     if any(not kind.comparable for kind in kinds):
@@ -432,10 +432,10 @@ def notes_on_tests(
     units: str = "sentences",
     family: str = "in one metric",
 ) -> list[str]:
-    """Return what a reader must know of the tests that are corrected together, as sentences.
+    """Return the notes on tests that are corrected together, as sentences.
 
-    label: of the metric. fewest: trainings of a system. units: what the segments of this test set are. family: which of
-    the table's tests these are.
+    label: of the metric. fewest: the fewest trainings of a system. units: the name of the segments of this test set.
+    family: words for these tests among those of the table.
     """
     if not tests:
         return []
@@ -474,7 +474,7 @@ def notes_on_tests(
 
 
 def power_lines(tests: Sequence[Difference], label: str, *, digits: int = 2, units: str = "sentences") -> list[str]:
-    """Return how large a difference the tests of one metric would find (``significance.detectable``)."""
+    """Return sentences on the size of the difference that the tests of one metric would find (``detectable``)."""
     over_trainings = [test for test in tests if test.p is not None]
     over_segments = [test for test in tests if test.segments_p is not None]
     notes = []
@@ -498,7 +498,7 @@ def _comparisons(tests: Sequence[Difference]) -> str:
 
 
 class Contrast(NamedTuple):
-    """A system that has a baseline, on one test set; test: None where there could be none."""
+    """A system with a baseline, on one test set; test: None if none was possible."""
 
     system: str
     baseline: str
@@ -507,7 +507,7 @@ class Contrast(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """In what systems differ: its name, which a sentence about all differences may leave out, and as a figure."""
+    """The unit of a difference: its name in a sentence on all differences (may be empty), and after a figure."""
 
     of: str
     label: str
@@ -516,7 +516,7 @@ class Unit(NamedTuple):
 
 
 def conclusion(tested: Sequence[Contrast], unit: Unit, warnings: Iterable[ResultWarning]) -> str:
-    """Return what the tests show, corrected for their number, or that they show nothing; and the gravest warning."""
+    """Return the result of the tests, corrected for their number, as one sentence with the gravest warning."""
     kinds = {warning.kind for warning in warnings}
     grave = next((WARNINGS[kind] for kind in WARNINGS if kind in kinds & GRAVE), None)
     found = _shown_by(tested, unit)

@@ -31,7 +31,7 @@ AnyComparison = TypeVar("AnyComparison", bound=Compared)
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a comparison. rows: the first is the heading. names: how many of its first columns hold names."""
+    """A table of a comparison. rows: the first is the heading. names: the number of first columns that hold names."""
 
     title: str
     rows: list[list[str]]
@@ -40,7 +40,7 @@ class Table:
 
 
 def score_tables(comparison: Comparison) -> list[Table]:
-    """Return the tables of the scores, that of the main metric first; of those that are ``shown``."""
+    """Return the tables of the scores, the main metric's first. comparison: as ``shown``."""
     notes, names = comparison.notes_by_table, len(_names(comparison))
     tables = []
     for name in comparison.main_metrics:
@@ -64,7 +64,7 @@ def published_tables(comparison: Comparison) -> list[Table]:
 
 
 def as_text(comparison: Comparison, markdown: bool = False) -> str:
-    """Return the comparison for people: the answer, its table, what limits it; then the other tables."""
+    """Return the comparison for people: the answer, its table and its limits; then the other tables."""
     comparison = comparison.shown
     tables = score_tables(comparison)
     if comparison.trainings:
@@ -84,7 +84,7 @@ def laid_out(
     signatures: Mapping[str, str] = {},
     markdown: bool = False,
 ) -> str:
-    """Return a comparison as one text: title, answer, the first table, what limits it, the other tables with notes."""
+    """Return a comparison as one text: title, answer, the first table, its limits, the other tables with notes."""
     blocks = [_shown(title, markdown)] if title else []
     blocks.append(f"**{_shown(answer, markdown)}**" if markdown else answer)
     for number, table in enumerate(tables):
@@ -108,7 +108,7 @@ def _listed(lines: Iterable[str], markdown: bool) -> list[str]:
 
 
 def _shown(line: str, markdown: bool) -> str:
-    # Markdown would take <unk> for HTML.
+    # Markdown would treat <unk> as HTML.
     return line.replace("*:", "\\*:").replace("<", "&lt;") if markdown else line
 
 
@@ -130,7 +130,7 @@ def latex_tables(
         lines += [f"% {limits(warnings)}:", *(f"% {line}" for line in _listed(warnings, markdown=False))]
     for number, table in enumerate(tables):
         caption = ": ".join(filter(None, (title, table.title)))
-        # A table is copied without what stands around it.
+        # A table is copied without the text around it.
         caption += (f". {answer}" if number == 0 else " (synthetic data)") if synthetic else ""
         lines += [r"\begin{table}", r"\centering", rf"\caption{{{latex(caption)}}}"]
         lines += [
@@ -163,7 +163,7 @@ def comparison_files(output: PathLike) -> list[str]:
 
 
 def main_table(comparison: Comparison, name: str) -> list[list[str]]:
-    """Return the rows of the table of one of the main metrics, with its tests; the first is the heading."""
+    """Return the rows of the table of a main metric, with its tests; the first is the heading."""
     kind, units = KINDS[name], "documents" if comparison.of_documents else "sentences"
     columns = p_columns((row.tests[name] for row in comparison.rows if name in row.tests), units)
     more = _document_columns(comparison)
@@ -187,7 +187,7 @@ def main_table(comparison: Comparison, name: str) -> list[list[str]]:
 
 
 def _score_cell(row: Row, name: str) -> str:
-    """Return a score with its deviation, and in brackets its interval."""
+    """Return a score with its standard deviation, and in brackets its interval."""
     digits, interval = KINDS[name].digits, row.intervals.get(name)
     shown = shown_mean(row.metric(name), digits)
     ends = "" if interval is None else f" ({decimal(interval.low, digits)} to {decimal(interval.high, digits)})"
@@ -195,7 +195,7 @@ def _score_cell(row: Row, name: str) -> str:
 
 
 def far_tables(comparison: Comparison) -> list[Table]:
-    """Return the table of the test sentences that are far from the training text, if any are not."""
+    """Return the table of the test sentences that are far from the training text, if some are near it."""
     if not comparison.far:
         return []
     metrics = KINDS.in_order({name for row in comparison.far for name in row.scores})
@@ -233,7 +233,7 @@ def _names_of(row: Row, comparison: Comparison) -> list[str]:
 
 
 def _document_columns(comparison: Comparison) -> list[str]:
-    """Return the headings of further tests over documents and seeds, as far as there are any."""
+    """Return the headings of the further tests over documents and seeds, if any."""
     tests = [row.over_documents for row in comparison.rows if row.over_documents is not None]
     if not tests:
         return []
@@ -251,9 +251,9 @@ def _document_cells(row: Row, columns: Sequence[str], digits: int) -> list[str]:
 
 
 def other_metrics_table(comparison: Comparison) -> list[list[str]]:
-    """Return the rows of the table of all other metrics: the scores, and the corrected p-values where tested.
+    """Return the rows of the table of all other metrics: the scores, and the corrected p-values if tested.
 
-    For language models, also of what the test set is in each system's tokens.
+    For language models, also the size of the test set in each system's tokens.
     """
     names = comparison.other_metrics
     columns = {
@@ -283,7 +283,7 @@ def other_metrics_table(comparison: Comparison) -> list[list[str]]:
 
 
 def checkpoints_table(comparison: Comparison) -> list[list[str]]:
-    """Return the rows of the table of single checkpoints' scores beside those of the final models."""
+    """Return the rows of the table of single checkpoints' scores next to those of the final models."""
     names = [name for name in comparison.metrics if any(name in row.checkpoints for row in comparison.rows)]
     table = [["test set", "system"]]
     for name in names:
@@ -307,7 +307,7 @@ def trainings_table(comparison: Comparison) -> list[list[str]]:
     table[0] += ["entries", "never occur", "<unk> in train", "<unk> in tests"] if dictionaries else []
     for training in comparison.trainings:
         counts = (training.parameters, training.updates, training.epochs, training.subwords)
-        # A demonstration of language models reads less than a megabyte.
+        # The demonstration of language models reads less than a megabyte.
         digits = 3 if comparison.of_documents and (training.text_bytes or 0) < 10_000_000 else 1
         megabytes = "" if training.text_bytes is None else f"{training.text_bytes / 1e6:,.{digits}f}"
         line = [training.group or ""] * grouped + [training.system, str(training.seed)]

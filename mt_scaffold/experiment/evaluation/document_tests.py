@@ -1,7 +1,7 @@
 """Tests for a difference in bits per byte: over documents and trainings, over documents alone, over seeds.
 
-The score is a ratio of sums: the bits of all documents by their bytes. Documents are the units that are drawn, the same
-for both systems. The test over documents and trainings together is ``significance.compare_trainings``.
+The score is a ratio of sums: the bits of all documents divided by their bytes. Documents are the units of resampling,
+the same for both systems. The test over documents and trainings together is ``significance.compare_trainings``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PairedSeeds:
 
 
 def resample_documents(bits: Floats, sizes: Floats, samples: int) -> list[Resampled]:
-    """Return the bits per byte of each training, and on each resample of the documents (paired bootstrap).
+    """Return the bits per byte of each training, on all documents and on each resample of them (paired bootstrap).
 
     bits: trainings × documents. sizes: the bytes of each document. The documents are drawn with replacement, as
     ``significance.draw_segments`` draws segments, but in bounded memory.
@@ -65,13 +65,13 @@ def randomisation_p(differences: Floats, samples: int) -> float:
 
     differences: the bits of each document, system minus baseline, each a mean over its trainings. Under the null
     hypothesis the two are exchangeable in every document: each sample swaps them with probability 1/2, and p is
-    (1 + the samples whose sum is at least as large in size) / (1 + samples).
+    (1 + the number of samples whose sum is at least as large in absolute value) / (1 + samples).
     """
     import numpy
 
     generator = numpy.random.default_rng([RANDOM_SEED, 3])
     found = abs(float(differences.sum()))
-    # Sums of the same numbers in another order may differ in the last bits.
+    # Sums of the same numbers in a different order may differ in the last bits.
     least = found - 1e-9 * float(numpy.abs(differences).sum())
     count = 0
     at_once = max(1, _NUMBERS_AT_ONCE // len(differences))
@@ -95,7 +95,7 @@ def paired_seeds(system: Mapping[int, float], baseline: Mapping[int, float]) -> 
 
 
 def mean_bits(trainings: Sequence[Any]) -> Floats:
-    """Return the mean bits of each document over the trainings of a system (each a list of bits per document)."""
+    """Return the mean bits of each document over the trainings of a system (trainings × documents)."""
     import numpy
 
     return numpy.asarray(numpy.mean(numpy.asarray(trainings, numpy.float64), axis=0))

@@ -1,8 +1,8 @@
 """Checkpoints of a language model → their scores on the tasks of lm-evaluation-harness (``lm_eval``).
 
-The harness asks the questions and counts, and its ``hf`` model answers them (``lm_eval_model.py``). The paper evaluates
-with it, reports the mean over 0-shot and 5-shot, and of the last five checkpoints (sections "Common Sense Reasoning",
-"Evaluation").
+The harness asks the questions and scores the answers of its ``hf`` model (``lm_eval_model.py``). The paper evaluates
+with it, and reports the mean over 0-shot and 5-shot and over the last five checkpoints (sections "Common Sense
+Reasoning", "Evaluation").
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from mt_scaffold.options_from_signature import Option
 _PAPER = "paper"
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_EVALUATE_OFFLINE")
 _CHATTY = ("lm_eval", "datasets", "filelock", "fsspec", "httpx", "huggingface_hub", "urllib3")
-# The harness' own.
+# The defaults of the harness' command.
 _FEWSHOT_SEED, _RANDOM_SEED, _OTHER_SEED = 1234, 0, 1234
 
 
@@ -47,15 +47,15 @@ _TASKS = f"tasks of lm_eval, by its names or the paper's ({', '.join(PAPER_TASKS
 
 @dataclass(frozen=True)
 class Asking:
-    """Which tasks a model is asked, and how.
+    """The tasks that a model is asked, and how.
 
-    num_fewshot: solved questions before each one; several to run each (default: 0; the paper: 0 5)
+    num_fewshot: solved questions before each one; give several to run each (default: 0; the paper: 0 5)
     include_path: folders with your own tasks
     storycloze: the files of StoryCloze (cloze_test_{val,test}__spring2016*.csv)
-    limit: ask only the first N questions of each task, to try out
+    limit: ask only the first N questions of each task, for a trial run
     batch_size: requests at once (default: 16)
-    gpus: 1: only on a GPU (default: one if there is)
-    download: fetch the tasks' data where they are not here (default: offline)
+    gpus: 1: require a GPU (default: use one if available)
+    download: download task data that are not on this machine (default: stay offline)
     """
 
     tasks: Annotated[Sequence[str], Option("NAME", help=_TASKS)]
@@ -83,12 +83,11 @@ def run_harness(
 
     checkpoints: fairseq's, of an architecture of transformers, or folders of causal models. data: the data folder that
     checkpoints were trained on. samples: a file for one line of JSON per question, with the log-likelihood of each
-    choice. system, seed, synthetic: what the scores are called; default of system: the name of the checkpoint's
-    training.
+    choice. system, seed, synthetic: labels of the scores; system defaults to the name of the checkpoint's training.
 
     A task that fixes the number of solved questions keeps it, and is run once. A task that cannot be loaded is left
-    out; the scores name it with the reason. Raises MTScaffoldError where none can be loaded, where a checkpoint or data
-    cannot, and without ``lm_eval``; UsageError for a task that it does not know.
+    out; the scores name it with the reason. Raises MTScaffoldError if no task can be loaded, if a checkpoint or data
+    cannot, or without ``lm_eval``; UsageError for a task that ``lm_eval`` does not know.
     """
     refuse_text(checkpoints=checkpoints)
     if not checkpoints:
@@ -113,7 +112,7 @@ def run_harness(
             done: set[tuple[str, int]] = set()
             for shots in asking.num_fewshot:
                 found = _evaluate(model, manager, names, shots, limit, download, done, not_run)
-                # A group whose tasks differ in it has no fixed number.
+                # A group whose tasks differ in their number of solved questions has none here.
                 fresh = {task: found["n-shot"].get(task, shots) for task in found["results"]}
                 fresh = {task: number for task, number in fresh.items() if (task, number) not in done}
                 for task, number in fresh.items():
@@ -121,7 +120,9 @@ def run_harness(
                     for metric, value, error in figures:
                         runs.setdefault((task, metric, number), []).append((value, error))
                     if asked := found["samples"].get(task):
-                        if cut := sum(model.is_cut(each) for entry in asked for each in entry["arguments"]):
+                        # The harness repeats every question for each of the task's filters.
+                        once = [entry for entry in asked if entry["filter"] == asked[0]["filter"]]
+                        if cut := sum(model.is_cut(each) for entry in once for each in entry["arguments"]):
                             shortened[f"{task}, {number} solved"] = cut
                         lines += [_sample(checkpoint, task, number, entry) for entry in asked]
                         _add(questions, _questions(task, number, asked, figures))
@@ -168,8 +169,9 @@ def run_harness(
 
 
 def check_tasks(asking: Asking) -> None:
-    """Raise what ``run_harness`` would for tasks that the harness does not know, folders that are missing, and without
-    the harness. This takes seconds, and loads no data.
+    """Check the tasks before a run: raise as ``run_harness`` does for an unknown task, a missing folder or harness.
+
+    This takes seconds, and loads no data.
     """
     _prepare(download=False)
     with _tasks(asking):
@@ -184,7 +186,7 @@ def _model(checkpoint: PathLike, data: PathLike | None, batch_size: int | None, 
 
 @contextlib.contextmanager
 def _tasks(asking: Asking) -> Iterator[tuple[Any, list[str]]]:
-    """Yield the harness' index of tasks, and its names of the tasks; those of the user's files exist meanwhile."""
+    """Yield the harness' index of tasks, and its names of the tasks; generated task files exist until the end."""
     refuse_text(tasks=asking.tasks, include_path=asking.include_path)
     folders = [os.fspath(path) for path in asking.include_path]
     with tempfile.TemporaryDirectory() as temporary:
@@ -216,9 +218,9 @@ def task_names(tasks: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _prepare(download: bool) -> None:
-    """Import the harness, with Hugging Face's libraries that it uses off the network, and their logs and bars quiet."""
+    """Import the harness, with Hugging Face's libraries offline unless ``download``, without logs or progress bars."""
     for name in _OFFLINE:
-        # They look at these once, when they are imported.
+        # Read once, when the libraries are imported.
         os.environ[name] = "0" if download else "1"
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_DISABLE", "1")
@@ -233,7 +235,7 @@ def _prepare(download: bool) -> None:
 
 
 def _task_manager(tasks: Sequence[str], folders: list[str]) -> Any:
-    """Return the harness's index of tasks; reading its built-in ones takes long, so only where they are wanted."""
+    """Return the harness' index of tasks; its built-in ones take long to read, so only if they are needed."""
     from lm_eval.tasks import TaskManager
 
     for folder in folders:
@@ -241,7 +243,7 @@ def _task_manager(tasks: Sequence[str], folders: list[str]) -> Any:
             raise MTScaffoldError(f"{folder}: no such folder; give --include-path the folder of your tasks")
     if folders:
         own = TaskManager(include_path=folders, include_defaults=False)
-        # A group of one's own may have tasks of the harness.
+        # A user's group may contain tasks of the harness.
         if set(tasks) <= set(own.all_tasks) - set(own.all_groups):
             return own
     return TaskManager(include_path=folders or None)
@@ -257,15 +259,15 @@ def _evaluate(
     done: Collection[tuple[str, int]],
     not_run: dict[str, str],
 ) -> dict[str, Any]:
-    """Return the harness' results with one number of solved questions, but for tasks that are ``done`` with it.
+    """Return the harness' results with one number of solved questions, except for tasks ``done`` with that number.
 
-    A task that cannot be loaded is added to ``not_run``, with the reason. Raises MTScaffoldError where no task is left.
+    A task that cannot be loaded is added to ``not_run``, with the reason. Raises MTScaffoldError if no task is left.
     """
     import numpy
     import torch
     from lm_eval.evaluator import evaluate
 
-    # As the harness' own program does: some tasks draw their choices, or their answers.
+    # As the harness' command does: some tasks shuffle their choices or sample answers.
     random.seed(_RANDOM_SEED)
     numpy.random.seed(_OTHER_SEED)
     torch.manual_seed(_OTHER_SEED)
@@ -275,13 +277,13 @@ def _evaluate(
             continue
         try:
             found = manager.load([name])
-        except Exception as error:  # A task brings its own code and data, and may fail in any way.
+        except Exception as error:  # A task has its own code and data, and may fail in any way.
             not_run[name] = _reason(name, error, download)
             if len(not_run) == len(names):
                 raise MTScaffoldError("; ".join(f"task {task}: {why}" for task, why in not_run.items())) from error
             continue
         for task in found["tasks"].values():
-            # 0 in a task's own YAML means that it must have none.
+            # 0 in a task's YAML means that it must have none.
             if task.get_config("num_fewshot") != 0:
                 task.set_config(key="num_fewshot", value=num_fewshot)
             task.set_fewshot_seed(seed=_FEWSHOT_SEED)
@@ -296,7 +298,7 @@ def _evaluate(
 
 
 def _reason(task: str, error: Exception, download: bool) -> str:
-    """Return why a task cannot be run, and what to do about it."""
+    """Return the reason why a task cannot be run, with advice."""
     what = str(error).strip().partition("\n")[0] or type(error).__name__
     advice = "check its YAML and data" if download else "add --download to fetch them, or check its YAML"
     if task == STORY_CLOZE:
@@ -309,7 +311,7 @@ def _metric_name(metric: str, filtered: str) -> str:
 
 
 def _figures(metrics: Mapping[str, Any]) -> list[tuple[str, float, float | None]]:
-    """The metrics of a task, with their standard errors, from the harness' keys such as ``acc,none``."""
+    """Return the metrics of a task, with values and standard errors, from the harness' keys such as ``acc,none``."""
     found = []
     for key, value in metrics.items():
         metric, _, filtered = key.partition(",")
@@ -328,7 +330,7 @@ def _questions(
     entries: Sequence[Mapping[str, Any]],
     figures: Iterable[tuple[str, float, float | None]],
 ) -> Questions:
-    """Return the answers of one checkpoint to a task: of each metric that is a mean over its questions."""
+    """Return the answers of one checkpoint to a task, for each metric that is a mean over its questions."""
     by_filter: dict[str, list[Mapping[str, Any]]] = {}
     for entry in entries:
         by_filter.setdefault(entry["filter"], []).append(entry)
@@ -361,7 +363,7 @@ def _add(questions: dict[tuple[str, int], Questions], found: Questions) -> None:
     if known is found:
         return
     if known.sha256 != found.sha256:
-        raise MTScaffoldError(f"task {found.task}: asks each checkpoint something else; make its questions fixed")
+        raise MTScaffoldError(f"task {found.task}: asks each checkpoint different questions; make its questions fixed")
     for metric in list(known.answers):
         if metric in found.answers:
             known.answers[metric] += found.answers[metric]
@@ -370,7 +372,7 @@ def _add(questions: dict[tuple[str, int], Questions], found: Questions) -> None:
 
 
 def _sample(checkpoint: PathLike, task: str, num_fewshot: int, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What is written of one question."""
+    """Return the record of one question for the file of samples."""
     return {
         "checkpoint": Path(checkpoint).name,
         "task": task,

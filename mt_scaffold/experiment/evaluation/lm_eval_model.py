@@ -1,4 +1,4 @@
-"""The ``hf`` model of lm-evaluation-harness (``lm_eval``) on a checkpoint of ours, or on a folder of transformers."""
+"""The ``hf`` model of lm-evaluation-harness (``lm_eval``) for our checkpoints and for folders of transformers."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class HarnessModel(HFLM):  # type: ignore[misc]
 
     checkpoint: fairseq's, of an architecture of transformers, which is exported first; or the folder of such a model.
     data: the folder that a checkpoint was trained on, or one with the same dictionary and codes. batch_size: requests
-    at once. gpus: 1 insists on a GPU; otherwise one is used where there is one.
+    at once. gpus: 1 requires a GPU; with 0, one is used if available.
 
-    Beyond ``hf``: a continuation that merges into its context is scored by itself, and one that is longer than the
-    model is refused (UsageError); rolling likelihoods start from one ``<|endoftext|>``, not two; at most half of the
-    model's positions are generated.
+    Unlike ``hf``, it scores a continuation that merges into its context by itself, refuses one that is longer than the
+    model's positions (UsageError), starts rolling likelihoods from one ``<|endoftext|>``, not two, and generates at
+    most half of the model's positions.
     """
 
     def __init__(
         self, checkpoint: PathLike, data: PathLike | None = None, batch_size: int | None = None, gpus: int = 0
     ) -> None:
-        # Makes our tokenizer known.
+        # Registers our tokenizer.
         import mt_scaffold.integrations.transformers  # noqa: F401
 
         if batch_size is not None and batch_size < 1:
@@ -46,7 +46,7 @@ class HarnessModel(HFLM):  # type: ignore[misc]
             "device": f"{device_of(gpus)}",
         }
         if Path(checkpoint).is_dir():
-            load_folder(checkpoint, gpus)  # the harness would take one that lacks weights
+            load_folder(checkpoint, gpus)  # checks it: the harness would accept one with missing weights
             super().__init__(str(checkpoint), **options)
             return
         if data is None:
@@ -58,19 +58,21 @@ class HarnessModel(HFLM):  # type: ignore[misc]
 
     @property
     def max_gen_toks(self) -> int:
-        """How many tokens are generated where a task does not say it."""
+        """The number of tokens to generate if a task does not set it."""
         return min(_MOST_GENERATED, max(1, int(self.max_length) // 2))
 
     def _encode_pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
         before, after = super()._encode_pair(context, continuation)
         if not after and continuation:
-            # Together they have no more tokens than the context alone: the choice would have no likelihood.
+            # Both together have no more tokens than the context alone, which would leave the choice without any.
             return before, self.tok_encode(continuation, add_special_tokens=False)
         return before, after
 
     def is_cut(self, arguments: Sequence[Any]) -> bool:
-        """Return whether the model does not read the beginning of a request's prompt, which is too long for it."""
-        context, more = arguments[0], arguments[1] if len(arguments) > 1 else ""
+        """Return whether the prompt of a request is too long for the model, which then does not read its beginning."""
+        if len(arguments) == 1:
+            return False  # a rolling likelihood: the text is read in windows
+        context, more = arguments[0], arguments[1]
         if isinstance(more, str):
             before, after = self._encode_pair(context, more) if context else ([], [])
             return len(before) + len(after) > int(self.max_length) + 1
@@ -91,7 +93,7 @@ class HarnessModel(HFLM):  # type: ignore[misc]
     def loglikelihood_rolling(self, requests: Any, disable_tqdm: bool = False) -> list[float]:
         """Return the natural logarithm of the probability of each text, without the end of the document.
 
-        Raises MTScaffoldError for a text that the tokenizer does not give back: the harness divides by all its bytes.
+        Raises MTScaffoldError for a text that the tokenizer does not restore: the harness divides by all its bytes.
         """
         for text, *_ in (request.args for request in requests):
             ids = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]

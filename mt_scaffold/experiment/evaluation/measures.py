@@ -40,7 +40,7 @@ from mt_scaffold.experiment.runtime.results import read_result
 class Labelled(NamedTuple):
     """A file of one training of a system.
 
-    group: of the systems that are compared with each other; may be empty. system: None: as the file says.
+    group: of the systems that are compared with each other; may be empty. system: None for the name in the file.
     """
 
     group: str
@@ -50,7 +50,7 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class Scored:
-    """A score file, and what it is called in the comparison. values: of each metric that it has."""
+    """A score file, with its names in the comparison. values: the score of each of its metrics."""
 
     path: Path
     group: str
@@ -78,40 +78,40 @@ class Measure(ABC):
     """The figures by which the systems of a task are compared."""
 
     metrics: ClassVar[Metrics]
-    # What the segments of a test set are.
+    # The name of a test set's segments.
     units: ClassVar[str] = "sentences"
 
     @abstractmethod
     def read(self, labelled: Labelled) -> Scored:
-        """Read a score file; raise MTScaffoldError where it is not as it was written."""
+        """Read a score file; raise MTScaffoldError if it is malformed or incomplete."""
 
     def signatures(self, several: Sequence[Scored]) -> dict[str, str]:
-        """Return the signature of each metric; raise where scores of one test set were computed differently."""
+        """Return the signature of each metric; raise MTScaffoldError if those of one test set differ."""
         return {}
 
     def engines(self, several: Sequence[Scored]) -> list[str] | None:
-        """Return what made the translations, by name; None where it was fairseq alone, or is not known."""
+        """Return the names of the engines that translated; None if fairseq alone did, or if that is unknown."""
         return None
 
     @abstractmethod
     def check_alike(self, several: Sequence[Scored]) -> None:
-        """Raise MTScaffoldError where scores on one test set are not of the same segments."""
+        """Raise MTScaffoldError if scores on one test set are not of the same segments."""
 
     def of_same_segments(self, several: Sequence[Scored]) -> tuple[list[Scored], list[ResultWarning]]:
-        """Return scores without the segments that one of those they are compared with lacks, and what is left out."""
+        """Return the scores on the segments that all compared systems have, and warnings about those left out."""
         return list(several), []
 
     def without(self, scored: Scored, lines: Collection[int]) -> Scored | None:
-        """Return a score without some segments, by their numbers from 0; None where that is not possible."""
+        """Return a score without some segments, by their numbers from 0; None if that is not possible."""
         return None
 
     @abstractmethod
     def segments(self, scored: Scored, name: str) -> int:
-        """Return how many segments of the test set a metric of a score is of."""
+        """Return the number of segments that a metric of a score is computed on."""
 
     @abstractmethod
     def resample(self, name: str, systems: Mapping[str, Runs], samples: int) -> dict[str, list[Resampled]]:
-        """Return the metric of every training on the resamples of one test set, the same for all."""
+        """Return the metric of every training, by system, on the same resamples of one test set."""
 
     def is_tested(self, name: str, system: Runs, baseline: Runs) -> bool:
         """Return whether a difference between two systems in a metric is tested."""
@@ -122,7 +122,7 @@ class Measure(ABC):
         return None
 
     def size(self, scored: Scored) -> TestSetSize | None:
-        """Return what the test set is in the units of a system, if that differs from system to system."""
+        """Return the size of the test set in the tokens of a system, if it differs between systems."""
         return None
 
 
@@ -254,7 +254,7 @@ class TranslationScores(Measure):
 
 
 def _also_read(scored: Scored) -> list[str]:
-    """Return what else than hypothesis and references the metrics of a score file were computed from."""
+    """Return the names of the files, besides hypothesis and references, that the metrics of a score file depend on."""
     words = any(METRICS[name].input == "words" for name in scored.values)
     source = any(name.startswith("comet") for name in scored.values)
     return [
@@ -265,7 +265,7 @@ def _also_read(scored: Scored) -> list[str]:
 
 
 def _check_unchanged(scored: Scored) -> None:
-    """Raise where a file that was scored has changed since; the statistics are enough where it is not there."""
+    """Raise MTScaffoldError if a scored file has changed since; a missing one is fine, as the statistics suffice."""
     for name in ("hypothesis", *scored.scores.references):
         file = scored.scores.files[name]
         path = scored.path.resolve().parent / file.path
@@ -274,19 +274,19 @@ def _check_unchanged(scored: Scored) -> None:
 
 
 def _all_left_out(scored: Scored) -> bool:
-    """Return whether every reference has ``<unk>`` in this system."""
+    """Return whether every reference contains ``<unk>`` for this system."""
     warnings: list[ResultWarning] = scored.scores.warnings
     return REFERENCE_BITS not in scored.values and any(each.kind == "left-out" for each in warnings)
 
 
-# What is shown of some of the sentences of a test set, too.
+# The metrics that are also computed on the sentences far from the training text.
 _OF_SENTENCES = {"bleu", "chrf"}
 # The bits and bytes of a reference with <unk>.
 _LEFT_OUT = [0.0, 0.0]
 
 
 def _without(scored: Scored, lacking: Collection[int]) -> Scored:
-    """Return a score whose bits per byte of the reference are without some references; without any, if need be."""
+    """Return a score without the bits of some references; without that metric if no reference is left."""
     rows = [_LEFT_OUT if number in lacking else row for number, row in enumerate(_rows(scored, REFERENCE_BITS))]
     metrics, values = dict(scored.scores.metrics), dict(scored.values)
     own = metrics.pop(REFERENCE_BITS)
@@ -300,7 +300,7 @@ def _without(scored: Scored, lacking: Collection[int]) -> Scored:
 
 
 def _statistics(scored: Scored, name: str) -> list[list[float]]:
-    """Return the sufficient statistics of each segment in a metric, without those that are left out."""
+    """Return the sufficient statistics of each segment in a metric, without the segments that are left out."""
     rows = _rows(scored, name)
     return [row for row in rows if row != _LEFT_OUT] if name == REFERENCE_BITS else rows
 
@@ -321,7 +321,7 @@ def _rows(scored: Scored, name: str) -> list[list[float]]:
 
 
 class BitsPerByte(Measure):
-    """Language models, by the bits that they need for a byte of the raw documents."""
+    """Language models, by their bits per byte of the raw documents."""
 
     metrics = MODEL_METRICS
     units = "documents"
@@ -349,12 +349,12 @@ class BitsPerByte(Measure):
                 raise MTScaffoldError(
                     f"{first.path} and {other.path} were computed differently ({first.scores.signature} and "
                     f"{other.scores.signature}); evaluate both again with the same --context-window, on text that both "
-                    "tokenizers give back"
+                    "tokenizers preserve"
                 )
             if other.scores.by_document.bytes != first.scores.by_document.bytes:
                 raise MTScaffoldError(
                     f"{first.path} and {other.path} are scores of different documents, or a tokenizer changes them; "
-                    "evaluate both on text that both tokenizers give back"
+                    "evaluate both on text that both tokenizers preserve"
                 )
 
     def segments(self, scored: Scored, name: str) -> int:
@@ -388,14 +388,14 @@ def _bits(runs: Runs) -> list[list[float]]:
 
 
 def measure_of(scores: Iterable[Labelled]) -> Measure:
-    """Return the measure of score files, by what the first one holds; raise MTScaffoldError where it cannot be read."""
+    """Return the measure of score files, inferred from the first; raise MTScaffoldError if it cannot be read."""
     for labelled in scores:
         return BitsPerByte() if "bits_per_byte" in keys_of(labelled.path) else TranslationScores()
     return TranslationScores()
 
 
 def keys_of(path: PathLike) -> list[str]:
-    """Return the keys of a file of JSON, none where it holds anything else; raise MTScaffoldError as reading does."""
+    """Return the keys of a JSON object in a file, or none if it holds anything else; MTScaffoldError if unreadable."""
     with open_input(path) as stream:
         try:
             found = json.loads(stream.read())

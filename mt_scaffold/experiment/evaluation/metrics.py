@@ -1,7 +1,7 @@
-"""The metrics of the kit: what each is computed on, and sacreBLEU's implementation of it.
+"""The metrics: the input of each, and sacreBLEU's implementation.
 
-A new one is a line of METRICS, a branch of ``sacrebleu_metric`` and, for an experiment to ask for it, its name in
-``configuration.MetricName``; one that takes more than text is computed in ``score.py``, as COMET is.
+To add one, write its line in METRICS, a branch of ``sacrebleu_metric`` and, so that an experiment can request it, its
+name in ``configuration.MetricName``; a metric that takes more than text, such as COMET, is computed in ``score.py``.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.moses import Tokeniser
 from mt_scaffold.experiment.runtime.bleu import CHOOSE_ANOTHER, bleu_with
 
-# detokenised text; the experiment's words; plain Moses words of the text; text with its source; the probability of the
-# references; documents and their tokens, of language models
+# In this order: detokenised text; the experiment's words; plain Moses words of the text; text with its source; the
+# probabilities of the references; and, of a language model, the documents and their tokens.
 Input = Literal["text", "words", "moses", "source", "losses", "documents", "tokens"]
 
 
 @dataclass(frozen=True)
 class MetricKind:
-    """What is known of a metric beforehand.
+    """The properties of a metric that do not depend on a score.
 
-    comparable: whether its scores can be compared with scores from elsewhere. digits: after the point, in a table.
+    comparable: whether its scores can be compared with scores from elsewhere. digits: decimal places in a table.
     """
 
     label: str
@@ -36,22 +36,22 @@ class MetricKind:
 
     @property
     def heading(self) -> str:
-        """The label in a table: ``↓`` where lower is better, ``*`` where scores from elsewhere do not compare."""
+        """The label in a table: with ``↓`` if lower is better, ``*`` if not comparable with scores from elsewhere."""
         return self.label + (" ↓" if self.lower_is_better else "") + ("" if self.comparable else " *")
 
     @property
     def tested(self) -> bool:
-        """Whether systems are tested for a difference in it: those on words or tokens are not."""
+        """Whether differences between systems are tested: not in metrics on words or tokens."""
         return self.input in ("text", "source", "losses", "documents")
 
     @property
     def named(self) -> bool:
-        """Whether it is computed because it is named; others are where their input is given."""
+        """Whether it is requested by name; the others are computed whenever their input is given."""
         return self.input not in ("source", "losses")
 
 
 REFERENCE_BITS = "reference_bits_per_byte"
-# COMET of one of several models is called by the model, too: comet:NAME.
+# With several models, each score is called comet:NAME.
 COMET = "comet"
 
 
@@ -72,7 +72,7 @@ class Metrics(dict[str, MetricKind]):
         return super().__contains__(name) or (isinstance(name, str) and len(name) > len(COMET) + 1 and is_comet(name))
 
     def in_order(self, names: Collection[str]) -> list[str]:
-        """Return those of ``names`` that are metrics, in the order of tables."""
+        """Return those of ``names`` that are metrics, in the order of the tables."""
         found = []
         for known in self:
             found += [known] if known in names else []
@@ -81,12 +81,12 @@ class Metrics(dict[str, MetricKind]):
 
 
 def is_comet(name: str) -> bool:
-    """Return whether a metric is COMET, of whatever model."""
+    """Return whether a metric is COMET, with any model."""
     return name.partition(":")[0] == COMET
 
 
 def without_python(signature: str) -> str:
-    """Return a signature without the version of Python, by which no two scores are refused.
+    """Return a signature without the version of Python, which may differ between compared scores.
 
     >>> without_python("Python3.11.7|Comet2.2.7|fp32|wmt22-comet-da|r1")
     'Comet2.2.7|fp32|wmt22-comet-da|r1'
@@ -110,14 +110,14 @@ METRICS = Metrics(
         ),
     }
 )
-# Of language models.
+# The metrics of language models.
 MODEL_METRICS = Metrics(
     {
         "bits_per_byte": MetricKind("bits per byte", "documents", lower_is_better=True, digits=4),
         "perplexity_per_token": MetricKind("perplexity per token", "tokens", comparable=False),
     }
 )
-# Those of every task, the main one of each first.
+# The metrics of all tasks, the main metric of each task first.
 KINDS = Metrics(METRICS | MODEL_METRICS)
 # TER takes four times as long as all of these together, spBLEU downloads a model, and COMET needs one.
 DEFAULT_METRICS = tuple(Score().metrics)
@@ -125,7 +125,7 @@ DEFAULT_METRICS = tuple(Score().metrics)
 
 @dataclass(frozen=True)
 class SumRatio:
-    """One sum over the segments by another, with the method that resampling calls: a mean, or bits by bytes."""
+    """A ratio of two sums over the segments (a mean, or bits per byte), with the method that resampling calls."""
 
     score: float = 0.0
 
@@ -137,7 +137,8 @@ class SumRatio:
 def sacrebleu_metric(name: str, tokeniser: str = "13a") -> Any:
     """Return sacreBLEU's metric for ``name``; for COMET and bits, a ratio of sums over the segments.
 
-    tokeniser: of ``bleu``, by sacreBLEU's name. Raises MTScaffoldError if its package, or spBLEU's, is not installed.
+    tokeniser: sacreBLEU's name of the one for ``bleu``. Raises MTScaffoldError if its package, or spBLEU's, is not
+    installed.
     """
     from sacrebleu.metrics import CHRF, TER
 
@@ -156,15 +157,15 @@ def sacrebleu_metric(name: str, tokeniser: str = "13a") -> Any:
 
 
 def bleu_of_words(lowercase: bool = False) -> Any:
-    """Return sacreBLEU's BLEU of words; it needs no tokeniser, nor do sums of any other BLEU's statistics."""
+    """Return sacreBLEU's BLEU without a tokeniser, for text in words and for sums of any BLEU's statistics."""
     from sacrebleu.metrics import BLEU
 
-    # force: sacreBLEU would warn of tokenised text, which is intended here.
+    # force: sacreBLEU would warn about tokenised text, which is intended here.
     return BLEU(tokenize="none", force=True, lowercase=lowercase)
 
 
 def metric_of_sums(name: str) -> Any:
-    """Return what computes ``name`` from the sums of its segments' statistics, without the tokeniser."""
+    """Return an object that computes ``name`` from the sums of its segments' statistics, without the tokeniser."""
     return bleu_of_words() if "bleu" in name and not is_comet(name) else sacrebleu_metric(name)
 
 
@@ -187,8 +188,8 @@ def moses_words(lines: Iterable[str], language: str | None) -> list[str]:
 def split_compounds(line: str) -> str:
     """Return plain Moses words with their compounds split: a hyphen between two characters becomes a word.
 
-    This is the expression of fairseq's ``compound_split_bleu.sh``. It must not see words made with ``-a``, where it
-    would hit inside ``@-@``.
+    The regular expression is that of fairseq's ``compound_split_bleu.sh``. It must not see words made with ``-a``, as
+    it would match inside ``@-@``.
 
     >>> split_compounds("rich-text format")
     'rich ##AT##-##AT## text format'

@@ -1,7 +1,7 @@
-"""The trainings at hand → how many trainings and segments would find a difference of a given size.
+"""The trainings at hand → the numbers of trainings and segments that would find a difference of a given size.
 
 The variances that the test over trainings and segments (``significance``) estimates are assumed to hold for other
-designs: as many trainings of each system, on as many segments of the same kind.
+designs: any number of trainings, the same for each system, on any number of segments of the same kind.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from mt_scaffold.experiment.evaluation.significance import (
 from mt_scaffold.tables import format_table
 
 _SEEDS, _TIMES = (3, 5, 10, 20, 50), (1, 2, 5, 10)
-# No search goes further: trainings of each system, and how many times the segments at hand.
+# The limits of a search: trainings of each system, and multiples of the segments at hand.
 _MOST_SEEDS, _MOST_TIMES = 1000, 1000
 _SEARCHED = range(TRAININGS_FOR_P, _MOST_SEEDS + 1)
 
 
 @dataclass(frozen=True)
 class Planned:
-    """What a comparison of two systems on one test set would find.
+    """The differences that a comparison of two systems on one test set would find.
 
     metric: its name. seeds: trainings of each at hand, the fewer of the two. segments: at hand. comparisons: that the
     test is corrected for. difference: to be found with probability 80 %. power: the probability with which
-    ``with_seeds`` trainings on the segments at hand would find it. detectable: design → the smallest true
-    difference that would be. by_seeds: the fewest trainings of each system that would find ``difference`` on the
-    segments at hand. by_segments: the fewest segments that would with ``with_seeds`` trainings, in steps of 5 %. None
-    where no number does up to 1,000 seeds, or 1,000 times the segments.
+    ``with_seeds`` trainings on the segments at hand would find it. detectable: design → the smallest true difference
+    that it would find. by_seeds: the fewest trainings of each system that would find ``difference`` on the segments at
+    hand. by_segments: the fewest segments, in steps of 5 %, on which ``with_seeds`` trainings would find it. Both are
+    None if no number up to 1,000 seeds, or 1,000 times the segments, does.
     """
 
     group: str
@@ -69,13 +69,14 @@ def plan(
     baselines: Mapping[str, str] = {},
     measure: Measure | None = None,
 ) -> list[Planned]:
-    """Return what finding a true difference in a metric takes, for each system with its baseline and each test set.
+    """Return the designs that find a true difference in a metric, for each system with its baseline and each test set.
 
-    scores, baseline, baselines, samples, measure: as for ``compare``. metric: default: the first that all scores have.
+    scores, baseline, baselines, samples, measure: as for ``compare``. metric: default: the first that is tested and
+    that all scores have.
 
-    Raises UsageError for a difference that is not positive, for a metric that the scores lack or that is not tested,
-    and where a system has a single training, which does not show how far trainings differ; MTScaffoldError for a test
-    set of one segment.
+    Raises UsageError for a difference that is not positive, for a metric that is missing from scores or not tested, or
+    if a system has a single training, which does not show how far trainings differ; MTScaffoldError for a test set of
+    one segment.
     """
     if not difference > 0:
         raise UsageError(f"plan: --difference {difference:g}: must be more than 0")
@@ -88,7 +89,9 @@ def plan(
         for name, kind in measure.metrics.items()
         if kind.tested and all(name in scored.values for trained in runs.values() for scored in trained.values())
     ]
-    name = metric or (tested[0] if tested else "")
+    if not tested:
+        raise UsageError("plan: the scores have no tested metric in common; score again with the same --metrics")
+    name = metric or tested[0]
     if name not in tested:
         raise UsageError(f"plan: --metric {name}: not tested in these scores; choose one of {', '.join(tested)}")
     against = baselines_of([(key.group, key.system) for key in runs], baseline, baselines)
@@ -149,7 +152,7 @@ def _first(difference: float, least: Callable[[Design], float], designs: Iterabl
 
 
 def _growing(segments: int) -> Iterator[int]:
-    """Yield numbers of segments, from two on, each 5 % above the last."""
+    """Yield numbers of segments from two, each 5 % above the last."""
     number = 2
     while number <= _MOST_TIMES * segments:
         yield number
@@ -157,7 +160,7 @@ def _growing(segments: int) -> Iterator[int]:
 
 
 def as_text(plans: Sequence[Planned]) -> str:
-    """Return plans as text: for each, a table of seeds by segments, and what finds the difference."""
+    """Return plans as text: for each, a table of seeds by segments, and the designs that find the difference."""
     blocks = []
     for each in plans:
         kind = KINDS[each.metric]

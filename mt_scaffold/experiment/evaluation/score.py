@@ -43,10 +43,9 @@ from mt_scaffold.tables import decimal
 class Metric:
     """One score, for most metrics from 0 to 100; comparable: whether it can be compared with scores from elsewhere.
 
-    segments: of a metric that systems are tested in, its sufficient statistics of each segment, as numbers with spaces
-    between, from whose sums the score is computed: sacreBLEU's own, in its order, a figure and 1 where the score is the
-    mean, or bits and bytes, both 0 of a reference with ``<unk>``. docs/scores.md describes them. Single checkpoints,
-    which are not tested, have none.
+    segments: for a metric in which systems are tested, the sufficient statistics of each segment, numbers separated by
+    spaces whose sums give the score: sacreBLEU's, in its order; a figure and 1 if the score is a mean; or bits and
+    bytes, both 0 for a reference with ``<unk>`` (docs/scores.md). None for single checkpoints, which are not tested.
     """
 
     score: float
@@ -68,7 +67,7 @@ class ScoredFile:
 class Scores:
     """The scores of one system, trained with one seed, on one test set: metrics and files by name.
 
-    checkpoint: of a translation by a single checkpoint rather than by the training's final model, its name.
+    checkpoint: the name of the single checkpoint that translated; None for the training's final model.
     """
 
     system: str
@@ -94,14 +93,14 @@ _NAMED = [name for name, kind in METRICS.items() if kind.named]
 
 @dataclass(frozen=True)
 class Texts:
-    """The files that a translation is scored by, one sentence per line.
+    """The files to score, one sentence per line.
 
     hypothesis: translations, detokenised
     reference: the untouched reference, or several
     hypothesis_words: translations in words, for tokenised BLEU
     reference_words: each reference in words, for tokenised BLEU
     source: the raw source text, which COMET reads
-    losses: also compute the bits per byte of the reference, from what the step losses of an experiment wrote
+    losses: also compute the bits per byte of the reference, from the file that an experiment's step losses wrote
     """
 
     hypothesis: Annotated[PathLike, Option("FILE")]
@@ -114,12 +113,12 @@ class Texts:
 
 @dataclass(frozen=True)
 class Scoring:
-    """What is computed.
+    """The metrics to compute, and their settings.
 
     language: the target language, for the tokeniser of bleu, and for tokenised_bleu_split and tokenised_bleu_lc
-        (default: what the reference's name ends in, as in test.de)
-    comet: also compute COMET with these checkpoints (files or folders), which must be ones that you trust: loading them
-        can run code
+        (default: the suffix of the reference's name, as in test.de)
+    comet: also compute COMET with these checkpoints (files or folders); give only ones that you trust: loading them can
+        run code
     """
 
     language: Annotated[str | None, Option("CODE")] = None
@@ -128,7 +127,7 @@ class Scoring:
         Option(
             "NAME",
             help=f"sacreBLEU's tokeniser for bleu: {', '.join(get_args(BleuTokeniser))} (default: the one that "
-            "sacreBLEU chooses for the language: zh, ja-mecab or ko-mecab, and 13a for all others)",
+            "sacreBLEU chooses for the language: zh, ja-mecab or ko-mecab, and 13a for any other)",
             choices=get_args(BleuTokeniser),
         ),
     ] = None
@@ -136,8 +135,8 @@ class Scoring:
         Sequence[str] | None,
         Option(
             "NAME",
-            help=f"what to compute, from: {', '.join(_NAMED)} (default: bleu, chrf, chrf++, and tokenised_bleu and "
-            "tokenised_bleu_split where words or language are given)",
+            help=f"the metrics to compute: {', '.join(_NAMED)} (default: bleu, chrf, chrf++, and tokenised_bleu and "
+            "tokenised_bleu_split if words or language are given)",
         ),
     ] = None
     comet: Annotated[Sequence[PathLike], Option("MODEL")] = ()
@@ -145,12 +144,12 @@ class Scoring:
 
 @dataclass(frozen=True)
 class Origin:
-    """Whose translation it is, of what.
+    """The system and test set that a translation belongs to.
 
     system: the system, for compare (default: the hypothesis file's name)
     test_set: the test set (default: the reference file's name)
     seed: the training's random seed
-    checkpoint: the translation is by this single checkpoint, not by the final model
+    checkpoint: the name of the single checkpoint that translated, if not the final model
     synthetic: label the scores as those of synthetic data
     """
 
@@ -170,33 +169,32 @@ def score(
 ) -> Scores:
     """Score a translation, write the scores as JSON to ``output`` and return them.
 
-    The hypothesis, detokenised text, and the untouched references give ``bleu``, ``chrf``, ``chrf++``, ``ter`` and
-    ``spbleu``, sacreBLEU's, each with its signature. ``tokenised_bleu`` is BLEU on the words of both, the experiment's
-    own.
+    The hypothesis, detokenised text, and the untouched references give sacreBLEU's ``bleu``, ``chrf``, ``chrf++``,
+    ``ter`` and ``spbleu``, each with its signature. ``tokenised_bleu`` is BLEU on the experiment's words of both.
 
     ``tokenised_bleu_split`` is the tokenised BLEU of Vaswani et al. 2017 and Ott et al. 2018: hypothesis and reference
     text in plain Moses words of the language (no ``-a``, nothing normalised, whatever the experiment does), compounds
     split, as in fairseq's ``compound_split_bleu.sh``. ``tokenised_bleu_lc`` is BLEU of those words in lower case,
     without the split, as papers on IWSLT'14 and Multi30k report. Without a language, both use the words given, with
-    what ``-a`` split joined again, which is the published figure only where nothing was normalised: a warning, and
-    ``words:joined`` in their signature, say so. These three metrics are marked as not comparable.
+    the splits of ``-a`` undone, which equals the published figure only if nothing was normalised; a warning and
+    ``words:joined`` in their signature mark this. These three metrics are marked as not comparable.
 
-    A reference that the configuration says is tokenised already (``tokenise: none``) is detokenised first, as the
-    hypothesis was, and so is such a source; the signatures and a warning say so. Further warnings are of translations
-    much longer or shorter than the reference, and of those that repeat.
+    A reference or source that the configuration declares as tokenised already (``tokenise: none``) is first detokenised
+    like the hypothesis; the signatures and a warning mark this. There are also warnings about translations that are
+    empty, much longer or shorter than the reference, or repetitive.
 
-    Each model of ``settings.comet`` scores against the first reference, or without one where it takes none; the metric
-    is ``comet``, or ``comet:NAME`` of several models.
+    Each model of ``settings.comet`` scores against the first reference, or without one if it takes none; the metric is
+    ``comet``, or ``comet:NAME`` with several models.
 
     Losses of ``reference_losses`` add ``reference_bits_per_byte``: the bits that the model gives the first reference,
-    by its bytes. References with ``<unk>`` are left out, and a warning counts them; without any other there is no such
-    score, nor in comparisons with this system.
+    divided by its bytes. References with ``<unk>`` are left out, and a warning counts them; if all have one, there is
+    no such score, and none in comparisons with this system.
 
-    config: of the experiment; it fills in the settings that are not given, and is written into the result, with
+    config: of the experiment; it supplies the settings that are not given, and is written into the result, with
     versions and digests.
 
-    Raises MTScaffoldError where the files differ in length, are empty, not UTF-8 or missing, and where a metric cannot
-    be computed here; UsageError for an unknown metric, or one whose input is not given.
+    Raises MTScaffoldError if the files differ in length, are empty, not UTF-8 or missing, or if a metric cannot be
+    computed here; UsageError for an unknown metric, or one whose input is not given.
     """
     refuse_text(reference=texts.reference, reference_words=texts.reference_words)
     refuse_text(metrics=settings.metrics, comet=settings.comet)
@@ -253,7 +251,7 @@ def score(
     if texts.losses is not None:
         count = len(lines["reference"])
         own = _reference_bits(texts.losses, references["reference"], count, named)
-        # For the comparison, which has no such score then, whatever the other systems have.
+        # For the comparison, which then leaves this score out for all systems.
         warnings += [] if own else [left_out(named, count, count)]
         found |= own
     folder = Path(output).resolve().parent
@@ -278,9 +276,9 @@ def score(
 
 
 def _test_set(reference: PathLike, config: Config | None) -> str:
-    """Return what the test set of a reference is called: as in the configuration, or else as the file.
+    """Return the name of a reference's test set: the configuration's, or else the file's.
 
-    Raises UsageError where test sets of the configuration differ in their text and none has the name of the file.
+    Raises UsageError if the configuration prepares its test sets differently and none has the name of the file.
     """
     name = Path(reference).name
     if config is None or name in config.test_sets:
@@ -294,12 +292,12 @@ def _test_set(reference: PathLike, config: Config | None) -> str:
 
 
 def _suffix(reference: PathLike) -> str:
-    """Return what a file name such as ``test.de`` or ``test.de.gz`` ends in."""
+    """Return the suffix of a file name, ``de`` for ``test.de`` or ``test.de.gz``."""
     return Path(without_compression(reference)).suffix.removeprefix(".")
 
 
 def detokenised_sides(config: Config | None, test_set: str) -> list[str]:
-    """Return the sides of a test set that were words already, and are scored as ordinary text."""
+    """Return the sides of a test set that came tokenised and are detokenised for scoring."""
     return [] if config is None else [side for side in SIDES if config.tokenise_for(test_set, side).none]
 
 
@@ -310,7 +308,7 @@ def _warnings_of(language: str | None) -> list[ResultWarning]:
 
 
 def _named(name: str, paths: Sequence[PathLike]) -> dict[str, PathLike]:
-    """Return the paths by name: ``reference``, and for further ones ``reference_2`` and so on."""
+    """Return the paths by name: ``reference``, then ``reference_2`` and so on."""
     return {name if number == 1 else f"{name}_{number}": path for number, path in enumerate(paths, 1)}
 
 
@@ -325,7 +323,7 @@ def _read_parallel(files: Mapping[str, PathLike]) -> dict[str, list[str]]:
 
 
 def _chosen(metrics: Sequence[str] | None, given: Collection[str]) -> list[str]:
-    """Return the metrics to compute; ``given``: the kinds of input that there are."""
+    """Return the metrics to compute; ``given``: the available kinds of input."""
     if metrics is None:
         return [name for name in DEFAULT_METRICS if METRICS[name].input in given]
     for name in metrics:
@@ -343,8 +341,8 @@ def _chosen(metrics: Sequence[str] | None, given: Collection[str]) -> list[str]:
 def _metric(name: str, sides: Sequence[list[str]], language: str | None, tokeniser: str, final: bool) -> Metric:
     """Score the first of ``sides``, the hypotheses, against the others, each a reference.
 
-    tokeniser: sacreBLEU's for ``bleu``. final: whether they are by the training's final model, so that systems will be
-    tested.
+    tokeniser: sacreBLEU's for ``bleu``. final: whether the training's final model translated, so that systems will be
+    tested on them.
     """
     kind = METRICS[name]
     rules = "sacremoses" if language in UNLIKE_MOSES else "moses"
@@ -361,7 +359,7 @@ def _metric(name: str, sides: Sequence[list[str]], language: str | None, tokenis
 
 
 def _comet(models: Sequence[PathLike], sources: list[str], sides: Sequence[list[str]]) -> dict[str, Metric]:
-    """Return the score of each model: ``comet``, or of several, ``comet:NAME``."""
+    """Return the score of each model: ``comet``, or ``comet:NAME`` with several models."""
     checkpoints = {model_name(path): path for path in map(checkpoint_in, models)}
     if len(checkpoints) < len(models):
         raise UsageError("score: two models of COMET have the same name; give models in folders of different names")
@@ -369,7 +367,7 @@ def _comet(models: Sequence[PathLike], sources: list[str], sides: Sequence[list[
     for model, checkpoint in checkpoints.items():
         scores, signature = comet_scores(checkpoint, sources, sides[0], sides[1])
         name, mean = COMET if len(models) == 1 else f"{COMET}:{model}", statistics.fmean(scores)
-        # As for the other metrics, a sum and what it is divided by.
+        # As for the other metrics: the figure, and what the sum is divided by.
         segments = [f"{score:.10g} 1" for score in scores]
         kind = METRICS[name]
         found[name] = Metric(mean, f"{kind.label} = {decimal(mean)}", signature, kind.comparable, segments)
@@ -377,7 +375,7 @@ def _comet(models: Sequence[PathLike], sources: list[str], sides: Sequence[list[
 
 
 def _reference_bits(losses: PathLike, reference: PathLike, lines: int, test_set: str) -> dict[str, Metric]:
-    """Return the bits per byte of the reference, by name; nothing where every reference has ``<unk>``."""
+    """Return the bits per byte of the reference, by name; empty if every reference has ``<unk>``."""
     split = read_result(LossSplit, losses)
     bits = split.bits_of_each()
     if split.unit != "sentence" or split.unknown is None or bits is None or not len(bits) == len(split.sizes) == lines:
@@ -397,5 +395,5 @@ def _reference_bits(losses: PathLike, reference: PathLike, lines: int, test_set:
 
 
 def left_out(test_set: str, references: int, lines: int) -> ResultWarning:
-    """Return the warning of references with ``<unk>``."""
+    """Return the warning about references with ``<unk>``."""
     return ResultWarning("left-out", test_set, f"{references:,} of {lines:,}")

@@ -1,17 +1,17 @@
 """One test for a difference between two systems: over their trainings and the segments of a test set together.
 
-Both are chance: another training would score differently, and so would other segments. Trainings belong to one system,
+Both are random: another training would score differently, and so would other segments. Trainings belong to one system,
 segments are the same for all, and the score of a training is a function of sums over the segments. The variance of the
 difference between two systems' means over n₁ and n₂ trainings has three parts:
 
 - s₁² / n₁ and s₂² / n₂, from the variance of the scores of each system's trainings, with n - 1 degrees of freedom;
-- what the segments add: the variance of the difference over resampled segments (bootstrap, Efron 1979) less its share
-  that comes from how differently the trainings of one system treat the same segments. s² contains that share already.
+- the contribution of the segments: the variance of the difference over resampled segments (bootstrap, Efron 1979) less
+  the share due to how differently the trainings of one system treat the same segments, which s² already contains.
 
 The statistic is the difference divided by the square root of their sum, against Student's t with Satterthwaite's
 degrees of freedom (1946, *An Approximate Distribution of Estimates of Variance Components*), as in Welch's test (1947).
-This is the quasi-F test of Clark (1973, *The Language-as-Fixed-Effect Fallacy*) for scores that are no means of their
-segments. ``studies/significance.py`` measures how often it errs.
+This is the quasi-F test of Clark (1973, *The Language-as-Fixed-Effect Fallacy*) for scores that are not means over
+segments. ``studies/significance.py`` measures its error rates.
 
 It takes three trainings of each system. With two there is only an interval. With one, the test is the paired bootstrap
 over segments (Koehn 2004), on the resamples that sacreBLEU draws, and says nothing about other trainings.
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 # sacreBLEU's default, so that its command draws the same segments.
 RANDOM_SEED = 12345
 LEVEL, POWER = 0.05, 0.8
-# With two, the test finds differences where there are none up to 13 times in 100.
+# With two, the test finds a difference that does not exist in up to 13 of 100 cases.
 TRAININGS_FOR_P = 3
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A system's mean score minus its baseline's, and how sure that is.
+    """A system's mean score minus its baseline's, and how certain that is.
 
     low, high: 95 % interval. p: two-sided, over trainings and segments; None for fewer than three trainings of either
     system. p_holm: corrected for all such p of the table. standard_error: of the difference. freedom: the degrees of
-    freedom of Student's t; None where one system has a single training. detectable: the smallest true difference that
-    this design would find (``detectable``).
+    freedom of Student's t; None if a system has a single training. detectable: the smallest true difference that this
+    design would find (``detectable``).
 
-    Where one system has a single training, all but ``difference`` is of these trainings and other segments only:
-    segments_p is that of the paired bootstrap, segments_p_holm the same corrected for all of its kind, low and high are
-    percentiles. sacrebleu_p: what sacreBLEU's own paired bootstrap reports, for one training per system; it is not
-    two-sided (about half of segments_p where the difference is clear), and kept only so that the resamples can be
+    If a system has a single training, all but ``difference`` concerns other segments for these trainings only:
+    segments_p is the p of the paired bootstrap, segments_p_holm the same corrected for all of its kind, low and high
+    are percentiles. sacrebleu_p: the p that sacreBLEU's own paired bootstrap reports, for one training per system; it
+    is not two-sided (about half of segments_p for a clear difference), and kept only so that the resamples can be
     checked with its command.
     """
 
@@ -69,7 +69,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Resampled:
-    """One training on one test set: its score, its score on each resample of the segments, and how many these are."""
+    """One training on one test set: its score, its score on each resample, and the number of segments."""
 
     score: float
     scores: Floats
@@ -77,7 +77,7 @@ class Resampled:
 
 
 def draw_segments(segments: int, samples: int) -> Floats:
-    """Return how often each resample holds each segment (samples × segments), as sacreBLEU draws them."""
+    """Return how often each resample contains each segment (samples × segments), as sacreBLEU draws them."""
     import numpy
 
     drawn = numpy.random.default_rng(RANDOM_SEED).choice(segments, size=(samples, segments), replace=True)
@@ -88,8 +88,8 @@ def draw_segments(segments: int, samples: int) -> Floats:
 def resample(metric: Any, statistics: Sequence[Sequence[float]], drawn: Floats) -> Resampled:
     """Return the score of one training, and those on the resamples ``drawn``.
 
-    metric: sacreBLEU's, or any with ``_compute_score_from_stats``. statistics: its sufficient statistics (segments ×
-    statistics), whose sums over the segments give the corpus score.
+    metric: sacreBLEU's, or any object with ``_compute_score_from_stats``. statistics: its sufficient statistics
+    (segments × statistics), whose sums over the segments give the corpus score.
     """
     import numpy
 
@@ -103,7 +103,7 @@ def resample(metric: Any, statistics: Sequence[Sequence[float]], drawn: Floats) 
 
 
 def mean_interval(scores: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % interval of the mean of two trainings' scores or more, by Student's t.
+    """Return the 95 % interval of the mean of two or more trainings' scores, by Student's t.
 
     >>> [round(each, 3) for each in mean_interval([1.0, 2.0, 3.0])]
     [-0.484, 4.484]
@@ -116,7 +116,7 @@ def mean_interval(scores: Sequence[float]) -> tuple[float, float]:
 def bootstrap_interval(resampled: Resampled) -> tuple[float, float]:
     """Return the 95 % interval of one training's score over segments, as sacreBLEU computes it.
 
-    That is the mean of the resamples, less and plus half the distance between their percentiles.
+    That is the mean of the resamples plus or minus half the distance between their percentiles.
     """
     import numpy
 
@@ -131,7 +131,7 @@ def compare_trainings(system: Sequence[Resampled], baseline: Sequence[Resampled]
     """Test a system against its baseline: the trainings of each, all on the same resamples of the segments.
 
     p and ``detectable`` are not yet corrected for the number of comparisons (``corrected``). Raises ValueError for a
-    test set of a single segment, of which every resample is the same.
+    test set of a single segment, every resample of which is the same.
     """
     sides = (system, baseline)
     segments = system[0].segments
@@ -161,7 +161,7 @@ def _arrays(sides: Sequence[Sequence[Resampled]]) -> tuple[list[Floats], list[Fl
 
 @dataclass(frozen=True)
 class Design:
-    """The trainings of each of two systems, and the segments that they are scored on."""
+    """The numbers of trainings of each of two systems, and of segments that they are scored on."""
 
     trainings: int
     segments: int
@@ -173,12 +173,12 @@ def variances(
     """Return the parts of the variance of the difference between two systems' means, with their degrees of freedom.
 
     scores: for each system, (..., trainings). resampled: for each, (..., trainings, resamples). The leading axes are
-    those of the result, for many experiments at once. planned: return them as they would be there (default: as they are
-    here). What segments add to a variance, that between the trainings of a system included, falls with their number.
+    those of the result, for many experiments at once. planned: return the variances expected for this design (default:
+    those found). The contribution of the segments, also to the variance between trainings, shrinks with their number.
     """
     import numpy
 
-    # The variance between resamples of a mean is (segments - 1) / segments of that of the mean.
+    # The variance of a mean over resamples is (segments - 1) / segments times that of the mean.
     unbiased = segments / (segments - 1)
     samples = resampled[0].shape[-1]
     over_trainings = [each.mean(axis=-2) for each in resampled]
@@ -194,7 +194,7 @@ def variances(
         trainings = number if planned is None else planned.trainings
         parts.append((between / trainings, trainings - 1.0))
     drawn_from = segments if planned is None else planned.segments
-    # The degrees of freedom of a variance that is estimated from resamples of the segments.
+    # The degrees of freedom of a variance estimated from resamples of the segments.
     freedom = 1 / (1 / (drawn_from - 1) + 1 / (samples - 1))
     return [(numpy.maximum(by_segments, 0.0) * fewer, freedom), *parts]
 
@@ -202,13 +202,13 @@ def variances(
 def satterthwaite(parts: Iterable[tuple[Any, float]]) -> tuple[Any, Any]:
     """Return the standard error from the parts of its square, and its degrees of freedom.
 
-    Where all parts are 0, as many degrees of freedom as the one with fewest.
+    If all parts are 0, the degrees of freedom are the fewest of any part.
     """
     import numpy
 
     parts = [(numpy.asarray(variance, numpy.float64), freedom) for variance, freedom in parts]
     total = sum(variance for variance, _ in parts)
-    # Shares rather than variances, whose squares may vanish.
+    # Shares, as the squares of the variances may underflow.
     shares = [(variance / numpy.where(total > 0, total, 1.0), freedom) for variance, freedom in parts]
     inverse = sum(share**2 / freedom for share, freedom in shares)
     fewest = min(freedom for _, freedom in parts)
@@ -218,8 +218,8 @@ def satterthwaite(parts: Iterable[tuple[Any, float]]) -> tuple[Any, Any]:
 def _over_segments(scores: Sequence[Floats], resampled: Sequence[Floats]) -> Difference:
     """Return the paired bootstrap over segments.
 
-    segments_p counts the resamples whose difference, less the mean of all resampled differences, is at least as large
-    in size as the difference found: (1 + count) / (1 + resamples).
+    segments_p is (1 + count) / (1 + resamples), where count is the number of resamples whose difference, less the mean
+    of all resampled differences, is at least as large in absolute value as the difference found.
     """
     import numpy
 
@@ -238,7 +238,7 @@ def _over_segments(scores: Sequence[Floats], resampled: Sequence[Floats]) -> Dif
 
 
 def corrected(tests: Mapping[Any, Difference]) -> dict[Any, Difference]:
-    """Return the tests of one table with what depends on their number: ``p_holm`` and ``detectable``.
+    """Return the tests of one table with the fields that depend on their number, ``p_holm`` and ``detectable``.
 
     Tests over trainings and tests over segments alone are counted separately.
     """
@@ -292,9 +292,9 @@ def detectable(standard_error: float, freedom: float | None, comparisons: int) -
 def planned_detectable(
     system: Sequence[Resampled], baseline: Sequence[Resampled], planned: Design, comparisons: int
 ) -> float:
-    """Return ``detectable`` of a design whose variances are those of the trainings at hand, two or more of each system.
+    """Return ``detectable`` for a planned design, from the variances of the trainings at hand, two or more per system.
 
-    For the design at hand it is what ``compare_trainings`` and ``corrected`` say.
+    For the design at hand it equals the result of ``compare_trainings`` and ``corrected``.
     """
     return detectable(*_error_and_freedom(system, baseline, planned), comparisons)
 
@@ -302,10 +302,10 @@ def planned_detectable(
 def planned_power(
     system: Sequence[Resampled], baseline: Sequence[Resampled], planned: Design, difference: float, comparisons: int
 ) -> float:
-    """Return the probability with which a design would find a true difference (``detectable`` for that of 80 %).
+    """Return the probability with which a design would find a true difference (80 % for that of ``detectable``).
 
-    That is the probability that the noncentral t is beyond the critical value of the first step of Holm's correction,
-    on the side of the difference.
+    That is the probability that the noncentral t exceeds the critical value of the first step of Holm's correction, on
+    the side of the difference.
     """
     return power(*_error_and_freedom(system, baseline, planned), difference, comparisons)
 
@@ -357,7 +357,7 @@ def t_test_p(t: float, freedom: float) -> float:
 
 
 def t_quantile(share: float, freedom: float) -> float:
-    """Return the value that Student's t stays below with that probability.
+    """Return the value that Student's t stays below with probability ``share``.
 
     >>> round(t_quantile(0.975, 2), 6)
     4.302653
@@ -381,7 +381,7 @@ def shown_p(p: float | None) -> str:
 def p_columns(tests: Iterable[Difference], units: str = "sentences") -> dict[str, str]:
     """Return the headings of a table's p-values, and the attribute of ``Difference`` that each shows.
 
-    units: what the segments of this test set are.
+    units: the name of the segments of this test set.
     """
     tests = list(tests)
     columns: dict[str, str] = {}

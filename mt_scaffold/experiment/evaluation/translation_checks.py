@@ -1,4 +1,4 @@
-"""What is wrong with translations at a glance: their length, empty ones, and words that repeat."""
+"""Checks for obvious faults of translations: their total length, empty ones, and repeated words."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 
-# The length of all translations, by that of their references in characters, and the share of translations that repeat,
-# beyond which a reader must know of it.
+# The limits beyond which a warning is due: the length of all translations by that of their references, in characters,
+# and the share of translations with repetitions.
 _SHORTEST, _LONGEST = 0.8, 1.25
 _REPEATING = 0.01
-# Words, or a part of a word, four times or more in a row; of so few characters that the search takes linear time.
+# Words, or a part of a word, four or more times in a row; the limits on characters keep the search linear.
 _REPETITION = re.compile(r"(?<!\S)(\S[^\n]{0,39}? )\1{3,}|(\S{1,20}?)\2{3,}")
 _LETTER = re.compile(r"[^\W\d_]")
-# A single letter is drawn out, as in "sooo", more often.
+# Repetitions of a single letter that count: "sooo" is ordinary text.
 _DRAWN_OUT = 8
 
 
 def check_translations(hypotheses: Sequence[str], references: Sequence[str], about: str) -> list[ResultWarning]:
-    """Return warnings of translations that are much longer or shorter than their references, empty, or that repeat.
+    """Return warnings about translations that are much longer or shorter than their references, empty, or repetitive.
 
     hypotheses, references: detokenised, one sentence each. about: the test set.
 
@@ -54,7 +54,7 @@ def check_translations(hypotheses: Sequence[str], references: Sequence[str], abo
 
 
 def repetition(sentence: str) -> str | None:
-    """Return what stands in a sentence four times in a row or more; None where nothing does.
+    """Return the part of a sentence that repeats something four or more times in a row, or None.
 
     >>> repetition("he wants to to to to go"), repetition("10000000 ..... sooo"), repetition("hahahaha")
     ('to to to to', None, 'hahahaha')

@@ -1,1 +1,1 @@
-"""Checkpoints → translations and samples; exports for another engine."""
+"""Checkpoints → translations, samples, and exports for other engines."""

@@ -1,4 +1,4 @@
-"""The options of fairseq-generate's beam search, for whatever searches as it does."""
+"""The options of fairseq-generate's beam search, for all engines that search as it does."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.runtime.schema import OptionValue, WrongValue, bounds, build
 
-# Options that change no translation: those with a value, and flags.
+# Options that change no translation: with a value, and flags.
 VALUES_WITHOUT_EFFECT = ("num-workers", "data-buffer-size", "log-format", "log-interval")
 FLAGS_WITHOUT_EFFECT = ("no-progress-bar", "skip-invalid-size-inputs-valid-test")
-# Nor do these, where a search takes only BeamSearch's.
+# With BeamSearch's options alone, the last two change no translation either.
 _WITHOUT_EFFECT = {*VALUES_WITHOUT_EFFECT, *FLAGS_WITHOUT_EFFECT, "no-early-stop", "max-target-positions"}
-# What fairseq-generate takes where neither --max-tokens nor --batch-size is given.
+# fairseq-generate's --max-tokens if neither that nor --batch-size is given.
 BATCH_TOKENS = 12000
 
 
 @dataclass(frozen=True)
 class BeamSearch:
-    """How translations are searched for: options of fairseq-generate by their names and with their defaults.
+    """Options of fairseq-generate's beam search, with its names and defaults.
 
     A translation has at most max_len_a × (subwords of the source, with ``</s>``) + max_len_b subwords, and at least
-    min_len. lenpen: the exponent of the length that a score is divided by; not with unnormalized. max_tokens,
-    batch_size: of a batch; ``max-tokens`` counts the subwords of its source, padded. fp16: on a GPU only.
+    min_len. lenpen: the exponent of the length that a score is divided by; unused if unnormalized. max_tokens,
+    batch_size: limits of a batch, in subwords of the source, padding included, and in sentences. fp16: on a GPU only.
     """
 
     beam: int = field(default=5, metadata=bounds(least=1))
@@ -44,7 +44,7 @@ class BeamSearch:
 def beam_search(options: Mapping[str, OptionValue]) -> BeamSearch:
     """Return the beam search that options of fairseq-generate describe.
 
-    Raises UsageError for an option that a packed model does not have, such as sampling, and for a wrong value.
+    Raises UsageError for an option that a packed model does not support, such as sampling, or for a wrong value.
     """
     chosen = {name: value for name, value in options.items() if name not in _WITHOUT_EFFECT and value is not False}
     if "max-sentences" in chosen:

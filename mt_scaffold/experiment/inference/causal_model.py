@@ -1,4 +1,4 @@
-"""A causal language model of transformers in a folder, with its tokenizer, as this package computes with models."""
+"""A causal language model of transformers in a folder, with its tokenizer, behind the interface of ours."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class CausalModel:
 
 @dataclass(frozen=True)
 class EncodedDocuments:
-    """The ids of documents, each with its end, and where each begins.
+    """The ids of documents, each with its end, and the offset of each.
 
-    bytes: of each document, or of what the tokenizer gives back of it where that is less. changed: the documents that
-    it does not give back as they are. sha256: of the documents.
+    bytes: of each document, or of the text that the tokenizer decodes for it if that is shorter. changed: the number of
+    documents that it does not restore exactly. sha256: of the documents.
     """
 
     ids: Any
@@ -45,7 +45,7 @@ class EncodedDocuments:
 
 
 class _Decoder:
-    """A model of transformers in the place of fairseq's decoder: what it computes are logits already."""
+    """A model of transformers in place of fairseq's decoder; its features are already the logits."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -67,9 +67,10 @@ def load_folder(
 ) -> CausalModel:
     """Load a causal model, in fp32, and its tokenizer from a folder of transformers; nothing is downloaded.
 
-    gpus: as for ``load_model``. positions: how many tokens it takes at once; None for all that its configuration says.
+    gpus: as for ``load_model``. positions: the most tokens to give it at once; None for all that its configuration
+    allows. trust_remote_code: let it run the Python files in the folder.
 
-    Raises MTScaffoldError where the folder is missing, or holds no such model or no tokenizer with an end of text;
+    Raises MTScaffoldError if the folder is missing, or holds no such model or no tokenizer with an end of text;
     UsageError for more positions than it has.
     """
     import torch
@@ -79,7 +80,7 @@ def load_folder(
         raise MTScaffoldError(f"{folder}: no config.json; give a folder that transformers' save_pretrained wrote")
     device = device_of(gpus)
     library = import_transformers("evaluate --model")
-    # Makes our tokenizer known.
+    # Registers our tokenizer.
     import mt_scaffold.integrations.transformers  # noqa: F401
 
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": trust_remote_code}
@@ -90,7 +91,7 @@ def load_folder(
         )
     except MTScaffoldError:
         raise
-    except Exception as error:  # Its classes do not check a configuration, and fail in any way.
+    except Exception as error:  # transformers does not check a configuration, and may fail in any way.
         what = in_one_line(error)
         raise MTScaffoldError(f"{folder}: transformers cannot load it ({what}); check what the folder holds") from error
     if lacking := [*found["missing_keys"], *(each[0] for each in found["mismatched_keys"])]:
@@ -131,9 +132,9 @@ def load_folder(
 
 
 def check_causal(model: Any, folder: PathLike) -> None:
-    """Raise MTScaffoldError for a model whose logits depend on later tokens: they are no likelihoods.
+    """Raise MTScaffoldError for a model whose logits depend on later tokens, and so are no likelihoods.
 
-    model: in evaluation, of transformers. folder: what it is called.
+    model: of transformers, in evaluation mode. folder: its name in the error.
     """
     import torch
 
@@ -149,11 +150,12 @@ def encode_documents(
 ) -> EncodedDocuments:
     """Return the ids of the documents that are not empty, by the tokenizer of a model.
 
-    A tokenizer may lower-case, normalise or drop text, which then costs no bits and counts no bytes: its ids are
-    decoded and compared with the document. A warning on stderr has the count of those that differ, and the first.
+    A tokenizer may lower-case, normalise or drop text. Such text costs no bits and so must not count as bytes: the ids
+    are decoded and compared with the document. A warning on stderr counts the documents that differ, and shows the
+    first.
 
-    Raises MTScaffoldError for a document that is not UTF-8, for one with something that the tokenizer has no token for,
-    and where it keeps nothing of all documents.
+    Raises MTScaffoldError for a document that is not UTF-8 or that the tokenizer has no token for a part of, and if it
+    keeps nothing of any document.
     """
     import numpy
 
@@ -179,17 +181,17 @@ def encode_documents(
             if back != text:
                 changed += 1
                 first = first or f"document {number}: {difference(text, back)}"
-                # What a decoder adds, such as spaces between words, has cost nothing either.
+                # Text that a decoder adds, such as spaces between words, has cost nothing either.
                 size = min(size, len(back.encode()))
             sizes.append(size)
     if not rows:
         raise MTScaffoldError("no document to evaluate on: all are empty; give other files")
     if not sum(sizes):
-        raise MTScaffoldError("the tokenizer gives nothing of the documents back; evaluate on other text")
+        raise MTScaffoldError("the tokenizer preserves nothing of the documents; evaluate on other text")
     if changed:
         print(
             f"warning: {first}; it changes {changed:,} of {len(rows):,} documents, so that bits per byte are over the "
-            "bytes that it gives back (text:decoded in the signature)",
+            "bytes that it preserves (text:decoded in the signature)",
             file=sys.stderr,
         )
     offsets = numpy.concatenate([[0], numpy.cumsum([len(row) for row in rows])])
@@ -197,12 +199,12 @@ def encode_documents(
 
 
 def has_unknown(tokenizer: Any, ids: Sequence[int]) -> bool:
-    """Return whether a tokenizer of transformers had no token for something in a text."""
+    """Return whether a tokenizer of transformers had no token for a part of a text, from its ids."""
     return tokenizer.unk_token_id is not None and tokenizer.unk_token_id in ids
 
 
 def given_back(tokenizer: Any, ids: Sequence[int], text: str) -> str:
-    """Return the text of ids by a tokenizer of transformers, without a space that it puts before ``text``."""
+    """Return the text that a tokenizer of transformers decodes from ids, without a space that it adds at the start."""
     back = tokenizer.decode(
         list(ids),
         skip_special_tokens=False,
@@ -213,11 +215,11 @@ def given_back(tokenizer: Any, ids: Sequence[int], text: str) -> str:
 
 
 def difference(text: str, back: str) -> str:
-    """Return where the text that a tokenizer gives back begins to differ."""
+    """Return a description of the first difference between a text and the one that a tokenizer decodes."""
     shared = next((place for place, (one, other) in enumerate(zip(text, back, strict=False)) if one != other), None)
     place = min(len(text), len(back)) if shared is None else shared
     here = slice(place, place + 20)
-    return f"the tokenizer gives {back[here]!r} back for {text[here]!r} (at character {place})"
+    return f"the tokenizer turns {text[here]!r} into {back[here]!r} (at character {place})"
 
 
 def _text(document: bytes, number: int) -> str:

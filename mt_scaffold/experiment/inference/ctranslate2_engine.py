@@ -1,4 +1,4 @@
-"""Translate with CTranslate2 as fairseq-generate would: the same options, and hypotheses in its format."""
+"""Translation with CTranslate2 as fairseq-generate does it: the same options, and hypotheses in its format."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed,
 from mt_scaffold.experiment.inference.model_files import TranslationModel
 
 _BEGIN, _PADDING, _END = "<s>", "<pad>", SPECIAL_SYMBOLS[END_ID]
-# A length penalty of 0 would have CTranslate2 stop at other times than fairseq.
-_NONE = 1e-9
+# A length penalty of exactly 0 would make CTranslate2 stop at other times than fairseq.
+_NO_PENALTY = 1e-9
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class EngineReport:
-    """What translated a test set.
+    """The engine that translated a test set.
 
-    compute_type: what the device computes in. convert_seconds, translate_seconds: wall-clock time, without the start of
-    the program.
+    compute_type: the numeric type of the computation. convert_seconds, translate_seconds: wall-clock time, without the
+    start of the program.
     """
 
     engine: str
@@ -68,7 +68,7 @@ class _Parser(argparse.ArgumentParser):
 def parse_search(options: Sequence[str]) -> BeamSearch:
     """Return the search that options of fairseq-generate describe (``["--beam", "4"]``).
 
-    Raises UsageError for one that CTranslate2 cannot follow.
+    Raises UsageError for an option that CTranslate2 does not support.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     for name, kind in (("beam", int), ("lenpen", float), ("max-len-a", float), ("max-len-b", int), ("min-len", int)):
@@ -95,7 +95,7 @@ def _add(parser: argparse.ArgumentParser, names: Sequence[str], kind: Any) -> No
 
 
 def _with_dashes(option: str) -> str:
-    """Return an option as fairseq spells it; it accepts underscores as well."""
+    """Return an option as fairseq documents it; fairseq also accepts underscores."""
     name, equals, value = option.partition("=")
     return name.replace("_", "-") + equals + value if option.startswith("--") else option
 
@@ -123,16 +123,15 @@ def translate_sentences(
     gpus: int = 0,
     threads: int = 1,
 ) -> tuple[list[Hypothesis], EngineReport]:
-    """Return the best translation of each sentence, and what it was made with.
+    """Return the best translation of each sentence, and a report on the engine.
 
-    sentences: source ids, without ``</s>``. folder: where the converted model is written for as long as it is needed.
-    gpus: 1 insists on a GPU; with 0, one is used if CTranslate2 finds one. threads: batches that are translated at a
-    time on a CPU.
+    sentences: source ids, without ``</s>``. folder: for the converted model while it is loaded. gpus: 1 requires a GPU;
+    with 0, one is used if CTranslate2 finds one. threads: batches that are translated at a time on a CPU.
 
-    A sentence without words is not translated.
+    CTranslate2 gives an empty sentence an empty translation without computing it.
 
-    Raises MTScaffoldError where the model cannot be converted, where a sentence is longer than it takes, and where a
-    GPU is requested but there is none.
+    Raises MTScaffoldError if the model cannot be converted, if a sentence is longer than it takes, or if a GPU is
+    requested but there is none; UsageError if the options leave a sentence no possible length.
     """
     check_installed()
     import ctranslate2
@@ -149,7 +148,7 @@ def translate_sentences(
         translator = ctranslate2.Translator(converted, **place)
     loaded = time.perf_counter()
     found: dict[int, Hypothesis] = {}
-    # The maximum length is one for a whole call.
+    # A call has one maximum length for all its sentences.
     for limit in sorted(set(limits)):
         numbers = [number for number, own in enumerate(limits) if own == limit]
         chosen = [sources[number] for number in numbers]
@@ -197,18 +196,18 @@ def _translate(
         "batch_type": "examples" if search.batch_size else "tokens",
         "beam_size": beam,
         "suppress_sequences": [[_PADDING]],
-        "length_penalty": _NONE if search.unnormalized else search.lenpen or _NONE,
+        "length_penalty": _NO_PENALTY if search.unnormalized else search.lenpen or _NO_PENALTY,
         "min_decoding_length": search.min_len,
         "max_input_length": 0,
         "return_scores": True,
         "return_end_token": True,
     }
-    # The end counts as a step.
+    # Here the limit counts the end token.
     results = translator.translate_batch(sources, max_decoding_length=limit + 1, num_hypotheses=beam, **arguments)
     found = [_best(zip(result.hypotheses, result.scores, strict=True)) for result in results]
     at_limit = [number for number, result in enumerate(results) if any(len(each) > limit for each in result.hypotheses)]
     if at_limit:
-        # As many hypotheses as there may be, finished and not.
+        # The most hypotheses that there can be, finished or not.
         arguments |= {"num_hypotheses": 1 if beam == 1 else 2 * beam, "patience": 2}
         chosen = [sources[number] for number in at_limit]
         cut = translator.translate_batch(chosen, max_decoding_length=limit, **arguments)
@@ -220,9 +219,9 @@ def _translate(
 def _ended(
     translator: Any, source: list[str], result: Any, limit: int, length_penalty: float
 ) -> Iterator[tuple[list[str], float]]:
-    """Yield the hypotheses of a sentence with their scores; where one has no end at the limit, it ends there.
+    """Yield the hypotheses of a sentence with their scores; one that is not finished at the limit is ended there.
 
-    fairseq has all hypotheses that are left at the limit end, whatever probability that has.
+    fairseq ends all hypotheses that are left at the limit, whatever the probability of that.
     """
     open_ones = [each for each in result.hypotheses if each[-1] != _END]
     scored = iter(translator.score_batch([source] * len(open_ones), open_ones, max_input_length=0))
@@ -236,12 +235,12 @@ def _ended(
 
 def _best(hypotheses: Iterable[tuple[list[str], float]]) -> Hypothesis:
     subwords, score = max(hypotheses, key=lambda each: each[1])
-    # fairseq prints neither.
+    # fairseq prints neither of these symbols.
     return Hypothesis([each for each in subwords if each not in (_BEGIN, _END)], score / math.log(2))
 
 
 def generated_lines(sources: Sequence[Sequence[str]], hypotheses: Sequence[Hypothesis]) -> Iterator[str]:
-    """Yield the lines of fairseq-generate's output that a reader of it needs: source and hypothesis."""
+    """Yield the lines of source and hypothesis as in fairseq-generate's output."""
     for number, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True)):
         yield f"S-{number}\t{' '.join(source)}\n"
         yield f"H-{number}\t{hypothesis.score}\t{' '.join(hypothesis.subwords)}\n"

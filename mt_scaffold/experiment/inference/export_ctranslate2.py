@@ -1,8 +1,8 @@
 """A trained fairseq transformer → a folder that CTranslate2 translates from.
 
-CTranslate2's own converter builds the model with fairseq, which evaluates some of the options that a checkpoint holds.
-Here nothing of fairseq is needed: the checkpoint is loaded with PyTorch's ``weights_only``, every parameter has its
-place in CTranslate2's specification, and what has none is refused.
+CTranslate2's own converter builds the model with fairseq, which evaluates some of the options in a checkpoint. This
+one does without fairseq: it loads the checkpoint with PyTorch's ``weights_only``, puts every parameter in its place in
+CTranslate2's specification, and refuses a model with a parameter that has none.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 QUANTIZATIONS: tuple[str, ...] = get_args(Quantization)
 DESCRIPTION = "mt_scaffold.json"
 
-# The architectures of fairseq's models `transformer` and `transformer_align`, which translate alike.
+# The architectures of fairseq's models `transformer` and `transformer_align`, which translate in the same way.
 _ARCHITECTURES = (
     *("transformer", "transformer_tiny", "transformer_iwslt_de_en", "transformer_wmt_en_de"),
     *("transformer_wmt_en_de_big", "transformer_wmt_en_de_big_t2t", "transformer_vaswani_wmt_en_de_big"),
     *("transformer_vaswani_wmt_en_fr_big", "transformer_align", "transformer_wmt_en_de_big_align"),
 )
-# fairseq's names, and those of CTranslate2's Activation.
+# fairseq's names → those of CTranslate2's Activation.
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_accurate": "GELUTanh", "gelu_fast": "GELUTanh"}
-# What changes a model without leaving a parameter that would be missed.
+# Options that change a model without adding a parameter, so that check_all_used would not notice them.
 _REFUSED = (
     *("no_token_positional_embeddings", "no_cross_attention", "cross_self_attention", "adaptive_input"),
     *("adaptive_softmax_cutoff", "merge_src_tgt_embed", "char_inputs", "base_layers", "quant_noise_scalar"),
@@ -48,16 +48,16 @@ _REFUSED = (
 )
 # Buffers that fairseq ignores as well.
 _BUFFERS = ("version", "embed_positions._float_tensor", "embed_positions.weights")
-# fairseq counts positions from behind the id of padding.
+# fairseq numbers positions from the id after padding.
 _FIRST_POSITION = SPECIAL_SYMBOLS.index("<pad>") + 1
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What an exported folder was made from: ``mt_scaffold.json`` in it.
+    """The origin of an exported folder, its ``mt_scaffold.json``.
 
-    checkpoint: the name of its file. quantization: of the parameters; none: float32. tokenise: how text becomes words.
-    segmentation.json beside it says how words become subwords.
+    checkpoint: the name of its file. quantization: of the parameters; None: float32. tokenise: how text becomes words.
+    segmentation.json next to it defines how words become subwords.
     """
 
     source: str
@@ -70,17 +70,17 @@ class Exported:
 
 
 def export_ctranslate2(files: ModelFiles, output: PathLike, quantization: str | None = None) -> Exported:
-    """Write the folder ``output``, for ``ctranslate2.Translator``, from a trained model and what prepares its text.
+    """Write the folder ``output``, for ``ctranslate2.Translator``, from the files of a trained model.
 
-    It holds ``model.bin``, ``config.json`` and the vocabularies, as CTranslate2 reads them; the codes, and
-    ``segmentation.json``, where ``files`` has a segmentation; and ``mt_scaffold.json``. The folder appears only once it
-    is complete; one that was exported before is replaced.
+    It holds ``model.bin``, ``config.json`` and the vocabularies, as CTranslate2 reads them; the codes and
+    ``segmentation.json``, if ``files`` has a segmentation; and ``mt_scaffold.json``. The folder appears only once it is
+    complete; one that was exported before is replaced.
 
-    quantization: one of QUANTIZATIONS, for the file; None keeps float32. Where a processor does not compute in that
-    type, CTranslate2 converts the parameters when it loads them.
+    quantization: one of QUANTIZATIONS, for the file; None keeps float32. If a processor does not compute in that type,
+    CTranslate2 converts the parameters when it loads them.
 
-    Raises MTScaffoldError where a file is missing, damaged or unsafe, and where the model has something that
-    CTranslate2 has not; UsageError for an unknown quantization.
+    Raises MTScaffoldError if a file is missing, damaged or unsafe, or if CTranslate2 does not support the model;
+    UsageError for an unknown quantization or a segmentation without codes.
     """
     output = Path(output)
     if quantization is not None and quantization not in QUANTIZATIONS:
@@ -108,7 +108,7 @@ def export_ctranslate2(files: ModelFiles, output: PathLike, quantization: str | 
 
 
 def check_installed() -> None:
-    """Raise MTScaffoldError where CTranslate2 is not installed."""
+    """Raise MTScaffoldError if CTranslate2 is not installed."""
     if find_spec("ctranslate2") is None:
         raise MTScaffoldError("CTranslate2 is not installed; pip install ctranslate2, or make venv for everything")
 
@@ -134,7 +134,7 @@ def write_model(model: TranslationModel, folder: Path, quantization: str | None 
     specification = transformer_spec.TransformerSpec(encoder, decoder)
     specification.register_source_vocabulary(model.symbols[0])
     specification.register_target_vocabulary(model.symbols[1])
-    # fairseq's decoder begins with the end of a sentence, and its encoder sees one.
+    # In fairseq, </s> is the decoder's first input and the encoder's last.
     specification.config.decoder_start_token = specification.config.eos_token
     specification.config.add_source_eos = True
     specification.validate()
@@ -143,18 +143,20 @@ def write_model(model: TranslationModel, folder: Path, quantization: str | None 
 
 
 def _check(model: TranslationModel) -> None:
-    """Raise MTScaffoldError for what CTranslate2 would compute otherwise than fairseq."""
+    """Raise MTScaffoldError for a model that CTranslate2 would compute differently from fairseq."""
     options = model.options
     if options.get("arch") not in _ARCHITECTURES:
         raise model.error(
-            f"architecture {options.get('arch')}: CTranslate2 gets only fairseq's transformer; translate with fairseq"
+            f"architecture {options.get('arch')}: not fairseq's transformer, as CTranslate2 needs; translate with "
+            "fairseq"
         )
     active = [name for name in _REFUSED if options.get(name)]
     activation = str(options.get("activation_fn") or "relu")
     if activation not in _ACTIVATIONS:
         active.append(f"activation-fn {activation}")
     if active:
-        raise model.error(f"trained with --{active[0].replace('_', '-')}, which CTranslate2 has not; use fairseq")
+        option = active[0].replace("_", "-")
+        raise model.error(f"trained with --{option}, which CTranslate2 does not support; use fairseq")
     for path, symbols in zip(model.files.dictionaries, model.symbols, strict=True):
         if twice := next((each for each in SPECIAL_SYMBOLS if symbols.count(each) > 1), None):
             raise MTScaffoldError(
@@ -173,7 +175,7 @@ class _Parameters:
         return name in self._model.parameters
 
     def width(self, side: str) -> int:
-        """Return how many numbers an embedding of a side has."""
+        """Return the width of a side's embeddings."""
         return int(self._model.parameters[f"{side}.embed_tokens.weight"].shape[1])
 
     def require(self, name: str) -> None:
@@ -181,7 +183,7 @@ class _Parameters:
             raise self._model.error(f"no parameter {name}; give a checkpoint of fairseq's transformer")
 
     def take(self, name: str, *shape: int | None) -> numpy.ndarray[Any, Any]:
-        """Return a parameter; shape: that it must have, None for any size. CTranslate2 trusts it to."""
+        """Return a parameter; shape: required, None for any size, as CTranslate2 does not check sizes."""
         self.require(name)
         found = tuple(self._model.parameters[name].shape)
         if len(found) != len(shape) or any(size not in (None, each) for size, each in zip(shape, found, strict=True)):
@@ -206,14 +208,14 @@ class _Side:
         self._options, self._parameters, self._name = model.options, parameters, name
         self._decoder = name == "decoder"
         self._layers = self._number(model, "layers")
-        # Before a specification of as many layers is made, whatever their number.
+        # Checked before a specification is built with any number of layers that the checkpoint claims.
         parameters.require(f"{name}.layers.{self._layers - 1}.self_attn.q_proj.weight")
         self._heads = self._number(model, "attention_heads")
         self._width = parameters.width(name)
         if self._width % self._heads:
             raise model.error(
-                f"its {name} has {self._heads} attention heads for {self._width} numbers, which do not divide into "
-                "them; give a checkpoint of fairseq's transformer"
+                f"its {name} is {self._width} wide, which is not a multiple of its {self._heads} attention heads; give "
+                "a checkpoint of fairseq's transformer"
             )
         self._positions = model.positions("target" if self._decoder else "source")
 
@@ -234,7 +236,7 @@ class _Side:
         }
 
     def fill(self, side: Any, embeddings: Any) -> None:
-        """Set everything of a side but the output projection."""
+        """Set all parameters of a side except the output projection."""
         name, parameters = self._name, self._parameters
         width, other_width = self._width, parameters.width("encoder")
         embeddings.weight = parameters.take(f"{name}.embed_tokens.weight", None, width)
@@ -276,7 +278,7 @@ class _Side:
 def sinusoidal_positions(positions: int, width: int) -> numpy.ndarray[Any, Any]:
     """Return fairseq's sinusoidal encodings, all sines before the cosines (positions × width, float32).
 
-    Vaswani et al. 2017, section 3.5, interleave them. The first position is that behind fairseq's padding, 2.
+    Vaswani et al. 2017, section 3.5, interleave them. The first position is 2, after fairseq's padding.
     """
     import torch
 
@@ -291,7 +293,7 @@ def sinusoidal_positions(positions: int, width: int) -> numpy.ndarray[Any, Any]:
 def _fill_linear(
     linear: Any, parameters: _Parameters, names: list[str], inputs: int, outputs: int | None = None, bias: bool = True
 ) -> None:
-    """Set a linear layer to one of fairseq's, or to several side by side; outputs: of each, None for any number."""
+    """Set a linear layer to one of fairseq's, or to several concatenated; outputs: of each, None for any number."""
     import numpy
 
     weights = [parameters.take(f"{name}.weight", outputs, inputs) for name in names]

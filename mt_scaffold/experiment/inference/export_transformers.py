@@ -24,14 +24,14 @@ from mt_scaffold.experiment.runtime.schema import nearest
 from mt_scaffold.manifest import raw_digest
 
 DESCRIPTION = "mt_scaffold.json"
-# What </s> and <pad> are called there; fairseq's names may be tokens of the codes.
+# The names of </s> and <pad> in the export; fairseq's names may be tokens of the codes.
 END, PADDING = "<|endoftext|>", "<|padding|>"
 _PAD_ID = SPECIAL_SYMBOLS.index("<pad>")
 
 
 @dataclass(frozen=True)
 class ExportedModel:
-    """What a folder was made from. rows: of the dictionary, by the id that they have now. dropped: those left out."""
+    """The origin of an exported folder. rows: the number of rows kept. dropped: the symbols of the others."""
 
     checkpoint: str
     sha256: str
@@ -46,7 +46,7 @@ def trained_model(
 ) -> tuple[Path, Path]:
     """Return the averaged checkpoint of a training of an experiment, and its data folder.
 
-    comparison, seed: None for the first of the configuration. Raises UsageError for one that it does not have.
+    comparison, seed: None for the first of the configuration. Raises UsageError for a name or seed that it lacks.
     """
     layout = LanguageModelLayout.read(experiment)
     config = layout.config
@@ -66,7 +66,7 @@ def export_transformers(checkpoint: PathLike, data: PathLike, output: PathLike) 
     """Write the folder ``output``: config.json, model.safetensors and the tokenizer, as transformers loads them.
 
     data: a folder of ``binarise_documents`` with the dictionary and the codes of the model. Ids are those of
-    ``BPE.encode``, then the end of a document (``</s>``, here ``<|endoftext|>``, before which nothing was read) and
+    ``BPE.encode``, then the end of a document (``</s>``, exported as ``<|endoftext|>``, which is also the start) and
     padding; the other rows of the dictionary, which stand for no text, are dropped. Parameters keep their type. The
     folder appears only once it is complete; one that was exported before is replaced.
 
@@ -114,7 +114,7 @@ def export_transformers(checkpoint: PathLike, data: PathLike, output: PathLike) 
 
 
 def _keep_rows(model: Any, rows: list[int], tokenizer: Any) -> None:
-    """Keep some rows of a model's embeddings, in their order, with the special tokens of a tokenizer."""
+    """Keep only ``rows`` of a model's embeddings, in this order, and set the special tokens of a tokenizer."""
     import torch
 
     read, written = model.get_input_embeddings(), model.get_output_embeddings()

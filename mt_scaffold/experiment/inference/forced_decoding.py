@@ -1,4 +1,4 @@
-"""A translation model and a binarised subset → the probability that it gives each reference (forced decoding)."""
+"""A translation model and a binarised subset → the probability of each reference (forced decoding)."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def forced_decode(
 
     checkpoint: a translation model that fairseq trained. data: a folder of ``binarise`` or ``binarise_words``; words
     are segmented without dropout. max_tokens: of the longer side of a batch, padding included. gpus: as for
-    ``load_model`` of language models. Weights of fp16 and bf16 are computed with in fp32. targets: score these instead
-    of the references, each the number of a sentence of the subset, from 0, and ids with ``</s>`` last.
+    ``load_model`` of language models. fp16 and bf16 weights are converted to fp32. targets: score these instead of the
+    references, each the number of a sentence of the subset, from 0, and ids with ``</s>`` last.
 
-    These are the ``P`` lines of ``fairseq-generate --score-reference``. Raises MTScaffoldError where a file is missing,
-    where the checkpoint could run code or does not fit the data, and where a sentence is longer than the model takes;
-    UsageError for a subset that the folder does not have.
+    These are the ``P`` lines of ``fairseq-generate --score-reference``. Raises MTScaffoldError if a file is missing, if
+    the checkpoint could run code or does not fit the data, or if a sentence is longer than the model takes; UsageError
+    for a subset that the folder does not have.
     """
     import numpy
     import torch
@@ -90,7 +90,7 @@ def forced_decode(
 def _load(checkpoint: PathLike, data: PathLike, binarised: Binarised, subset: str) -> tuple[Any, Any]:
     """Return the model, and the subset as a dataset of fairseq's."""
     load_checkpoint(checkpoint)
-    # What it has to say would come before the output of a command.
+    # Silence fairseq's log, which would precede our output.
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     from fairseq import checkpoint_utils, options, tasks, utils
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
@@ -123,7 +123,7 @@ def _check_lengths(sentences: Sequence[Any], positions: Sequence[int], data: Pat
 
 
 def _batches(sentences: Sequence[Any], max_tokens: int) -> Iterator[list[int]]:
-    """Yield the numbers of sentences of similar lengths, at most ``max_tokens`` with their padding, or a single one."""
+    """Yield the numbers of sentences of similar lengths, at most ``max_tokens`` padded, or a single longer one."""
     lengths = [max(len(sentence["source"]), len(sentence["target"])) for sentence in sentences]
     batch: list[int] = []
     for number in sorted(range(len(lengths)), key=lambda number: -lengths[number]):

@@ -1,4 +1,4 @@
-"""A checkpoint of a language model, loaded without running code, and the log-probabilities that it gives."""
+"""A language model, loaded from a checkpoint without running code, and its log-probabilities."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _LOGITS_AT_ONCE = 1 << 25
 class LanguageModel:
     """A model on a device, ready for inference.
 
-    positions: how many tokens it takes at once. sha256: of its file. start: the id that it reads before a document.
+    positions: the most tokens it takes at once. symbols: the rows of its output. sha256: of its file. start: the id
+    that it reads before a document.
     """
 
     model: Any
@@ -36,7 +37,7 @@ class LanguageModel:
 
 
 def device_of(gpus: int) -> Any:
-    """Return the GPU that PyTorch sees, else the CPU; with ``gpus`` = 1, MTScaffoldError where there is none."""
+    """Return the GPU if PyTorch sees one, else the CPU; with ``gpus`` = 1, MTScaffoldError if there is no GPU."""
     import torch
 
     if gpus not in (0, 1):
@@ -48,13 +49,13 @@ def device_of(gpus: int) -> Any:
 
 
 def load_model(checkpoint: PathLike, data: PathLike, binarised: BinarisedDocuments, gpus: int = 0) -> LanguageModel:
-    """Load the model of a checkpoint of fairseq's, for the dictionary of the folder ``data``.
+    """Load the model of a fairseq checkpoint, for the dictionary of the folder ``data``.
 
-    gpus: 1 insists on a GPU; with 0, one is used where PyTorch sees it, and else the CPU. Weights of fp16 and bf16 are
-    computed with in fp32.
+    gpus: 1 requires a GPU; with 0, one is used if PyTorch sees it, or else the CPU. fp16 and bf16 weights are converted
+    to fp32.
 
-    Raises MTScaffoldError where the checkpoint is missing, damaged or could run code, where it is not of a language
-    model, or of another vocabulary than that of ``data``; and where a GPU is requested but there is none.
+    Raises MTScaffoldError if the checkpoint is missing, damaged or could run code, if it is not of a language model, or
+    of another vocabulary than that of ``data``, or if a GPU is requested but there is none.
     """
     device = device_of(gpus)
     if not Path(checkpoint).is_file():
@@ -79,7 +80,7 @@ def _check_vocabulary(
 
 def _build(checkpoint: PathLike, state: dict[str, Any], data: PathLike) -> Any:
     """Return the model that a checkpoint describes, with its parameters."""
-    # What it has to say would come before the output of a command.
+    # Silence fairseq's log, which would precede our output.
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     from fairseq import checkpoint_utils, utils
     from fairseq.models.transformer_lm import TransformerLanguageModel
@@ -115,13 +116,13 @@ def _task_of(state: dict[str, Any]) -> str:
 def log_probabilities(model: LanguageModel, batch: Sequence[tuple[Any, Any]]) -> Iterator[Any]:
     """Yield, for each pair of inputs and targets (ids of equal length), the log-probability of each target.
 
-    All natural logarithms, computed in fp32 (NumPy, float32). A batch is computed at once, padded on the right; the
-    softmax in parts, so that memory does not grow with the vocabulary.
+    They are natural logarithms, computed in fp32 (NumPy, float32). A batch is computed at once, padded on the right;
+    the softmax in parts, so that memory does not grow with the vocabulary.
     """
     import torch
 
     longest = max(len(inputs) for inputs, _ in batch)
-    # No position sees one after it, so that padding with anything needs no mask.
+    # No position sees a later one, so that padding on the right needs no mask.
     sources = torch.full((len(batch), longest), END_ID)
     targets = torch.full((len(batch), longest), END_ID)
     for row, (inputs, wanted) in enumerate(batch):
@@ -155,7 +156,7 @@ def _of_targets(model: LanguageModel, sources: Any, targets: Any) -> Any:
 
 
 def inputs_of(document: Any, start: int = END_ID) -> Any:
-    """Return what a model reads to predict a document (ids): ``</s>`` (``start``), then all but its last token."""
+    """Return the inputs from which a model predicts a document (ids): ``start``, then all but the last token."""
     import numpy
 
     return numpy.concatenate([[start], document[:-1]]).astype(numpy.int64)

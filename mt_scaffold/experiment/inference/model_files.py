@@ -25,11 +25,11 @@ _POSITIONS = 1024
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """Where the files of a translation model are.
+    """The files and settings of a translation model.
 
     checkpoint: a model that ``average`` or fairseq-train wrote. languages, dictionaries: of source and target.
-    segmentation: how words become its subwords. tokenise: how text becomes its words. Both are None where they are not
-    known; the model translates subwords then.
+    segmentation: how words become its subwords. tokenise: how text becomes its words. Both are None if unknown; the
+    model then translates subwords.
     """
 
     checkpoint: Path
@@ -43,8 +43,8 @@ class ModelFiles:
 class TranslationModel:
     """A translation model as its checkpoint describes it, loaded without running code.
 
-    parameters: name → tensor, of the type that the checkpoint has. options: those of its architecture, by fairseq's
-    names with underscores. symbols: of source and target, fairseq's own included, in the order of their ids.
+    parameters: name → tensor, of its type in the checkpoint. options: those of its architecture, by fairseq's names
+    with underscores. symbols: of source and target, fairseq's own included, in the order of their ids.
     """
 
     files: ModelFiles
@@ -53,11 +53,11 @@ class TranslationModel:
     symbols: tuple[list[str], list[str]]
 
     def error(self, problem: str) -> MTScaffoldError:
-        """Return the error for something wrong with the checkpoint."""
+        """Return an error that names the checkpoint."""
         return MTScaffoldError(f"{self.files.checkpoint}: {problem}")
 
     def positions(self, side: str) -> int:
-        """Return how many symbols the model takes in a sentence of a side, source or target."""
+        """Return the most symbols that the model takes in a sentence of a side, source or target."""
         value = self.options.get(f"max_{side}_positions") or _POSITIONS
         if not isinstance(value, int) or value < 1:
             raise self.error(f"its --max-{side}-positions is {value!r}; give a checkpoint that fairseq-train wrote")
@@ -73,8 +73,8 @@ def data_folder_files(checkpoint: PathLike, data: PathLike, source: str, target:
 def system_files(experiment: PathLike, system: str, seed: int | None = None) -> ModelFiles:
     """Return the files of one system in the folder of an experiment; seed: None for the first of the configuration.
 
-    Raises UsageError for a system or seed that the experiment does not have, and MTScaffoldError where the folder is
-    not that of an experiment.
+    Raises UsageError for a system or seed that the experiment does not have, and MTScaffoldError if it is not the
+    folder of an experiment.
     """
     layout = TranslationLayout.read(experiment)
     config = layout.config
@@ -100,8 +100,8 @@ def system_files(experiment: PathLike, system: str, seed: int | None = None) -> 
 def read_model(files: ModelFiles) -> TranslationModel:
     """Load the checkpoint and the dictionaries of a model, and check that they belong together.
 
-    Raises MTScaffoldError where a file is missing or malformed, where the checkpoint could run code, where it is not of
-    an encoder with a decoder, and where it has other numbers of embeddings than the dictionaries have symbols.
+    Raises MTScaffoldError if a file is missing or malformed, or if the checkpoint could run code, is not of an encoder
+    with a decoder, or has other numbers of embeddings than the dictionaries have symbols.
     """
     if not files.checkpoint.is_file():
         raise MTScaffoldError(f"{files.checkpoint}: no such model; make it with mt-scaffold train or average")
@@ -126,7 +126,7 @@ def read_symbols(dictionary: PathLike) -> list[str]:
 
 
 def _options(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a model: of ``cfg``, or of the ``args`` that fairseq wrote before version 0.10."""
+    """Return the options of a model, from ``cfg`` or from the ``args`` that fairseq wrote before version 0.10."""
     cfg = state.get("cfg")
     found = (cfg.get("model") if isinstance(cfg, Mapping) else None) or state.get("args")
     if isinstance(found, argparse.Namespace):

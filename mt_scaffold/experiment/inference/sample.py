@@ -1,4 +1,4 @@
-"""A language model → text that it writes, from the start of a document or after a prompt."""
+"""A language model → text sampled from it, from the start of a document or after a prompt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mt_scaffold.options import refuse_text
 
 @dataclass(frozen=True)
 class Sample:
-    """What a model wrote. text: after the prompt. tokens: of it. ended: whether the model ended the document."""
+    """A sampled text. text: after the prompt. tokens: of that text. ended: whether the model ended the document."""
 
     prompt: str
     text: str
@@ -29,8 +29,9 @@ class Sample:
 class Sampling:
     """How each token is drawn.
 
-    temperature: divides the logits; 0 takes the likeliest token. top_k: only from that many of the likeliest (0: all).
-    top_p: only from the fewest of the likeliest whose probabilities sum to at least that (Holtzman et al. 2020).
+    temperature: divides the logits; 0 takes the likeliest token. top_k: draw only from that many of the likeliest (0:
+    all). top_p: draw only from the fewest of the likeliest whose probabilities sum to at least this (Holtzman et al.
+    2020).
     """
 
     temperature: float = 1.0
@@ -48,7 +49,7 @@ class Sampling:
 
 
 def format_samples(samples: Sequence[Sample], number: int = 1) -> str:
-    """Return samples for people: each prompt with what the model wrote; ``number`` of each, set apart by headings."""
+    """Return samples for people: each prompt with its continuation; ``number`` of each, separated by headings."""
     blocks = []
     for place, each in enumerate(samples):
         heading = f"--- prompt {place // number + 1}, sample {place % number + 1}\n"
@@ -68,14 +69,14 @@ def sample(
     seed: int = 1,
     gpus: int = 0,
 ) -> list[Sample]:
-    """Have a model continue each prompt ``number`` times, by at most ``length`` tokens; an empty one starts a document.
+    """Continue each prompt ``number`` times, by at most ``length`` tokens; an empty one starts a document.
 
     data: a folder of ``binarise_documents``, with the dictionary of the model. codes: those it was made with; default:
-    the copy in it. Each sample is drawn with random numbers that depend on ``seed``, the prompt's place and the
-    sample's number only. Beyond the model's positions it sees only the last tokens, half of the positions or more.
+    the copy in it. The random numbers of each sample depend only on ``seed``, the prompt's place and the sample's
+    number. Beyond its positions, the model sees only the last tokens, half of the positions or more.
 
     Returns the samples of the first prompt, then those of the next. Raises MTScaffoldError as ``load_model`` does, and
-    where the codes are not those of the folder; UsageError for options out of range.
+    if the codes are not those of the folder; UsageError for options out of range.
     """
     refuse_text(prompts=prompts)
     sampling.check()
@@ -101,11 +102,11 @@ def sample(
 def _write(
     model: LanguageModel, vocabulary: Vocabulary, read: list[int], length: int, sampling: Sampling, seeds: list[int]
 ) -> list[int]:
-    """Return the ids that a model writes after ``read``, up to ``</s>``."""
+    """Return the ids sampled after ``read``, at most ``length``, up to and including ``</s>``."""
     import numpy
     import torch
 
-    random = numpy.random.default_rng([abs(each) for each in seeds])
+    random = numpy.random.default_rng([each % 2**64 for each in seeds])
     allowed = torch.zeros(model.symbols, dtype=torch.bool, device=model.device)
     allowed[END_ID] = True
     allowed[FIRST_ID : FIRST_ID + len(vocabulary.tokens)] = True
@@ -125,13 +126,13 @@ def _write(
 
 
 def _next_logits(model: LanguageModel, ids: list[int], state: dict[Any, Any]) -> Any:
-    """Return the logits of the token after ``ids``; ``state`` keeps what was computed for those before."""
+    """Return the logits of the token after ``ids``; ``state`` caches the computation for earlier ones."""
     import torch
 
     decoder = model.model.decoder
     tokens = torch.tensor([ids], device=model.device)
     if not state and len(ids) > 1:
-        # fairseq computes one position at a time where there is a state: the first are read one by one.
+        # fairseq fills a state one position at a time, so the prompt is read token by token.
         for end in range(1, len(ids)):
             decoder(tokens[:, :end], incremental_state=state, features_only=True)
     features = decoder(tokens, incremental_state=state, features_only=True)[0][:, -1:]

@@ -30,7 +30,7 @@ from mt_scaffold.options import worker_count
 
 ENGINES: tuple[str, ...] = get_args(Engine)
 _OWN_OPTIONS = {"path", "gen-subset", "results-path", "source-lang", "target-lang", "user-dir", "cpu", "seed"}
-# These change the lines that the hypotheses are read from.
+# These would change the lines that the hypotheses are read from.
 _OWN_OPTIONS |= {"nbest", "quiet", "post-process", "remove-bpe", "bpe", "tokenizer", "required-batch-size-multiple"}
 _OWN_OPTIONS |= {"batch-by-source"}
 
@@ -49,21 +49,22 @@ def translate(
 ) -> list[str]:
     """Translate one subset of a data folder of ``binarise`` or ``binarise_words`` with fairseq-generate or CTranslate2.
 
-    ``options`` are fairseq-generate's own (``["--beam", "4", "--lenpen", "0.6"]``). The folder ``output`` gets
+    ``options`` are fairseq-generate's (``["--beam", "4", "--lenpen", "0.6"]``). The folder ``output`` gets
     ``SUBSET.TARGET.subwords`` (as the model wrote it), ``.words`` (joined), ``SUBSET.TARGET`` (detokenised: ordinary
     text, to be scored) and, with ``source_words``, a copy of them as ``SUBSET.SOURCE.words``; line i of each
-    corresponds to line i of the test set. ``SUBSET.generate.txt`` is fairseq's own output, with its scores. ``gpus``: 1
-    insists on a GPU; with 0, one is used where PyTorch sees it, and else the CPU. Returns the detokenised translations.
+    corresponds to line i of the test set. ``SUBSET.generate.txt`` is fairseq's output, with its scores. ``gpus``: 1
+    requires a GPU; with 0, one is used if PyTorch sees it, or else the CPU. Returns the detokenised translations.
 
-    For data of ``binarise``, what is batched together depends on the source alone, so that the references have no part
-    in the translations, not even in the order of a sum.
+    For data of ``binarise``, batches depend on the source alone, so that the references cannot affect the translations,
+    not even through the order of a sum.
 
-    ``engine``: ``fairseq`` or ``ctranslate2``, which converts the model for each test set, takes the options that
-    ``ctranslate2_engine.Search`` has, and writes the same files; ``SUBSET.generate.txt`` has fewer kinds of lines
-    then, and ``SUBSET.engine.json`` says what translated. ``quantization``: one of CTranslate2's types (None: float32).
+    ``engine``: ``fairseq`` or ``ctranslate2``, which converts the model for each test set, accepts the options that
+    ``ctranslate2_engine.parse_search`` does, and writes the same files; ``SUBSET.generate.txt`` then has fewer kinds of
+    lines, and ``SUBSET.engine.json`` describes the engine. ``quantization``: one of CTranslate2's types (None:
+    float32).
 
-    Raises MTScaffoldError where a sentence has no translation, where a GPU is requested but there is none, where
-    fairseq fails, with the end of its log, and where CTranslate2 cannot compute the model.
+    Raises MTScaffoldError if a sentence has no translation, if a GPU is requested but there is none, if fairseq fails,
+    with the end of its log, or if CTranslate2 cannot compute the model.
     """
     from mt_scaffold.experiment.data.tokenise import detokenise
 
@@ -103,7 +104,7 @@ def translate(
 
 @dataclass(frozen=True)
 class _Work:
-    """What to translate: each engine writes its hypotheses, in the form of fairseq-generate's output, to a file."""
+    """A translation to run: each engine writes its hypotheses to ``generated``, in fairseq-generate's format."""
 
     data: Path
     binarised: Binarised
@@ -142,7 +143,7 @@ class _Work:
         model = read_model(data_folder_files(self.model, self.data, *self.binarised.languages))
         sentences = ctranslate2_engine.read_source(self.data, self.binarised, self.subset)
         self._make_clean()
-        # As many threads as PyTorch would have.
+        # As many threads as PyTorch would use.
         given = os.environ.get("OMP_NUM_THREADS", "")
         threads = max(1, int(given)) if given.isdecimal() else worker_count()
         hypotheses, report = ctranslate2_engine.translate_sentences(
@@ -157,7 +158,7 @@ class _Work:
         return self.output / f"{self.subset}.engine.json"
 
     def _make_clean(self) -> Path:
-        """Create the folder without what another engine has left of this test set; return the path of the log."""
+        """Create the folder, without the log and report of an earlier run on this test set; return the log's path."""
         make_folder(self.output)
         log = self.output / f"{self.subset}.log"
         for path in (log, self._report):
@@ -168,8 +169,8 @@ class _Work:
 def read_hypotheses(lines: Iterable[str], expected: int, origin: str = "fairseq-generate") -> list[str]:
     """Return the best hypothesis of each sentence in fairseq-generate's output, in the order of the test set.
 
-    fairseq writes ``H-NUMBER<tab>SCORE<tab>SUBWORDS`` in the order in which it translated. Raises MTScaffoldError where
-    one of the ``expected`` sentences has no hypothesis, or two.
+    fairseq writes ``H-NUMBER<tab>SCORE<tab>SUBWORDS`` in the order in which it translated. Raises MTScaffoldError
+    unless each of the ``expected`` sentences has exactly one hypothesis.
     """
     hypotheses: dict[int, str] = {}
     for line in lines:

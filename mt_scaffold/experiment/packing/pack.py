@@ -46,10 +46,10 @@ from mt_scaffold.segment.draw import description
 from mt_scaffold.segment.inference import MERGES
 from mt_scaffold.tables import decimal
 
-# fairseq's options that describe a machine or a run, not a model.
+# The groups of fairseq's options that describe a machine or a run, not a model.
 _GROUPS = {"common", "common_eval", "distributed_training", "dataset", "optimization", "checkpoint", "bmuf"}
 _GROUPS |= {"generation", "eval_lm", "interactive", "ema"}
-# The hub's names of the metrics that it has a page for.
+# The hub's names of the metrics that it has pages for.
 _HUB_METRICS = {"bleu": "bleu", "chrf": "chrf", "chrf++": "chrf", "ter": "ter", "comet": "comet"}
 _SYNTHETIC = (
     "**Synthetic data.** A small grammar wrote the text of this experiment; the figures show that every step works, "
@@ -83,7 +83,7 @@ licences of the data that it was trained on."""
 
 
 def packed_folder(system: PathLike, seed: int | None = None) -> Path:
-    """Return where a system is packed by default: ``NAME-SYSTEM`` in the current folder, with the seed if one is given.
+    """Return the default folder of a packed system: ``NAME-SYSTEM`` in the current one, with the seed if one is given.
 
     >>> packed_folder("experiments/demo/scaffold", 2)
     PosixPath('demo-scaffold-seed2')
@@ -95,17 +95,17 @@ def packed_folder(system: PathLike, seed: int | None = None) -> Path:
 def pack(system: PathLike, output: PathLike | None = None, seed: int | None = None) -> Manifest:
     """Pack the averaged model of a system (``experiments/NAME/SYSTEM``) into the folder ``output``.
 
-    The folder has all that translating raw text takes: ``model.safetensors`` and ``config.json`` (weights and options
-    of fairseq's model), dictionaries, codes, ``manifest.json`` (tokeniser, beam search, scores with their signatures,
-    versions, the digest of every file), ``experiment.yaml`` (the configuration of the experiment) and README.md, a
-    model card. It appears only once it is complete and a model has been loaded from it; one that was packed before is
-    replaced, but for a card that somebody has edited: the new card is then README.new.md.
+    The folder has everything needed to translate raw text: ``model.safetensors`` and ``config.json`` (weights and
+    options of fairseq's model), dictionaries, codes, ``manifest.json`` (tokeniser, beam search, scores with their
+    signatures, versions, the digest of every file), ``experiment.yaml`` (the configuration of the experiment) and
+    README.md, a model card. It appears only once it is complete and a model has been loaded from it; one that was
+    packed before is replaced, except for an edited card: the new card is then README.new.md.
 
     output: None for ``packed_folder``. seed: of the training; None takes the experiment's first.
 
-    Returns the manifest. Raises MTScaffoldError where the experiment has no such model yet, or the model cannot be
-    loaded without running code; UsageError for an experiment with language models, for an unknown system or seed, and
-    where the experiment translates in a way that a packed model cannot (see ``beam_search``).
+    Returns the manifest. Raises MTScaffoldError if the experiment has no such model yet, or the model cannot be loaded
+    without running code; UsageError for an experiment with language models, for an unknown system or seed, or if the
+    experiment translates with options that a packed model does not support (see ``beam_search``).
     """
     place = Path(system)
     if (place / CONFIG).is_file():
@@ -117,7 +117,7 @@ def pack(system: PathLike, output: PathLike | None = None, seed: int | None = No
     search = beam_search(config.translate.options)
     layout, name = TranslationLayout(place.parent, config), place.name
     if name in config.systems and not (kind := config.segmentation(name).kind).has_codes:
-        raise UsageError(f"{system}: a system with a {kind.title} model, and only those with codes can be packed")
+        raise UsageError(f"{system}: a system with a {kind.title} model; only those with codes can be packed")
     files = system_files(layout.folder, name, seed)
     seed = config.seeds[0] if seed is None else seed
     refuse_other_content(output, MANIFEST)
@@ -163,13 +163,13 @@ def pack(system: PathLike, output: PathLike | None = None, seed: int | None = No
             shutil.copyfile(output / CARD, folder / CARD)
             write_text(folder / NEW_CARD, card)
         write_manifest(folder, manifest)
-        # What does not load here would not load anywhere.
+        # A folder that does not load here would not load anywhere.
         PackedModel(folder, device="cpu").close()
     return manifest
 
 
 def edited_card(folder: Path) -> bool:
-    """Whether somebody has edited the card of a packed model; where no manifest tells, any card counts as edited."""
+    """Return whether the card of a packed model was edited; without a readable manifest, any card counts as edited."""
     if not (folder / CARD).is_file():
         return False
     try:
@@ -204,7 +204,7 @@ def _test_sets(layout: TranslationLayout, system: str, seed: int) -> dict[str, P
 
 
 def _described(config: Config, system: str) -> str:
-    """Return how a system segments words, for people."""
+    """Return a description of how a system segments words, for people."""
     setting = config.segmentation(system)
     sizes = [_described_codes(codes) for codes in setting.codes]
     kind = (
@@ -225,23 +225,23 @@ def _described_codes(codes: CodesSetting) -> str:
 
 
 def write_weights(model: Mapping[str, Any], path: PathLike) -> dict[str, str]:
-    """Write the parameters of a model (name → tensor) as safetensors, each of them once.
+    """Write the parameters of a model (name → tensor) as safetensors, equal ones once.
 
-    Returns the parameters that were left out, with the name of the one that has the same bits.
+    Returns the parameters that were left out, each with the name of the stored one that has the same bits.
     """
     from safetensors.torch import save_file
 
     first_of = tied([dict(model)])
     stored = {name: model[name].contiguous() for name, first in first_of.items() if first == name}
-    # Tensors that were views of one storage are written with their own part of it.
+    # Cloned, as save_file refuses views of one storage.
     save_file({name: tensor.clone() for name, tensor in stored.items()}, path, metadata={"format": "pt"})
     return {name: first for name, first in first_of.items() if first != name}
 
 
 def plain_options(model: TranslationModel) -> dict[str, Any]:
-    """Return the options that fairseq builds a model from, as JSON holds them: no path, nothing of the run.
+    """Return the options that fairseq builds a model from, as JSON holds them, without paths or those of the run.
 
-    Raises MTScaffoldError where the checkpoint names no architecture, or an option is not plain.
+    Raises MTScaffoldError if the checkpoint names no architecture, or an option is not plain.
     """
     load_plugin()
     from fairseq.dataclass.configs import FairseqConfig
@@ -259,9 +259,9 @@ def plain_options(model: TranslationModel) -> dict[str, Any]:
 
 
 def model_card(manifest: Manifest, segmentation: str) -> str:
-    """Return the text of README.md. segmentation: how the system segments words, in a few words.
+    """Return the text of README.md. segmentation: a short description of how the system segments words.
 
-    The heading gives the licence as ``unknown``: only who publishes a model can say what it may be used for.
+    The heading gives the licence as ``unknown``: only the publisher of a model can state how it may be used.
     """
     import yaml
 
@@ -296,7 +296,7 @@ def _scores(manifest: Manifest) -> list[str]:
     rows = ["| test set | metric | score | signature |", "|---|---|---|---|"]
     for name, test_set in manifest.test_sets.items():
         for metric, found in test_set.scores.items():
-            # Markdown would take its bars for the ends of cells.
+            # Markdown would treat its bars as the ends of cells.
             signature = found.signature.replace("|", r"\|")
             rows.append(f"| {name} | {METRICS[metric].heading} | {decimal(found.score)} | `{signature}` |")
     paragraphs = ["\n".join(rows)]
@@ -308,7 +308,7 @@ def _scores(manifest: Manifest) -> list[str]:
 
 
 def _heading(manifest: Manifest) -> dict[str, Any]:
-    """Return what the hub's ModelCardData knows."""
+    """Return the metadata of the card, as the hub's ModelCardData defines them."""
     origin = manifest.origin
     found = dict.fromkeys(metric for test_set in manifest.test_sets.values() for metric in test_set.scores)
     metrics = list(dict.fromkeys(_HUB_METRICS[metric] for metric in found if metric in _HUB_METRICS))

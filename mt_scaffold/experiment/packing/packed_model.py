@@ -39,22 +39,22 @@ from mt_scaffold.options import worker_count
 from mt_scaffold.tables import decimal
 
 WEIGHTS, OPTIONS, EXPERIMENT, CARD = "model.safetensors", "config.json", "experiment.yaml", "README.md"
-# The card of a model that is packed again, where somebody has edited the other.
+# The new card of a model that is packed again after its card was edited.
 NEW_CARD = "README.new.md"
 # The kind of its manifest.
 KIND = "packed model"
 _REMEDY = "copy or pack the model again"
-# Paths of the machine that trained; weights that were read from one are the model's own now.
+# Options with paths of the training machine; a model contains the weights that were read from them.
 PATH_OPTIONS = ("_path", "_dir", "_file", "_checkpoint")
 _PLAIN = (bool, int, float, str, type(None))
-# Test sets are smaller, so that their batches are those of fairseq-generate.
+# More than the lines of a test set, so that its batches are those of fairseq-generate.
 BLOCK_LINES = 10_000
 _BLOCK_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
 class PackedScore:
-    """A score as the table shows it, with sacreBLEU's signature (``Metric`` of score.py, without its segments)."""
+    """A score with sacreBLEU's signature (``Metric`` of score.py, without its segments)."""
 
     score: float
     text: str
@@ -64,9 +64,10 @@ class PackedScore:
 
 @dataclass(frozen=True)
 class PackedTestSet:
-    """The scores of a test set by metric, and what reproduces them.
+    """The scores of a test set by metric, and the facts to reproduce them.
 
-    sha256: of the raw source, the reference and the translation. tokenise: where it is not that of other text.
+    sha256: of the raw source, the references and the translation. tokenise: of the test set, if it differs from that
+    of other text.
     """
 
     lines: int
@@ -77,9 +78,9 @@ class PackedTestSet:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a model comes from.
+    """The origin of a model.
 
-    checkpoint: the SHA-256 digest of the file that was packed, the mean of ``averaged`` checkpoints. engine: what
+    checkpoint: the SHA-256 digest of the file that was packed, the mean of ``averaged`` checkpoints. engine: that
     translated the test sets, fairseq or ctranslate2. trained_with, packed_with: versions of the packages.
     """
 
@@ -100,11 +101,11 @@ class Origin:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a folder holds, as ``manifest.json`` says it.
+    """The contents of a packed folder, as ``manifest.json`` states them.
 
     tokenise: how raw source text becomes words. tied: the parameters that are stored under the name of another. files:
-    the SHA-256 digest of each file but the manifest and README.md, which are for people to edit. card: that of
-    README.md as ``pack`` wrote it, so that it can tell an edited one.
+    the SHA-256 digest of each file except the manifest and the cards, which people may edit. card: that of README.md as
+    ``pack`` wrote it, to recognise an edited one.
     """
 
     source: str
@@ -131,7 +132,7 @@ def dictionary_name(language: str) -> str:
 def read_manifest(folder: PathLike) -> Manifest:
     """Return the manifest of a packed model, after a check of every file that it names.
 
-    Raises MTScaffoldError where the folder is not one that ``pack`` made, is incomplete or has been changed.
+    Raises MTScaffoldError if the folder is not a packed model, is incomplete or has been changed.
     """
     path = Path(folder) / MANIFEST
     if not Path(folder).is_dir():
@@ -151,7 +152,7 @@ def read_manifest(folder: PathLike) -> Manifest:
 
 
 def read_stored(path: Path) -> manifests.Manifest:
-    """Return the manifest of a packed model as it is stored; raise MTScaffoldError where it is none."""
+    """Return the manifest of a packed model as it is stored; raise MTScaffoldError if it is malformed."""
     return manifests.read_manifest(path, KIND, _REMEDY)
 
 
@@ -163,7 +164,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def _read_json(path: Path) -> Any:
-    """Read a JSON file of a packed model. Raises MTScaffoldError where it is none."""
+    """Read a JSON file of a packed model. Raises MTScaffoldError if it is not valid JSON."""
     with open_input(path) as stream:
         content = stream.read()
     try:
@@ -185,21 +186,21 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class _Part:
-    """A sentence, or a part of one that is too long: the line it is from (from 0), and its ids with ``</s>``."""
+    """A sentence, or a part of one that is too long: its line, counted from 0, and its ids with ``</s>``."""
 
     line: int
     ids: Any
 
 
 class PackedModel:
-    """A model that ``mt-scaffold pack`` has packed, ready to translate.
+    """A model packed by ``mt-scaffold pack``, ready to translate.
 
-    folder: what ``pack`` made. device: ``cpu``, ``cuda`` or ``cuda:N``; None takes a GPU where PyTorch sees one.
-    beam, lenpen: instead of those that the experiment translated with. batch_tokens: the most subwords, padding
-    included, that are translated at once. num_workers: processes on a CPU, each of one thread; the output is the same
-    for any number. test_set: tokenise as this test set of the experiment was, where that differs from other text.
+    folder: made by ``pack``. device: ``cpu``, ``cuda`` or ``cuda:N``; None takes a GPU if PyTorch sees one. beam,
+    lenpen: instead of those that the experiment translated with. batch_tokens: the most subwords, padding included,
+    that are translated at once. num_workers: processes on a CPU, each with one thread; the output is the same for any
+    number. test_set: tokenise as this test set of the experiment was, if that differs from other text.
 
-    Raises MTScaffoldError where the folder is not a packed model, is incomplete or has been changed, and where a GPU is
+    Raises MTScaffoldError if the folder is not a packed model, is incomplete or has been changed, or if a GPU is
     requested but there is none; UsageError for options out of range.
 
     >>> with PackedModel("packed") as model:  # doctest: +SKIP
@@ -252,7 +253,7 @@ class PackedModel:
         self.close(kill=error is not None)
 
     def close(self, kill: bool = False) -> None:
-        """End the worker processes; kill: without waiting for what they translate."""
+        """End the worker processes; kill: without waiting for their translations."""
         self._workers.close(kill)
 
     def translate(self, lines: Iterable[str]) -> list[str]:
@@ -264,12 +265,12 @@ class PackedModel:
     ) -> list[list[Hypothesis]]:
         """Return the ``n_best`` translations of each line, the best first; an empty line has one, which is empty.
 
-        All lines are batched together, by length, so that some hundred at a time take the least time per line. A
+        All lines are batched together, by length, so that a call is fastest per line with some hundreds of them. A
         sentence of more subwords than the model has positions is translated in parts, cut between words; a warning
         names its line, counted from 1 over all calls. ``show`` is called with the number of sentences that are done.
 
-        Raises UsageError where the beam is smaller than ``n_best``, and where a line is no string, or one with a lone
-        surrogate, which is no character.
+        Raises UsageError if the beam is smaller than ``n_best``, or if a line is not a string or contains a lone
+        surrogate, which is not a character.
         """
         if not 1 <= n_best <= self.beam:
             raise UsageError(f"--n-best {n_best}: must be 1 to the size of the beam, {self.beam}")
@@ -295,7 +296,7 @@ class PackedModel:
             pieces = [ids] if len(ids) <= most else _cut(self._search.encode(line.split(" ")), most)
             if len(pieces) > 1:
                 print(
-                    f"mt-scaffold: warning: line {self._lines_before + number + 1}: {len(ids)} subwords, and the model "
+                    f"mt-scaffold: warning: line {self._lines_before + number + 1}: {len(ids)} subwords, but the model "
                     f"takes {most}; translated in {len(pieces)} parts",
                     file=sys.stderr,
                 )
@@ -308,7 +309,7 @@ class PackedModel:
         """Return the translations of each part, in words, with their scores."""
         sentences = [part.ids for part in parts]
         batches = self._search.batches(sentences, self._batch_tokens, self._batch_sentences)
-        # The last take the longest; begun first, they leave no worker alone at the end.
+        # The last take the longest; started first, they do not keep one worker busy alone at the end.
         batches.reverse()
         work = [([sentences[place] for place in batch], n_best) for batch in batches]
         found: dict[int, list[tuple[str, float]]] = {}
@@ -320,7 +321,7 @@ class PackedModel:
 
 
 def _checked(line: object) -> str:
-    """Return a line as it is. Raises UsageError where it is no text."""
+    """Return a line unchanged. Raises UsageError if it is not text."""
     if not isinstance(line, str):
         raise UsageError(f"a line is a string, not a {type(line).__name__}; decode bytes first")
     if found := re.search("[\ud800-\udfff]", line):
@@ -329,7 +330,7 @@ def _checked(line: object) -> str:
 
 
 def _cut(words: Sequence[Any], most: int) -> list[Any]:
-    """Return the ids of words as about equal parts of at most ``most`` ids; only a longer word is cut itself."""
+    """Return the ids of words in parts of about equal size, at most ``most`` ids; only a longer word is itself cut."""
     import numpy
 
     pieces = [word[start : start + most] for word in words for start in range(0, len(word), most)]
@@ -347,7 +348,7 @@ def _cut(words: Sequence[Any], most: int) -> list[Any]:
 
 
 def _joined(parts: Sequence[Sequence[tuple[str, float]]]) -> list[tuple[str, float]]:
-    """Return the translations of a line from those of its parts, best with best; scores are the mean of theirs."""
+    """Return the translations of a line from those of its parts, joined by rank; a score is the mean of the parts'."""
     if not parts:
         return [("", 0.0)]
     return [
@@ -367,16 +368,16 @@ def translate_text(
     name: str = "standard input",
     show: Callable[[int], None] | None = None,
 ) -> int:
-    """Translate the lines of ``source``, UTF-8, into as many lines of ``target``, and return how many they are.
+    """Translate the lines of ``source``, UTF-8, into as many lines of ``target``, and return their number.
 
-    A line ends at LF only. An empty line, and one without any word, gives an empty line. ``block_lines``: how many are
-    translated together, at most (fewer where they are long); ``target`` is flushed after each block.
+    A line ends at LF only. An empty line, or one without any word, gives an empty line. ``block_lines``: the most that
+    are translated together (fewer if they are long); ``target`` is flushed after each block.
 
     scores: each line is the score, a tab and the translation. n_best: that many translations of each line (an empty one
     has one), one per line, as Moses writes them: ``LINE ||| TRANSLATION ||| SCORE``, lines counted from 0.
     See ``Hypothesis`` for scores. ``show`` is called with the sentences that are done. name: of the source, in errors.
 
-    Raises MTScaffoldError, with the line, for bytes that are not UTF-8; what comes before that block is translated.
+    Raises MTScaffoldError, with the line, for bytes that are not UTF-8; earlier blocks are still translated.
     """
     if block_lines < 1:
         raise UsageError(f"--block {block_lines}: must be 1 or more")
@@ -398,7 +399,7 @@ def _blocks(stream: BinaryIO, most: int, name: str) -> Iterator[list[str]]:
     """Yield the lines of a text, without line ends, up to ``most`` at a time."""
     lines: list[str] = []
     number = offset = size = 0
-    # Not readlines, which reads ahead: a line must not wait for those after it.
+    # Not readlines, which reads ahead: a line must not wait for later ones.
     while content := stream.readline():
         number += 1
         try:
@@ -418,8 +419,8 @@ def _blocks(stream: BinaryIO, most: int, name: str) -> Iterator[list[str]]:
 class _Search:
     """fairseq's model and beam search.
 
-    folder: a packed model, which has been checked. beam, lenpen: None for those in its manifest. positions: the most
-    ids that a sentence may have, ``</s>`` included.
+    folder: a packed model, already checked. beam, lenpen: None for those in its manifest. positions: the most ids that
+    a sentence may have, ``</s>`` included.
     """
 
     def __init__(self, folder: Path, manifest: Manifest, device: Any, beam: int | None, lenpen: float | None) -> None:
@@ -436,7 +437,7 @@ class _Search:
             raise MTScaffoldError(f"{folder}: its segmentation names a file that was not packed; pack the model again")
         self._separator = segmentation.separator
         paths = [folder / dictionary_name(language) for language in manifest.languages]
-        # Read here first, for errors that say what is wrong.
+        # Read here before fairseq does, for clear errors.
         ids, _ = map(read_ids, paths)
         self._encoder = segmentation.segmenters()[0].encoder(ids, UNKNOWN_ID)
         source, target = (Dictionary.load(str(path)) for path in paths)
@@ -467,7 +468,7 @@ class _Search:
         try:
             self._generator = self._task.build_generator([self._model], generation)
         except AssertionError as error:
-            raise MTScaffoldError(f"{folder}: its beam search cannot be: {error}") from None
+            raise MTScaffoldError(f"{folder}: invalid beam-search settings: {error}; pack the model again") from None
         self.beam = int(self._generator.beam_size)
         positions = utils.resolve_max_positions(self._task.max_positions(), self._model.max_positions())
         self.positions = int(positions[0])
@@ -480,7 +481,7 @@ class _Search:
         return [ids[start:end] for start, end in itertools.pairwise(offsets.tolist())]
 
     def batches(self, sentences: Sequence[Any], tokens: int | None, most: int | None) -> list[list[int]]:
-        """Return the places of the sentences of each batch, which are those of fairseq-generate.
+        """Return the indices of the sentences of each batch, in the same batches as fairseq-generate's.
 
         A sentence of more than ``tokens``, for which fairseq-generate would fail, is a batch by itself.
         """
@@ -493,7 +494,7 @@ class _Search:
         return [*([int(place) for place in batch] for batch in found), *([int(place)] for place in order[longer])]
 
     def __call__(self, work: tuple[Sequence[Any], int]) -> list[list[tuple[str, float]]]:
-        """Return the best translations of each sentence of a batch, in words, and their scores; work: it, how many."""
+        """Return the best translations of each sentence, in words, and their scores; work: a batch, and n_best."""
         from fairseq import utils
 
         sentences, n_best = work
@@ -529,7 +530,7 @@ class _Search:
 
 @contextlib.contextmanager
 def _one_thread(device: Any) -> Iterator[None]:
-    """Have PyTorch compute on one thread of a CPU: the order of its sums depends on their number."""
+    """Have PyTorch compute on one thread of a CPU: the order of its sums depends on the number of threads."""
     import torch
 
     before = torch.get_num_threads()
@@ -544,7 +545,7 @@ def _one_thread(device: Any) -> Iterator[None]:
 
 
 def _device_of(name: str | None) -> Any:
-    """Return the device of PyTorch that a name means."""
+    """Return the PyTorch device of a name; None for a GPU if there is one, or else the CPU."""
     import torch
 
     if name is None:
@@ -564,7 +565,7 @@ def _device_of(name: str | None) -> Any:
 
 
 def load_plugin() -> None:
-    """Have fairseq evaluate no code that options may hold, and log warnings only."""
+    """Load the plug-in that keeps fairseq from evaluating code in options, and let fairseq log warnings only."""
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     from fairseq import utils
 
@@ -572,9 +573,9 @@ def load_plugin() -> None:
 
 
 def _read_weights(path: PathLike, shared: Mapping[str, str]) -> dict[str, Any]:
-    """Read what ``write_weights`` wrote; ``shared`` is what it returned.
+    """Read the file that ``write_weights`` wrote; ``shared``: the tied parameters that it returned.
 
-    Raises MTScaffoldError where the file is not safetensors, or a name of ``shared`` is not in it.
+    Raises MTScaffoldError if the file is not safetensors, or does not hold a parameter that ``shared`` names.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -591,9 +592,9 @@ def _read_weights(path: PathLike, shared: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _build_model(options: Mapping[str, Any], weights: dict[str, Any], task: Any, path: Path) -> Any:
-    """Return the model of fairseq's that has these options and weights, for the dictionaries of ``task``.
+    """Return fairseq's model with these options and weights, for the dictionaries of ``task``.
 
-    path: the file of the options, for errors. Raises MTScaffoldError where fairseq cannot build it.
+    path: the file of the options, for errors. Raises MTScaffoldError if fairseq cannot build it.
     """
     from omegaconf import OmegaConf
 
@@ -605,7 +606,7 @@ def _build_model(options: Mapping[str, Any], weights: dict[str, Any], task: Any,
         chosen = OmegaConf.create(dict(options)) if "_name" in options else argparse.Namespace(**options)
         model = task.build_model(chosen)
         model.load_state_dict(weights, strict=True)
-    # What fairseq raises for options that do not fit each other or the weights is of any kind.
+    # fairseq raises all kinds of errors for options that do not fit each other or the weights.
     except Exception as error:
         problem = str(error).strip().partition("\n")[0] or type(error).__name__
         raise MTScaffoldError(f"{path}: fairseq cannot build this model ({problem}); pack the model again") from error
@@ -624,18 +625,18 @@ def is_plain(value: Any) -> bool:
 
 
 class _Workers:
-    """Calls ``work`` on arguments in ``number`` processes; in this one where there is nothing to share."""
+    """Calls ``work`` on arguments in ``number`` processes, or in this one if there is nothing to share."""
 
     def __init__(self, work: Callable[[Any], Any], number: int) -> None:
         self._work = work
         self._number = number
         self._executor: ProcessPoolExecutor | None = None
-        # Those of the executor, and those that this process had before.
+        # The children of the executor, and those that this process had before.
         self._processes: list[Any] = []
         self._others: list[Any] = []
 
     def run(self, arguments: Sequence[Any]) -> Iterator[Any]:
-        """Yield the results in the order of ``arguments``. Raises MTScaffoldError where a process dies."""
+        """Yield the results in the order of ``arguments``. Raises MTScaffoldError if a process dies."""
         if self._number == 1 or len(arguments) < 2:
             yield from map(self._work, arguments)
             return
@@ -659,7 +660,7 @@ class _Workers:
         return self._executor
 
     def close(self, kill: bool = False) -> None:
-        """End the processes; kill: without waiting for what they work on."""
+        """End the processes; kill: without waiting for their results."""
         if self._executor is None:
             return
         for process in self._processes if kill else ():

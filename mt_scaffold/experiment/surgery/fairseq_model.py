@@ -1,4 +1,4 @@
-"""A checkpoint of fairseq with its dictionaries → both with the subwords of other codes."""
+"""A fairseq checkpoint with its dictionaries → both with the subwords of other codes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from mt_scaffold.experiment.surgery.rows import Rows
 from mt_scaffold.manifest import raw_digest
 from mt_scaffold.segment.id_maps import IdMap, SubwordMap, read_map
 
-# The modules that have a row for each symbol: of fairseq's transformers, and of those of transformers.
+# The modules with a row for each symbol, in fairseq's models and in those of transformers.
 _MODULES = ("embed_tokens", "output_projection", "lm_head", "embed_in", "embed_out")
 _ADAPTIVE = {"adaptive_softmax", "adaptive_input"}
-# Buffers of fairseq's transformers that are stored, too.
+# Stored buffers of fairseq's transformers, which are not parameters.
 _BUFFERS = ("version", "_float_tensor")
 _FILLER = re.compile(r"madeupword\d{4}")
 _FIRST = len(SPECIAL_SYMBOLS)
@@ -37,13 +37,13 @@ def resize_fairseq(
     """Write the folder ``output``: the checkpoint and its dictionaries, under their names, with the rows of a map.
 
     maps: one, or those of source and target. dictionaries: the one of a language model or of both sides, or those of
-    source and target. Rows of removed subwords are deleted, those that stay keep their bits, and a new subword's is the
-    mean of those of its parts, of which one that the dictionary lacks counts as ``<unk>``. Padding of the dictionary
-    goes, and so does the optimiser's state: a training can begin from the model, but not resume. The folder appears
-    only once it is complete.
+    source and target. Rows of removed subwords are deleted, those that stay keep their bits, and a new subword's row is
+    the mean of those of its parts; a part that is not in the dictionary counts as ``<unk>``. Padding of the dictionary
+    and the optimiser's state are dropped: a training can begin from the model, but not resume. The folder appears only
+    once it is complete.
 
-    Raises MTScaffoldError where the folder holds anything, where a file is missing, damaged or unsafe, where they do
-    not belong together, and for models with adaptive inputs or outputs; UsageError for too many maps or dictionaries.
+    Raises MTScaffoldError if the folder holds anything, if a file is missing, damaged or unsafe, if they do not belong
+    together, and for models with adaptive inputs or outputs; UsageError for a wrong number of maps or dictionaries.
     """
     path, output = Path(checkpoint), Path(output)
     refuse_existing(output)
@@ -104,13 +104,13 @@ def resize_fairseq(
 
 
 def _parameters(model: Mapping[str, Any], first_of: Mapping[str, str]) -> int:
-    """Return how many numbers a model has; of tied matrices, only those that are their own ``first_of``."""
+    """Return the number of parameters of a model; tied matrices count once."""
     names = [name for name in model if first_of.get(name, name) == name and name.rpartition(".")[2] not in _BUFFERS]
     return sum(model[name].numel() for name in names)
 
 
 class _Dictionary:
-    """A dictionary before and after. rows: of embeddings. text: of the new file. notes: for people."""
+    """A dictionary before and after surgery. rows: of embeddings. text: of the new file. notes: for people."""
 
     def __init__(self, path: PathLike, map_file: PathLike) -> None:
         self.path = Path(path)
@@ -137,12 +137,12 @@ class _Dictionary:
 
     @property
     def digest(self) -> str:
-        """The digest of the tokens of byte codes, as ``Vocabulary`` has it."""
+        """The digest of the tokens of byte codes, as ``Vocabulary`` computes it."""
         return digest_of([notation_to_bytes(name) for name, _ in self._names])
 
     @staticmethod
     def _by_id(entries: list[tuple[str, int]], found: IdMap, old: int) -> tuple[list[tuple[str, int]], Rows]:
-        """Return the new entries and rows of a dictionary in the order of the codes' ids."""
+        """Return the new entries and rows of a dictionary that is in the order of the codes' ids."""
         rows = Rows.of_ids(found, len(entries))
         names = [entries[row] if row >= 0 else ("", 0) for row in rows.kept]
         for number, parts in found.pieces.items():
@@ -152,7 +152,7 @@ class _Dictionary:
     def _by_subword(
         self, entries: list[tuple[str, int]], found: SubwordMap, old: int
     ) -> tuple[list[tuple[str, int]], Rows]:
-        """Return the new entries and rows of a dictionary in any order."""
+        """Return the new entries and rows of a dictionary that may be in any order."""
         number_of = {form: number for number, (form, _) in enumerate(entries)}
         kept = [number for number, (form, _) in enumerate(entries) if form not in found.removed]
         names = [entries[number] for number in kept]
@@ -174,7 +174,7 @@ class _Dictionary:
 
 
 def _after_special(old: int, kept: Sequence[int], means: Mapping[int, Sequence[int]]) -> Rows:
-    """Return rows after those of fairseq's own symbols; old: the entries before; an entry may be -1, for ``<unk>``."""
+    """Return rows with those of fairseq's symbols in front; old: the number of old entries; -1 in means: ``<unk>``."""
     shifted = [row + _FIRST if row >= 0 else -1 for row in kept]
     return Rows(
         old + _FIRST,

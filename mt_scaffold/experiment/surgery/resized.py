@@ -12,10 +12,10 @@ DESCRIPTION = "mt_scaffold.json"
 
 @dataclass(frozen=True)
 class Resized:
-    """What a folder was made from, and how its embeddings changed.
+    """The origin of a folder, and how its embeddings changed.
 
-    rows: of each embedding matrix before and after, by its name. added: new rows. parameters: of the whole model before
-    and after; tied ones count once. notes: what was left out, for people.
+    rows: of each embedding matrix before and after, by its name. added: the number of new rows. parameters: of the
+    whole model before and after; tied ones count once. notes: on omissions, for people.
     """
 
     model: str
@@ -28,11 +28,11 @@ class Resized:
 
     @property
     def saved(self) -> int:
-        """How many parameters fewer there are."""
+        """The number of parameters saved; negative if there are more."""
         return self.parameters[0] - self.parameters[1]
 
 
 def refuse_existing(output: Path) -> None:
-    """Raise MTScaffoldError where ``output`` holds anything: it may be the only copy of a model."""
+    """Raise MTScaffoldError if ``output`` holds anything: it may be the only copy of a model."""
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         raise MTScaffoldError(f"{output}: exists already; delete it, or choose a new folder")

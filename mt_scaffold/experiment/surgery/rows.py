@@ -1,4 +1,4 @@
-"""The map of an operation on codes → which rows of a model's embeddings stay, and what the new ones are made of."""
+"""The map of an operation on codes → the rows of a model's embeddings that stay, and the means for new ones."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mt_scaffold.segment.id_maps import IdMap
 class Rows:
     """The rows of new embeddings.
 
-    old: how many the old ones have. kept: for each new row the old one, -1 for that of a new token. means: for each of
-    these the old rows whose mean it is.
+    old: the number of old rows. kept: the old row of each new one, -1 for a new token. means: for each new token's row,
+    the old rows whose mean it is.
     """
 
     old: int
@@ -23,7 +23,7 @@ class Rows:
 
     @classmethod
     def of_ids(cls, ids: IdMap, old: int) -> Rows:
-        """Return the rows of a model whose rows are ids; what comes after the ids of the map (``old`` rows) stays last.
+        """Return the rows of a model of ``old`` rows that are numbered by ids; those after the map's ids stay last.
 
         ids: a map of at most ``old`` ids.
         """
@@ -38,14 +38,14 @@ class Rows:
 
     @property
     def places(self) -> dict[int, int]:
-        """Where each old row that stays is now."""
+        """The new row of each old row that stays."""
         return {old: new for new, old in enumerate(self.kept) if old >= 0}
 
     def of(self, tensor: Any, axis: int = 0) -> Any:
         """Return a tensor with these rows along ``axis``; those that stay keep their bits.
 
-        Means are taken in fp64 and rounded to the tensor's type. Integers, such as the numbers of experts, have none:
-        they are those of the last of the rows.
+        Means are taken in fp64 and rounded to the tensor's type. Integers, such as the numbers of experts, have no
+        mean: they are copied from the last of the old rows.
         """
         import torch
 

@@ -1,7 +1,8 @@
-"""A model of transformers, as a folder → the same with embeddings for other ids, one file of parameters at a time.
+"""A folder with a model of transformers → the same with embeddings for other ids, one file of parameters at a time.
 
 The model is built twice without memory for its parameters (PyTorch's device "meta"), with vocabularies of two sizes:
-each tensor whose shape differs has rows of embeddings, be it a head, its bias, or a constant added to the logits.
+each tensor whose shape differs has a row for each id, be it embeddings, a head, its bias, or constants added to the
+logits.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from mt_scaffold.segment.id_maps import IdMap, read_map
 CONFIG, GENERATION = "config.json", "generation_config.json"
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _SIZES = ("vocab_size", "decoder_vocab_size")
-# Any other size of a vocabulary may be that of a table that ids lead to; these are not.
+# Any other vocabulary size may be of a further table indexed by ids, except those of _NO_TABLE.
 _OTHER_SIZE = re.compile(r"(.+_)?vocab_size(_per_layer_input|_base)?")
 _NO_TABLE = re.compile(r"(.+_)?type_vocab_size|unpadded_vocab_size")
-# Ids in a configuration: one or several, lists of tokens, lists of phrases; and what is not renumbered.
+# Ids in a configuration: one or several, by name, lists of tokens, lists of phrases; _REFUSED cannot be renumbered.
 _SPECIAL = re.compile(r".*_token_(ids?|index)")
 _NAMED = re.compile(r"(lang|task)_to_id")
 _TOKENS = ("suppress_tokens", "begin_suppress_tokens")
 _PHRASES = ("bad_words_ids", "force_words_ids")
-# Special tokens and padding, as far as models have them.
+# More rows than models add for special tokens and padding.
 _MORE_ROWS = 1024
 _REFUSED = ("sequence_bias", "forced_decoder_ids")
 
@@ -44,16 +45,16 @@ _REFUSED = ("sequence_bias", "forced_decoder_ids")
 def resize_transformers(model: PathLike, map_file: PathLike, output: PathLike, more_rows: int | None = None) -> Resized:
     """Write the folder ``output``: the model in the folder ``model``, with the rows and ids of a map.
 
-    Rows of tokens that are gone are deleted, those that stay keep their bits, and a new token's is the mean of those of
-    the old tokens that it was segmented into: in the embeddings, and in whatever else has a row for each id. Rows after
-    the ids of the map (special tokens that a tokenizer numbers after the codes, padding) stay last. The special ids of
-    both configurations are renumbered. The tokenizer is not copied. The folder appears only once it is complete.
+    Rows of removed tokens are deleted, those that stay keep their bits, and a new token's row is the mean of those of
+    the old tokens that it was segmented into: in the embeddings, and in any other tensor with a row for each id. Rows
+    after the ids of the map (special tokens that a tokenizer numbers after the codes, padding) stay last. The special
+    ids of both configurations are renumbered. The tokenizer is not copied. The folder appears only once it is complete.
 
-    more_rows: how many rows come after the ids of the map (default: up to a twentieth of them, or 1,024).
+    more_rows: the number of rows after the ids of the map (default: up to a twentieth of them, or 1,024).
 
-    Raises MTScaffoldError where the folder holds anything, and for a model that is not stored as safetensors, of an
+    Raises MTScaffoldError if the folder holds anything, and for a model that is not stored as safetensors, of an
     architecture that transformers does not have, with fewer rows than the map has ids or more than it explains, or
-    whose special token is gone; UsageError for a map of subwords.
+    with a special token that the map removes; UsageError for a map of subwords.
     """
     folder, output = Path(model), Path(output)
     refuse_existing(output)
@@ -121,10 +122,10 @@ def _product(shape: Iterable[int]) -> int:
 
 @dataclass(frozen=True)
 class _Architecture:
-    """What the configuration of a model says of its parameters.
+    """The parameters of a model, by its configuration.
 
-    axes: the axis of the tensors that has a row for each id. aliases: for the name of each parameter those that it is
-    tied to, and itself. renamed: gives a stored tensor the name under which transformers loads it.
+    axes: of each tensor with a row for each id, the axis of the ids. aliases: for the name of each parameter, itself
+    and those that it is tied to. renamed: maps the name of a stored tensor to that under which transformers loads it.
     """
 
     folder: Path
@@ -140,7 +141,7 @@ class _Architecture:
         content = _json(folder / CONFIG)
         names = content.get("architectures") or []
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise MTScaffoldError(f"{folder / CONFIG}: its architectures are no list of names; correct them")
+            raise MTScaffoldError(f"{folder / CONFIG}: its architectures are not a list of names; correct them")
         try:
             kind = getattr(library, names[0], None) if names else None
         except (ImportError, RuntimeError) as error:  # a package that this architecture alone needs
@@ -158,7 +159,7 @@ class _Architecture:
             size = int(config.get_text_config().vocab_size)
         except MTScaffoldError:
             raise
-        except Exception as error:  # Its classes do not check a configuration, and fail in any way.
+        except Exception as error:  # transformers does not check a configuration, and may fail in any way.
             raise MTScaffoldError(
                 f"{folder / CONFIG}: transformers cannot build this model ({in_one_line(error)}); correct it"
             ) from error
@@ -179,15 +180,15 @@ class _Architecture:
         return cls(folder, size, axes, aliases, _renaming(small))
 
     def known_as(self, stored: str) -> str | None:
-        """Return the model's name of a stored tensor; None where it has no such."""
+        """Return the model's name of a stored tensor, or None if it has no such tensor."""
         return next((name for name in (self.renamed(stored), stored) if name in self.aliases), None)
 
     def same_as(self, stored: str) -> frozenset[str]:
-        """Return the names of a stored tensor, and of those that it is tied to."""
+        """Return the names of a stored tensor and of those that it is tied to."""
         return self.aliases.get(self.known_as(stored) or "", frozenset([stored]))
 
     def matrices(self, files: _Files) -> dict[str, int]:
-        """Return the stored tensors with a row for each id, and its axis; MTScaffoldError where one is missing."""
+        """Return the axis of the ids by name of each stored tensor that has one; MTScaffoldError if one is missing."""
         found = {}
         for stored, shape in files.shapes():
             name = self.known_as(stored)
@@ -211,7 +212,7 @@ class _Architecture:
 
 
 def _renaming(model: Any) -> Callable[[str], str]:
-    """Return transformers' renaming of stored tensors, of older models and those without a head, for instance."""
+    """Return transformers' renaming of stored tensors, for instance of older models or those without a head."""
     from transformers.conversion_mapping import get_model_conversion_mapping
     from transformers.core_model_loading import WeightConverter, WeightRenaming, rename_source_key
 
@@ -227,14 +228,14 @@ def _renaming(model: Any) -> Callable[[str], str]:
 
 
 def _refuse_other_sizes(path: Path, content: Mapping[str, Any]) -> None:
-    """Raise MTScaffoldError for a further table that ids lead to, such as embeddings of each layer."""
+    """Raise MTScaffoldError for a further table indexed by ids, such as embeddings of each layer."""
     for name, value in content.items():
         if value and name not in _SIZES and _OTHER_SIZE.fullmatch(name) and not _NO_TABLE.fullmatch(name):
             raise MTScaffoldError(f"{path}: has {name}, of another table that ids lead to; it cannot be resized")
 
 
 def _without_memory(kind: Any, config: Any, more: int) -> Any:
-    """Return a model of a configuration, with a vocabulary of ``more`` than it says, whose parameters have no data."""
+    """Return a model without data for its parameters, with ``more`` ids than its configuration's vocabulary size."""
     import copy
 
     import torch
@@ -243,7 +244,7 @@ def _without_memory(kind: Any, config: Any, more: int) -> Any:
     text = config.get_text_config()
     for name in _SIZES:
         if getattr(text, name, None) not in (None, text.vocab_size) and name != "vocab_size":
-            raise ValueError(f"its {name} is another than its vocab_size")
+            raise ValueError(f"its {name} differs from its vocab_size")
     size = text.vocab_size + more
     for name in _SIZES:
         if getattr(text, name, None) is not None:
@@ -253,7 +254,7 @@ def _without_memory(kind: Any, config: Any, more: int) -> Any:
 
 
 class _Files:
-    """The parameters of a folder. names: of their files. index: which file has which, None where it is one."""
+    """The parameters of a folder. names: of their files. index: maps tensors to files; None for a single file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -281,7 +282,7 @@ class _Files:
                     yield key, stored.get_slice(key).get_shape()
 
     def write(self, name: str, folder: Path, matrices: Mapping[str, int], rows: Rows) -> int:
-        """Write a file with resized matrices into another folder, and return the bytes of its tensors."""
+        """Write a file with resized matrices into another folder, and return the size of its tensors in bytes."""
         from safetensors.torch import save_file
 
         with self._open(name) as stored:
@@ -309,7 +310,7 @@ class _Files:
 
 
 def _tensor_bytes(path: Path) -> int:
-    """Return the bytes of a file after its header."""
+    """Return the size of a safetensors file without its header, in bytes."""
     with open(path, "rb") as stream:
         return path.stat().st_size - 8 - int.from_bytes(stream.read(8), "little")
 
@@ -327,7 +328,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _renumbered(path: Path, rows: Rows, notes: list[str]) -> dict[str, Any]:
-    """Return a configuration with new ids and the new size of the vocabulary; notes: gets what is left out."""
+    """Return a configuration with new ids and the new size of the vocabulary; omissions are appended to ``notes``."""
     places = rows.places
 
     def gone(key: str, number: int) -> MTScaffoldError:
@@ -342,7 +343,7 @@ def _renumbered(path: Path, rows: Rows, notes: list[str]) -> dict[str, Any]:
             return value
         if value >= rows.old:
             if value < len(rows):
-                raise MTScaffoldError(f"{path}: {key} {value} is no row of the model; correct {key} first")
+                raise MTScaffoldError(f"{path}: {key} {value} is not a row of the model; correct {key} first")
             notes.append(f"{path.name}: {key} {value} is no row of the model; left as it is")
             return value
         if value not in places:

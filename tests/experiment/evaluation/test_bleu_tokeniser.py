@@ -65,7 +65,7 @@ def sacrebleu_says(*options: str) -> dict[str, Any]:
 
 
 def test_the_choices_are_sacrebleus() -> None:
-    """Those of the installed version, for the languages that it names."""
+    """The table agrees with the installed version's, for the languages that it names."""
     assert {*get_args(BleuTokeniser)} == {*_TOKENIZERS}
     for language in (*BLEU._TOKENIZER_MAP, "de", "en", "th"):
         assert bleu_tokeniser(language) == BLEU._TOKENIZER_MAP.get(language, BLEU.TOKENIZER_DEFAULT)
@@ -83,7 +83,7 @@ def test_chinese_is_scored_as_by_the_command(folder: Path, language: str) -> Non
 
 
 def test_the_reference_or_the_configuration_names_the_language(folder: Path) -> None:
-    """As for the words of tokenised BLEU; an option comes before both, and is in the signature as well."""
+    """As for the words of tokenised BLEU; an option overrides both, and is also in the signature."""
     for (options, configured), expected in (
         (({}, None), "zh"),
         (({"language": "de"}, None), "13a"),
@@ -104,7 +104,7 @@ def test_the_reference_or_the_configuration_names_the_language(folder: Path) -> 
 
 
 def test_the_command_takes_a_tokeniser(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And refuses one that sacreBLEU does not have."""
+    """One that sacreBLEU does not have is refused."""
     command = "score --hypothesis hyp.zh --reference ref.zh --metrics bleu --output s.json --bleu-tokeniser".split()
     assert main([*command, "char"]) == 0 and "tok:char" in capsys.readouterr().out
     with pytest.raises(SystemExit):
@@ -119,7 +119,7 @@ def test_the_command_takes_a_tokeniser(folder: Path, capsys: pytest.CaptureFixtu
 def test_a_missing_package_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch, language: str, module: str, package: str
 ) -> None:
-    """By scoring, and by check before anything is trained."""
+    """Scoring names it, and so does check before anything is trained."""
     import importlib
 
     monkeypatch.setattr(importlib.import_module(f"sacrebleu.tokenizers.tokenizer_{module}"), "MeCab", None)
@@ -164,7 +164,7 @@ def test_stored_scores_are_compared_without_the_tokeniser(folder: Path, monkeypa
 
 
 def test_the_interval_of_the_page_has_the_score_of_the_table() -> None:
-    """Otherwise the figure would show another BLEU."""
+    """Otherwise the figure would show a different BLEU."""
     sides = HYPOTHESIS.splitlines(), REFERENCE.splitlines()
     found, *_ = bootstrap_interval(*sides, 20, config().bleu_tokeniser)
     assert found == pytest.approx(BLEU(trg_lang="zh").corpus_score(sides[0], [sides[1]]).score)

@@ -1,4 +1,4 @@
-"""Bits per byte of any causal model of transformers: those of our own export are the checkpoint's."""
+"""Bits per byte of any causal model of transformers; our own export has those of its checkpoint."""
 
 import json
 import math
@@ -38,7 +38,7 @@ def text(documents: Path) -> Path:
 
 
 def test_the_export_has_the_bits_of_the_checkpoint(text: Path, tmp_path: Path) -> None:
-    """Up to what the dropped rows of the dictionary had of the probability; the same documents, the same windows."""
+    """Up to the probability of the dropped rows of the dictionary; the documents and windows are the same."""
     ours = evaluate(text / "model" / "checkpoint_last.pt", text / "data", tmp_path / "ours.json")
     arguments = ["evaluate", "--model", str(text / "exported"), "--documents", str(text / "test")]
     main([*arguments, "--format", "lines", "--output", str(tmp_path / "theirs.json")])
@@ -50,7 +50,7 @@ def test_the_export_has_the_bits_of_the_checkpoint(text: Path, tmp_path: Path) -
 
 
 def test_a_model_of_somebody_else_is_scored_by_its_own_tokens(text: Path, tmp_path: Path) -> None:
-    """GPT-2's architecture with a fast tokenizer of bytes: before training, each token costs the uniform bits."""
+    """GPT-2's architecture with a fast tokenizer of bytes: before training, each token costs log2 of the vocabulary."""
     import tokenizers
 
     letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
@@ -90,7 +90,7 @@ def _words(normalise: bool) -> Any:
 
 
 def test_text_that_a_tokenizer_drops_counts_no_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Upper case and runs of white space cost nothing: as many bits per byte as without them, and the signature."""
+    """Dropped upper case and white space change no bits per byte, and the signature records that they were dropped."""
     _save(tmp_path / "model", _words(normalise=True))
     (tmp_path / "plain").write_text("a cat sat\non the mat\n")
     (tmp_path / "odd").write_text("A   CAT       SAT\non\t\tThe      mat\n")
@@ -102,10 +102,10 @@ def test_text_that_a_tokenizer_drops_counts_no_bytes(tmp_path: Path, capsys: pyt
     assert odd.bytes == plain.bytes == len("a cat saton the mat")
     assert "|text:decoded|" in odd.signature and "decoded" not in plain.signature
     assert (
-        "warning: document 1: the tokenizer gives 'a cat sat' back for 'A   CAT       SAT' (at character 0); it "
-        "changes 2 of 2 documents, so that bits per byte are over the bytes that it gives back"
+        "warning: document 1: the tokenizer turns 'A   CAT       SAT' into 'a cat sat' (at character 0); it "
+        "changes 2 of 2 documents, so that bits per byte are over the bytes that it preserves"
     ) in capsys.readouterr().err
-    # A tokenizer that keeps all of it is scored over all of it, and not next to the other.
+    # A tokenizer that keeps all text is scored over all of it; its scores are not compared with the other's.
     _save(tmp_path / "other", _words(normalise=False))
     (tmp_path / "odd").write_text("A   CAT       SAT\non  The      mat\n")
     for name in ("model", "other"):
@@ -118,18 +118,18 @@ def test_text_that_a_tokenizer_drops_counts_no_bytes(tmp_path: Path, capsys: pyt
 
 
 def test_characters_that_a_tokenizer_leaves_out(tmp_path: Path) -> None:
-    """BPE without an unknown token drops what it has no token for: it counts no bytes, and all of a text is refused."""
+    """BPE without an unknown token drops unknown characters, which count no bytes; a text of such only is refused."""
     _save(tmp_path / "model", _words(normalise=False))
     (tmp_path / "text").write_text("cat 123\n")
     scores = evaluate_folder(tmp_path / "model", [tmp_path / "text"], tmp_path / "scores.json", format="lines")
     assert scores.bytes == len("cat ") and "|text:decoded|" in scores.signature
     (tmp_path / "text").write_text("123\n")
-    with pytest.raises(MTScaffoldError, match="gives nothing of the documents back; evaluate on other text"):
+    with pytest.raises(MTScaffoldError, match="preserves nothing of the documents; evaluate on other text"):
         evaluate_folder(tmp_path / "model", [tmp_path / "text"], tmp_path / "scores.json", format="lines")
 
 
 def test_the_harness_refuses_likelihoods_of_text_that_is_dropped(tmp_path: Path) -> None:
-    """It divides a rolling likelihood by all bytes of a text, whatever of it the tokenizer keeps."""
+    """It divides a rolling likelihood by all bytes of a text, even those that the tokenizer drops."""
     pytest.importorskip("lm_eval", reason="needs the extra 'harness'")
     from lm_eval.api.instance import Instance
 
@@ -142,7 +142,7 @@ def test_the_harness_refuses_likelihoods_of_text_that_is_dropped(tmp_path: Path)
         return model.loglikelihood_rolling([Instance("loglikelihood_rolling", {}, (text,), 0)])
 
     assert likelihood("a cat")[0] == pytest.approx(-6 * math.log(len(model.tokenizer)), rel=1e-3)
-    with pytest.raises(MTScaffoldError, match=r"gives 'a cat' back for 'A   CAT' .* use a task without rolling"):
+    with pytest.raises(MTScaffoldError, match=r"turns 'A   CAT' into 'a cat' .* use a task without rolling"):
         likelihood("A   CAT")
 
 
@@ -171,7 +171,7 @@ def test_what_is_no_whole_causal_model_is_refused(text: Path, tmp_path: Path) ->
 
 
 def test_a_damaged_folder_is_one_line(tmp_path: Path) -> None:
-    """Whatever is wrong, and whichever library says so."""
+    """The error is one line, whatever is damaged and whichever library notices."""
     _save(tmp_path / "whole", _words(False))
     load_folder(tmp_path / "whole")
     weights = (tmp_path / "whole" / "model.safetensors").read_bytes()
@@ -196,7 +196,7 @@ def test_a_damaged_folder_is_one_line(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_scored_is_one_line(text: Path, tmp_path: Path) -> None:
-    """With what to do; nothing is written."""
+    """The line says what to do, and nothing is written."""
     output = tmp_path / "scores.json"
     with pytest.raises(MTScaffoldError, match=r"no config.json; give a folder that transformers' save_pretrained"):
         evaluate_folder(text, [text / "test"], output)

@@ -87,7 +87,7 @@ def test_mean_and_spread_are_over_the_seeds(scores: list[Path]) -> None:
 
 
 def test_a_metric_of_some_rows_is_shown(scores: list[Path], tmp_path: Path) -> None:
-    """It once vanished from every table, while its signature stood below them."""
+    """It once vanished from every table, while its signature was shown below them."""
     other = []
     for path in scores:
         found = json.loads(path.read_text())
@@ -106,7 +106,7 @@ def test_a_metric_of_some_rows_is_shown(scores: list[Path], tmp_path: Path) -> N
 
 
 def test_metrics_of_other_inputs_must_agree_on_them(scores: list[Path], tmp_path: Path) -> None:
-    """Reference words, and COMET's source, are no references, but scores depend on them."""
+    """Scores also depend on the reference words and on COMET's source."""
     for name, says in (("reference_words", "reference words"), ("source", "source")):
         made = []
         for path, digest in zip((scores[0], scores[3]), ("0" * 64, "1" * 64), strict=True):
@@ -122,7 +122,7 @@ def test_metrics_of_other_inputs_must_agree_on_them(scores: list[Path], tmp_path
 def test_a_configuration_may_name_systems_without_scores(
     scores: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """After run --only bpe scaffold, those with dropout have none; what --against names must have some."""
+    """After run --only bpe scaffold, those with dropout have none; a baseline in --against must have some."""
     config = str(ROOT / "configs" / "multi30k_en_de.yaml")
     arguments = ["compare", *map(str, scores), "--config", config, "--samples", "20"]
     assert main(arguments) == 0 and "scaffold" in capsys.readouterr().out
@@ -131,7 +131,7 @@ def test_a_configuration_may_name_systems_without_scores(
 
 
 def test_equal_translations_do_not_differ_significantly(scores: list[Path], tmp_path: Path) -> None:
-    """sacreBLEU's form of p itself gives them its smallest value."""
+    """sacreBLEU's form of p would have its smallest value here."""
     same = json.loads(scores[3].read_text())
     copy = scores[3].with_name("copy.json")
     copy.write_text(json.dumps({**same, "system": "copy"}))
@@ -164,7 +164,7 @@ def test_every_form_of_the_table_says_that_the_data_is_synthetic(scores: list[Pa
 
 
 def test_the_interval_of_a_single_training_is_sacrebleus(scores: list[Path]) -> None:
-    """Its bootstrap over sentences, to the digits of float32; of systems that are not tested, too."""
+    """Its bootstrap over sentences, to the precision of float32, also for systems that are not tested."""
     from sacrebleu.metrics import BLEU
 
     comparison = compare([scores[0], scores[3]], "bpe", samples=200)
@@ -185,7 +185,7 @@ def test_the_interval_of_a_single_training_is_sacrebleus(scores: list[Path]) -> 
 
 
 def test_the_interval_of_several_trainings_is_students(scores: list[Path], tmp_path: Path) -> None:
-    """Around their mean, with the quantile of two degrees of freedom; the CSV has it, too."""
+    """It is around their mean, with the quantile of two degrees of freedom, and also in the CSV."""
     row = compare(scores, "bpe", tmp_path / "table", samples=20).rows[1]
     for name in ("bleu", "tokenised_bleu"):
         values = [*metric(row, name).by_seed.values()]
@@ -202,7 +202,7 @@ def test_the_interval_of_several_trainings_is_students(scores: list[Path], tmp_p
 
 
 def data_report(folder: Path, near: list[int] | None) -> Path:
-    """A report of data: lines of the test set are nearly in the training text."""
+    """Write a data report by which some lines of the test set are nearly in the training text."""
     overlap = TestOverlap(80, 0, 0, 0, 3, 1, near)
     raw = RawReport("x", False, test_overlap={"made_up": overlap, "other": overlap})
     write_result(folder / "data-report.json", DataReport(raw, {}, {}))
@@ -210,7 +210,7 @@ def data_report(folder: Path, near: list[int] | None) -> Path:
 
 
 def test_scores_without_what_is_nearly_in_the_training_text(scores: list[Path], tmp_path: Path) -> None:
-    """The same as scoring the other sentences alone, for each seed, with the difference."""
+    """They equal the scores of the other sentences alone, for each seed, and so does the difference."""
     left_out = [3, 10, 41, 79]
     reports = [data_report(tmp_path, left_out)]
     comparison = compare(scores, "bpe", tmp_path / "table", samples=20, reports=reports)
@@ -246,13 +246,13 @@ def test_scores_without_what_is_nearly_in_the_training_text(scores: list[Path], 
 def test_there_is_no_such_table_where_it_would_say_nothing(
     scores: list[Path], tmp_path: Path, near: list[int] | None
 ) -> None:
-    """Of reports without the lines, none of them near, and fewer than two sentences left."""
+    """That is, if the report has no line numbers, if no line is near, or if fewer than two are left."""
     comparison = compare(scores, "bpe", samples=20, reports=[data_report(tmp_path, near)])
     assert comparison.far == [] and "Without test sentences" not in as_text(comparison)
 
 
 def test_unequal_rows_of_embeddings_limit_a_result(scores: list[Path]) -> None:
-    """By over 1 % of all rows, with padding, by which they can be made equal; earlier results do not say."""
+    """If they differ by over 1 %, padding included, which can make them equal; earlier results have no numbers."""
 
     def warned(rows: list[int]) -> list[str]:
         uses = {"bpe": DictionaryUse([996], [0], 0, {}, [1000]), "scaffold": DictionaryUse([1], [0], 0, {}, rows)}
@@ -265,7 +265,7 @@ def test_unequal_rows_of_embeddings_limit_a_result(scores: list[Path]) -> None:
 
 
 def test_what_rounds_to_zero_has_no_minus(scores: list[Path]) -> None:
-    """``-0.00 to +0.00`` was shown of a difference of a thousandth."""
+    """A difference of a thousandth was once shown as ``-0.00 to +0.00``."""
     comparison = compare(scores, "bpe", samples=20)
     row = comparison.rows[1]
     small = dataclasses.replace(row.tests["bleu"], difference=-0.004, low=-0.0049, high=-1e-9)
@@ -275,7 +275,7 @@ def test_what_rounds_to_zero_has_no_minus(scores: list[Path]) -> None:
 
 
 def test_below_one_bleu_there_is_no_test_of_translations(scores: list[Path], tmp_path: Path) -> None:
-    """Neither system translates: ``BLEU 0.00, p < 0.001`` says nothing, in no metric; with one of them above, it is."""
+    """Neither system translates: ``BLEU 0.00, p < 0.001`` says nothing, in any metric; if one is above, it does."""
     draw = random.Random(1)
     files = []
     for system in ("bpe", "scaffold"):
@@ -298,7 +298,7 @@ def test_below_one_bleu_there_is_no_test_of_translations(scores: list[Path], tmp
 
 
 def test_the_answer_stands_above_the_table(scores: list[Path]) -> None:
-    """The direction, size and place of what is significant; with too few trainings, that it is not known."""
+    """The direction, size and place of what is significant; with too few trainings, that they are unknown."""
     found = compare(scores, "bpe", samples=50)
     test = found.rows[1].tests["bleu"]
     assert test.p_holm is not None and test.p_holm < 0.05
@@ -324,7 +324,7 @@ def test_every_figure_is_in_the_csv(scores: list[Path], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["x|y", "R&D", "a<b>", 'in "quotes", b', "50%_$#", r"{a}\b"])
 def test_a_systems_name_is_text_in_every_form(scores: list[Path], tmp_path: Path, name: str) -> None:
-    """It ends no cell, is no markup, and is read back from the CSV; the reports' pages allow no such names."""
+    """It never ends a cell or acts as markup, and the CSV restores it; experiments do not allow such names."""
     command = ["compare", f"{name}={scores[0]}", f"bpe={scores[3]}", "--baseline", name, "--samples", "20"]
     assert main([*command, "--title", f"With {name}", "--output", str(tmp_path / "table")]) == 0
     text = {kind: (tmp_path / f"table.{kind}").read_text(encoding="utf-8") for kind in ("md", "tex")}
@@ -375,7 +375,7 @@ def test_what_does_not_fit_together_is_refused(scores: list[Path], tmp_path: Pat
 
 @pytest.mark.parametrize("segments", [None, ["1 2"], ["1 x"] * 80, ["1 2"] * 79 + ["1"]])
 def test_statistics_that_are_missing_or_damaged_are_refused(scores: list[Path], segments: list[str] | None) -> None:
-    """p is computed from them; a file of an earlier release, or one cut by hand, lacks some."""
+    """p is computed from them; files of an earlier release, or truncated ones, lack some."""
     metrics = json.loads(scores[0].read_text())["metrics"]
     metrics["chrf"]["segments"] = segments
     with pytest.raises(MTScaffoldError, match=r"scaffold-1.*: chrF(:| lacks) .*; score again"):
@@ -393,7 +393,7 @@ def test_a_translation_that_has_changed_since_it_was_scored_is_noticed(scores: l
 
 
 def change(path: Path, **changes: object) -> Path:
-    """Write a copy of a score file beside it, with other fields."""
+    """Write a copy of a score file next to it, with changed fields."""
     name = "-".join(map(str, [path.stem, *changes.values()]))[:80].replace("/", "")
     copy = path.with_name(f"{name}.copy.json")
     copy.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
@@ -401,7 +401,7 @@ def change(path: Path, **changes: object) -> Path:
 
 
 def test_each_system_is_tested_against_its_own_baseline(scores: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """The paper's comparisons are two: within the systems with dropout, and within those without."""
+    """The paper has two comparisons: among the systems with dropout, and among those without."""
     several = [*scores, *(change(path, system=f"{path.stem.split('-')[0]}+dropout") for path in scores)]
     comparison = compare(several, "bpe", samples=40, baselines={"scaffold+dropout": "bpe+dropout"})
     against = [(row.system, row.baseline) for row in comparison.rows]
@@ -422,7 +422,7 @@ def test_each_system_is_tested_against_its_own_baseline(scores: list[Path], caps
 def test_a_configuration_gives_baselines_and_resamples(
     scores: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The workflow's command names neither; what is given by hand comes before the configuration."""
+    """The workflow's command names neither; options override the configuration."""
     (tmp_path / "made_up.yaml").write_text(
         """\
 name: made_up
@@ -447,7 +447,7 @@ score: {bootstrap_samples: 30}
 
 
 def test_the_table_says_what_it_may_and_may_not_tell(scores: list[Path]) -> None:
-    """The power of the design, the number of comparisons, and what few seeds and few resamples cannot show."""
+    """It states the power of the design, the number of comparisons, and the limits of few seeds or resamples."""
     comparison = compare(scores, "bpe", samples=50)
     test = comparison.rows[1].tests["bleu"]
     text = as_text(comparison)
@@ -466,7 +466,7 @@ def heading_of(text: str) -> str:
 
 
 def test_few_seeds_have_no_p_over_trainings(scores: list[Path]) -> None:
-    """Two: an interval. One: a p under a heading that says what it is about."""
+    """Two have an interval; one has a p whose heading says that it is over sentences only."""
     two = compare([*scores[:2], *scores[3:5]], "bpe", samples=50)
     heading = heading_of(as_text(two))
     assert heading.endswith("95 % interval") and two.rows[1].tests["bleu"].p is None
@@ -481,7 +481,7 @@ def test_few_seeds_have_no_p_over_trainings(scores: list[Path]) -> None:
 
 
 def test_the_table_says_what_translated_unless_it_was_fairseq(scores: list[Path]) -> None:
-    """Scores of parameters rounded to a byte, or of another search, must not pass for those of fairseq."""
+    """Scores with 8-bit parameters, or of a different search, must not pass for those of fairseq."""
     assert "Translated with" not in as_text(compare(scores, "bpe", samples=20))
     made = {"config": {"translate": {"engine": "ctranslate2", "quantization": "int8", "options": {}}}}
     several = [*scores[:5], change(scores[5], **made, versions={"ctranslate2": "4.8.5"})]
@@ -489,7 +489,7 @@ def test_the_table_says_what_translated_unless_it_was_fairseq(scores: list[Path]
 
 
 def test_trainings_are_a_second_table(scores: list[Path], tmp_path: Path) -> None:
-    """Who saw more text, or has more parameters, is not compared by the segmentation alone."""
+    """Systems that saw more text, or have more parameters, do not differ in segmentation alone."""
     files = []
     for system, seed in (("bpe", 1), ("scaffold", 2)):
         report = TrainingReport(seed, 1200, 3, 4.5, None, 1_234_567, 5400.0, {}, "fairseq-train", {})
@@ -512,7 +512,7 @@ def test_trainings_are_a_second_table(scores: list[Path], tmp_path: Path) -> Non
 
 
 def test_single_checkpoints_are_shown_beside_the_final_model(scores: list[Path], tmp_path: Path) -> None:
-    """Their mean, and their spread within a training; they take no part in the tests."""
+    """Their mean, and their spread within a training; the tests do not include them."""
     path = scores[0]
     bleu = json.loads(path.read_text())["metrics"]["bleu"]
     copies = []
@@ -524,7 +524,7 @@ def test_single_checkpoints_are_shown_beside_the_final_model(scores: list[Path],
     assert comparison.rows[1].tests == compare(scores, "bpe", samples=20).rows[1].tests
     assert "23.00 ± 3.61 (3)" in as_text(comparison)
     assert read_result(Comparison, tmp_path / "table.json") == comparison
-    with pytest.raises(UsageError, match="for a single checkpoint; give the score of the final model, too"):
+    with pytest.raises(UsageError, match="for a single checkpoint; also give the score of the final model"):
         compare([*scores[3:], *copies], "bpe")
 
 

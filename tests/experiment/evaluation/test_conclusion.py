@@ -1,4 +1,4 @@
-"""The sentence at the top of a table: what its tests show."""
+"""The sentence above a table, with the result of its tests."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def contrast(system: str, place: str, difference: float, p: float) -> Contrast:
 
 
 def test_no_difference_is_significant() -> None:
-    """By the corrected p, whatever p is."""
+    """The corrected p decides, whatever the uncorrected one."""
     assert conclusion([contrast("scaffold", "test", 0.3, 0.06)], BLEU, []) == "No difference in BLEU is significant."
 
 
 def test_who_is_ahead_by_how_much_and_where() -> None:
-    """Where less is better, the lower one is ahead; what is not significant is said not to be."""
+    """If less is better, the lower one is ahead; differences that are not significant are named as such."""
     rows = [
         contrast("scaffold", "a", -0.02, 0.01),
         contrast("scaffold", "b", 0.01, 0.01),
@@ -38,7 +38,7 @@ def test_who_is_ahead_by_how_much_and_where() -> None:
 
 
 def test_of_many_only_the_largest_is_named() -> None:
-    """A sentence, not a list."""
+    """The result stays a sentence, rather than a list."""
     rows = [contrast("scaffold", str(number), number / 10, 0.01) for number in range(1, 7)]
     assert conclusion(rows, BLEU, []) == (
         "6 of 6 differences are significant; the largest: scaffold is ahead of bpe by 0.60 BLEU on 6."
@@ -46,7 +46,7 @@ def test_of_many_only_the_largest_is_named() -> None:
 
 
 def test_nothing_may_be_concluded() -> None:
-    """Of single systems, of two trainings, and without a test."""
+    """With a single system, with two trainings, or without a test."""
     row = contrast("scaffold", "test", 0.5, 0.01)
     assert conclusion([], BLEU, []) == "Nothing is compared: no system has a baseline here."
     assert row.test is not None
@@ -56,7 +56,7 @@ def test_nothing_may_be_concluded() -> None:
 
 
 def test_a_grave_limit_is_in_the_sentence() -> None:
-    """Who reads no further does not take scores of broken translations for a result."""
+    """A reader who stops there must not mistake scores of broken translations for a result."""
     warnings = [ResultWarning("few-seeds", "bpe"), ResultWarning("repetition", "test"), ResultWarning("length", "test")]
     assert conclusion([contrast("scaffold", "test", 0.5, 0.9)], BLEU, warnings) == (
         "No difference in BLEU is significant; but translations are much longer or shorter than the reference."
@@ -64,7 +64,7 @@ def test_a_grave_limit_is_in_the_sentence() -> None:
 
 
 def test_single_trainings_are_these_models_alone() -> None:
-    """Their p is of sentences only."""
+    """Their p is over sentences only."""
     row = contrast("scaffold", "test", 0.5, 0.01)
     assert row.test is not None
     alone = dataclasses.replace(row.test, p=None, p_holm=None, segments_p=0.01, segments_p_holm=0.01)

@@ -1,4 +1,4 @@
-"""lm-evaluation-harness runs our language models: its figures against likelihoods computed straight from the logits."""
+"""lm-evaluation-harness on our language models: its figures against likelihoods computed directly from logits."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class ByHand:
         return torch.log_softmax(logits.masked_fill(~self.kept, -math.inf), dim=1)
 
     def likelihood(self, context: str, continuation: str) -> float:
-        """The sum of log p of what follows the context's tokens, in the last POSITIONS + 1 tokens of all."""
+        """Return the sum of log p of the tokens after the context's, within the last POSITIONS + 1 tokens of both."""
         before, whole = self.ids(context), [END, *self.ids(context + continuation)]
         after = len(whole) - 1 - len(before)
         row = whole[-(POSITIONS + 1) :]
@@ -173,7 +173,7 @@ def shuffle(documents):
 
 
 def test_tasks_draw_as_in_the_harness_own_program(folder: Path, checkpoints: list[Path], tmp_path: Path) -> None:
-    """It seeds Python's random numbers, by which some tasks shuffle their choices; a group may name other tasks."""
+    """It seeds Python's random numbers, with which some tasks shuffle their choices, also in a group."""
     (tmp_path / "shuffled.py").write_text(SHUFFLED, encoding="utf-8")
     yaml = YAML.format(name="shuffled", data=folder / "questions.jsonl").replace("{{choices}}", "{{shuffled}}")
     yaml = yaml.replace("doc_to_target: answer", "doc_to_target: 0") + "process_docs: !function shuffled.shuffle\n"
@@ -246,7 +246,7 @@ def instance(kind: Any, *arguments: object) -> Instance:
 
 
 def test_rolling_likelihoods_are_the_bits_of_evaluate(folder: Path, checkpoints: list[Path]) -> None:
-    """A document's bits per byte are the same from both, but for its end, which the harness does not count."""
+    """A document's bits per byte are the same from both, except for its end, which the harness does not count."""
     data = folder / "data"
     model = ByHand(checkpoints[1], data)
     texts = [document.decode() for document in documents_of(folder / "test") if b"\xff" not in document]
@@ -264,6 +264,7 @@ def test_rolling_likelihoods_are_the_bits_of_evaluate(folder: Path, checkpoints:
         assert (found[number] + end) / -math.log(2) == pytest.approx(bits[number], rel=1e-5)
     # A longer text: windows that share one token, the last one as long as the model allows.
     long = max(texts, key=len)
+    assert not HarnessModel(folder / "exported").is_cut((long,))
     ids = [END, *model.ids(long)]
     assert len(ids) > 3 * POSITIONS
     expected = 0.0
@@ -307,7 +308,7 @@ def test_generation_is_greedy_up_to_a_stop(folder: Path, checkpoints: list[Path]
             if (token := int(likeliest)) == END:
                 break
             ids.append(token)
-        # Two tokens as good as equal would make the text depend on the processor.
+        # Two nearly equal tokens would make the text depend on the processor.
         if margin > 1e-4:
             contexts.append(context)
             written.append(hand.vocabulary.decode(ids[start:]).decode("utf-8", "replace"))
@@ -360,7 +361,7 @@ def test_a_task_that_fixes_its_shots_is_run_once(folder: Path, checkpoints: list
 
 
 def test_data_that_are_not_here(folder: Path, checkpoints: list[Path]) -> None:
-    """One line says what is missing and which folder is none, and nothing is written."""
+    """One line names the missing data or folder, and nothing is written."""
     yaml = YAML.format(name="absent", data=folder / "absent.jsonl")
     (folder / "more").mkdir()
     (folder / "more" / "absent.yaml").write_text(yaml, encoding="utf-8")
@@ -373,7 +374,7 @@ def test_data_that_are_not_here(folder: Path, checkpoints: list[Path]) -> None:
 
 
 class Invented(LM):  # type: ignore[misc]  # lm_eval has no types
-    """A model with invented likelihoods: it prefers the right choice where the question ends in a word of ``likes``."""
+    """A model with invented likelihoods: it prefers the right choice if the question ends in a word of ``likes``."""
 
     def __init__(self, likes: str) -> None:
         super().__init__()
@@ -387,7 +388,7 @@ class Invented(LM):  # type: ignore[misc]  # lm_eval has no types
         for request in requests:
             context, continuation = (str(part) for part in request.args)
             right = "right" in continuation
-            # By the character too, so that acc and acc_norm agree.
+            # Also per character, so that acc and acc_norm agree.
             a_character = -2.0 if not right else -1.0 if context.split()[-1] in self.likes else -9.0
             found.append((a_character * len(continuation) if right else a_character * 8, False))
         return found
@@ -412,7 +413,7 @@ def invented_tasks(folder: Path) -> None:
         (folder / f"{task}.yaml").write_text(yaml, encoding="utf-8")
 
 
-# What the models of two systems know, by seed, and their accuracies in percent of each task.
+# The questions that the models of two systems know, by seed.
 KNOWN = {
     "bpe": ("q0 q1", "q0 q1 q2", "q0"),
     "scaffold": ("q0 q1 q2 q3 q4", "q0 q1 q2 q4", "q0 q1 q2 q3 q4 q5"),
@@ -456,7 +457,7 @@ def test_models_with_invented_likelihoods_come_to_a_known_table(
         for metric in ("acc", "acc_norm"):
             test = rows["scaffold"].tests[metric]
             assert test.difference == pytest.approx(difference)
-            # No smaller than the error from the trainings alone, and of the paired answers no larger than from both.
+            # At least the error from the trainings alone, and, as answers are paired, at most that from both.
             trainings = sum(stdev(values) ** 2 / 3 for values in expected.values())
             marks = {
                 system: [fmean(f"q{number}" in known.split() for known in several) for number in range(count)]
@@ -472,6 +473,21 @@ def test_models_with_invented_likelihoods_come_to_a_known_table(
     assert sorted(test.p_holm for test in tests if test.p_holm is not None) == pytest.approx(
         [2 * p_values[0], max(2 * p_values[0], p_values[1])]
     )
+
+
+def test_a_prompt_that_does_not_fit_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not count again for each filter of its task, for which the harness repeats every question."""
+    invented_tasks(tmp_path / "tasks")
+    filters = "".join(f"  - name: {name}\n    filter:\n      - function: take_first\n" for name in ("one", "two"))
+    with open(tmp_path / "tasks" / "north.yaml", "a", encoding="utf-8") as stream:
+        stream.write(f"filter_list:\n{filters}")
+    monkeypatch.setattr(Invented, "is_cut", lambda *_: True)
+    monkeypatch.setattr(lm_eval_runner, "_model", lambda *_: Invented("q1"))
+    asking = Asking(["north"], include_path=[tmp_path / "tasks"])
+    found = run_harness(["a.pt"], "data", tmp_path / "scores.json", asking)
+    assert {score.metric for score in found.scores} >= {"acc (one)", "acc (two)"}
+    # Both choices of eight questions.
+    assert found.shortened == {"north, 0 solved": 16}
 
 
 def test_a_task_that_cannot_be_loaded_costs_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -492,7 +508,7 @@ def test_a_task_that_cannot_be_loaded_costs_no_other(tmp_path: Path, monkeypatch
     found = run_harness(["a.pt", "b.pt"], "data", output, Asking(["broken", "north", "code", "script"], **options))  # type: ignore[arg-type]
     assert [each.task for each in found.questions] == ["north"] and len(found.questions[0].answers["acc"]) == 2
     assert list(found.not_run) == ["broken", "code", "script"]
-    # What StoryCloze's own data set comes to.
+    # As happens with StoryCloze's own data set.
     assert "Dataset scripts are no longer supported" in found.not_run["script"]
     assert re.search(r"its data cannot be loaded \(.*absent\.jsonl.*\); add --download", found.not_run["broken"])
     assert "module 'no'" in found.not_run["code"]

@@ -66,7 +66,7 @@ def data(text: Path, codes: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def checkpoint(text: Path, data: Path) -> Path:
-    """A model after 12 updates: not uniform, not good."""
+    """A model after 12 updates: no longer uniform, not yet good."""
     arguments = [str(data), *TINY_LM, "--task", "language_modeling_resumable", "--seed", "3", "--max-update", "12"]
     fairseq_train([*arguments, "--save-dir", str(text / "model"), "--disable-validation"])
     return text / "model" / "checkpoint_last.pt"
@@ -74,7 +74,7 @@ def checkpoint(text: Path, data: Path) -> Path:
 
 @pytest.mark.parametrize("kind", ["scaffold", "bpe", "spaces"])
 def test_the_ids_of_a_folder_are_the_raw_documents(text: Path, codes: Path, tmp_path: Path, kind: str) -> None:
-    """Every byte of every document comes back, and each ends in </s>; codes with </w>, too."""
+    """The ids restore every byte of every document, and each ends in </s>, also with codes that have </w>."""
     if kind == "bpe":
         codes = learn_codes(text, "bpe-codes", algorithm="bpe")
     elif kind == "spaces":
@@ -95,7 +95,7 @@ def test_the_ids_of_a_folder_are_the_raw_documents(text: Path, codes: Path, tmp_
 
 
 def test_fairseq_reads_the_dictionary_and_the_ids(text: Path, tmp_path: Path) -> None:
-    """A token spelled like a symbol of fairseq's has an id of its own, and fairseq's keep theirs."""
+    """A token spelled like one of fairseq's symbols has a separate id, and fairseq's keep theirs."""
     from fairseq.data import Dictionary
     from fairseq.data.indexed_dataset import MMapIndexedDataset
 
@@ -118,7 +118,7 @@ def test_fairseq_reads_the_dictionary_and_the_ids(text: Path, tmp_path: Path) ->
 
 
 def test_a_test_set_of_its_own_has_the_dictionary_of_the_training_data(text: Path, test_data: Path, data: Path) -> None:
-    """But for the counts: the ids must mean the same to a model."""
+    """Except for the counts: the ids must mean the same to a model."""
     own, trained = (
         [line.split(" ")[0] for line in (folder / "dict.txt").read_text(encoding="utf-8").splitlines()]
         for folder in (test_data, data)
@@ -136,7 +136,7 @@ def scores(checkpoint: Path, test_data: Path, tmp_path_factory: pytest.TempPathF
 
 
 def by_hand(checkpoint: Path, data: Path, context: int, numbers: Sequence[int]) -> list[float]:
-    """The bits of some documents: one softmax per token, over what the model may see of the document before it."""
+    """The bits of some documents: one softmax per token, given what the model may see of the document before it."""
     model = load_model(checkpoint, data, read_documents_folder(data)).model
     ids, offsets = read_ids(data / "test")
     bits = []
@@ -172,7 +172,7 @@ def test_bits_are_those_of_one_softmax_per_token(
 
 
 def test_the_documents_add_up(text: Path, scores: LanguageModelScores, test_data: Path) -> None:
-    """Bits per byte is a ratio of sums, over the raw bytes."""
+    """Bits per byte is a ratio of sums, divided by the raw bytes."""
     documents = documents_of(text / "test")
     assert scores.by_document.bytes == [len(document) for document in documents]
     assert scores.bits == math.fsum(scores.by_document.bits)
@@ -209,7 +209,7 @@ def test_the_loss_divides_by_word_and_token(
 
 
 def test_a_test_set_without_the_last_tokens(checkpoint: Path, text: Path, codes: Path, tmp_path: Path) -> None:
-    """Ids that a test set lacks are still in the vocabulary."""
+    """Ids that do not occur in a test set are still in the vocabulary."""
     (tmp_path / "short").write_bytes(b"a\n")
     binarise_documents(tmp_path / "data", codes, test=[tmp_path / "short"])
     write_counts(tmp_path / "words.counts", text / "train", pretokenise="gpt2")
@@ -253,7 +253,7 @@ def test_fairseq_eval_lm_gives_the_same(
 def test_scores_are_written_and_shown(
     checkpoint: Path, test_data: Path, scores: LanguageModelScores, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The file holds what is returned; the command says what cannot be compared."""
+    """The file holds the returned scores; the command marks those that cannot be compared."""
     command = ["evaluate", "--checkpoint", str(checkpoint), "--data", str(test_data), "--context-window", "8"]
     assert main([*command, "--output", str(tmp_path / "scores.json"), "--system", "scaffold", "--seed", "3"]) == 0
     read = read_result(LanguageModelScores, tmp_path / "scores.json")
@@ -314,7 +314,7 @@ def test_what_cannot_be_evaluated_is_said_in_one_line(
 
 
 def test_files_of_two_folders_are_not_evaluated_together(text: Path, codes: Path, tmp_path: Path) -> None:
-    """The bits of one text by the bytes of another are a number, too."""
+    """The bits of one text divided by the bytes of another would look like a score."""
 
     texts = {"few": b"one\ntwo\n", "short": b"a\n" * len(documents_of(text / "test"))}
     for name, content in texts.items():
@@ -336,7 +336,7 @@ def test_files_of_two_folders_are_not_evaluated_together(text: Path, codes: Path
 
 
 def test_a_batch_has_no_more_tokens_than_asked_for() -> None:
-    """With padding, for which memory is set aside as well; a window alone may be longer."""
+    """Padding counts, as it takes memory too; a single window may be longer."""
     offsets = np.cumsum([0, 4, 4, 4, 2, 9])
     for most, sizes in ((8, [2, 2, 2, 1]), (11, [2, 2, 2, 1]), (12, [3, 3, 1]), (3, [1] * 7)):
         assert [len(batch) for batch in _batches(offsets, 4, 0, most)] == sizes
@@ -372,7 +372,7 @@ def test_what_cannot_be_binarised_leaves_nothing(
     arguments: str,
     says: str,
 ) -> None:
-    """One line, and no folder that a training would take for complete."""
+    """One line, and no folder that a training would treat as complete."""
     for name in ("train", "test", "codes"):
         (tmp_path / name).write_bytes((text / name).read_bytes())
     (tmp_path / "empty").write_bytes(b"\n\n")
@@ -388,7 +388,7 @@ def test_what_cannot_be_binarised_leaves_nothing(
 
 
 def greedy_by_hand(checkpoint: Path, data: Path, read: list[int], length: int) -> tuple[list[int], float]:
-    """The likeliest ids, each from the whole text that the model sees, computed from scratch; the least margin."""
+    """The likeliest ids, each from the whole text that the model sees, from scratch; and the smallest margin."""
     binarised = read_documents_folder(data)
     model = load_model(checkpoint, data, binarised).model
     ids, begin, margin = [2, *read], 0, math.inf
@@ -408,12 +408,12 @@ def greedy_by_hand(checkpoint: Path, data: Path, read: list[int], length: int) -
 
 
 def test_the_likeliest_text_is_that_of_the_whole_model(checkpoint: Path, test_data: Path) -> None:
-    """What is kept from token to token changes nothing, beyond the model's positions, either."""
+    """The state cached from token to token changes nothing, not even beyond the model's positions."""
     vocabulary = Vocabulary(test_data / "bpe.codes")
     for prompt in ("Der ", "Die ", "Ein ", "Das "):
         read = vocabulary.encode([prompt.encode()])[0][:-1].tolist()
         written, margin = greedy_by_hand(checkpoint, test_data, read, 45)
-        # Two ids as good as equal would make the text depend on the processor.
+        # Two nearly equal ids would make the text depend on the processor.
         if margin > 1e-4:
             break
     (found,) = sample(checkpoint, test_data, [prompt], length=45, sampling=Sampling(temperature=0))
@@ -425,7 +425,7 @@ def test_the_likeliest_text_is_that_of_the_whole_model(checkpoint: Path, test_da
 
 
 def test_an_adaptive_softmax_gives_probabilities_too(data: Path, test_data: Path, tmp_path: Path) -> None:
-    """Its clusters are normalised apart; what it writes is the likeliest of them all."""
+    """Its clusters are normalised separately; the sampled text is the likeliest over all of them."""
     options = [option for option in TINY_LM if option != "--share-decoder-input-output-embed"]
     options[options.index("cross_entropy")] = "adaptive_loss"
     arguments = [str(data), *options, "--adaptive-softmax-cutoff", "40,200", "--ddp-backend", "legacy_ddp"]
@@ -450,7 +450,7 @@ def test_an_adaptive_softmax_gives_probabilities_too(data: Path, test_data: Path
 
 
 def test_samples_depend_on_the_seed_and_their_place_only(checkpoint: Path, test_data: Path) -> None:
-    """One prompt more or less, or one sample, changes no other."""
+    """A prompt or sample more or less changes no other."""
     several = sample(checkpoint, test_data, ["Der ", ""], number=2, length=20, seed=5)
     assert [each.prompt for each in several] == ["Der ", "Der ", "", ""]
     assert sample(checkpoint, test_data, ["Der "], length=20, seed=5) == several[:1]

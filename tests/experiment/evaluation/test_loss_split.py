@@ -40,7 +40,7 @@ from mt_scaffold.experiment.runtime.results import read_result, write_result
 
 
 def test_the_bits_of_a_word_are_those_of_its_tokens() -> None:
-    """Whatever the tokens, each bit is in one class, and a token of two words is in neither."""
+    """For any tokens, each bit is in one class, and a token across two words belongs to neither."""
     # "the cat the": the | _c at | _the </s>, and the same with a token across the first two words.
     texts = [b"the", b" cat", b" the"]
     whole = words_of_tokens(np.array([3, 2, 2, 4, 0]), texts)
@@ -56,7 +56,7 @@ def test_the_bits_of_a_word_are_those_of_its_tokens() -> None:
 
 
 def test_frequent_words_and_decades(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ties are in the order of the bytes; a word that the training text lacks is rare."""
+    """Ties are in the order of the bytes; a word that is not in the training text is rare."""
     monkeypatch.setattr(loss_split, "MOST_FREQUENT", 2)
     words = WordFrequencies([(b"rare", 9), (b"b", 10), (b"the", 1234), (b"a", 10)])
     assert [words.rank_class(word) for word in (b"the", b"a", b"b", b"none")] == [FREQUENT, FREQUENT, OTHER, OTHER]
@@ -65,7 +65,7 @@ def test_frequent_words_and_decades(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_tokens_by_class() -> None:
-    """Sums of ids, and of classes of ids: those that never occur count as kinds only."""
+    """Sums of ids, and of classes of ids: those that never occur only count as kinds."""
     tokens = split_by_token(np.array([4, 5, 2, 4], np.uint16), np.array([1.0, 2.0, 4.0, 8.0]))
     assert tokens == TokenLosses([2, 4, 5], [1, 2, 1], [4.0, 9.0, 2.0])
     found = token_classes(tokens, {4: "a", 5: "b", 6: "b", 7: "c"}, ["b", "a", "c", "d"])
@@ -125,7 +125,7 @@ def test_one_training_and_other_text(tmp_path: Path) -> None:
 
 
 def test_references_with_unk_count_for_no_system(tmp_path: Path) -> None:
-    """As in the scores, so that the differences of the classes still add up to that of the others."""
+    """As in the scores, so that the classes' differences add up to that on the other references."""
     bits = {"bpe": ([4.0, 8.0, 2.0], [1.0, 1.0, 1.0]), "scaffold": ([4.0, 7.0, 90.0], [2.0, 1.0, 1.0])}
     trainings = []
     for system, unknown in (("bpe", []), ("scaffold", [2])):
@@ -156,7 +156,7 @@ def test_references_with_unk_count_for_no_system(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_said_of_the_intervals(tmp_path: Path, seeds: int, said: str) -> None:
-    """It depends on how many trainings there are."""
+    """The note depends on the number of trainings."""
     trainings = [
         Training("", name, write_split(tmp_path / f"{name}{seed}", name, seed, [1.0, 2.0 + seed], [1.0, gain * seed]))
         for name, gain in (("bpe", 1.0), ("scaffold", 0.5))
@@ -170,7 +170,7 @@ def test_what_is_said_of_the_intervals(tmp_path: Path, seeds: int, said: str) ->
 
 
 def test_counts_of_the_words_of_a_text() -> None:
-    """Classes count every occurrence of every word: against a counter."""
+    """Classes count every occurrence of every word, as a Counter does."""
     texts = b"a b a c".split()
     found = split_by_word(
         [np.arange(5.0)], [words_of_tokens(np.array([1, 1, 1, 1, 0]), texts)], bytes.decode, ["a", "b", "c"]

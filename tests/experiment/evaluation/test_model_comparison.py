@@ -1,4 +1,4 @@
-"""Language models compared: tests over documents and seeds on figures whose answer is known."""
+"""Comparisons of language models: tests over documents and seeds on figures with known answers."""
 
 import csv
 import json
@@ -40,7 +40,7 @@ def write_scores(
     signature: str = "bpb|context:8",
     synthetic: bool = False,
 ) -> Path:
-    """Write what ``evaluate`` would."""
+    """Write scores as ``evaluate`` does."""
     total, size = math.fsum(bits), sum(sizes)
     scores = LanguageModelScores(
         system="model",
@@ -69,7 +69,7 @@ def write_scores(
 
 
 def bits_of(rate: float, noise: float = 0.0, seed: int = 0) -> list[float]:
-    """Bits per document at a rate per byte, which differs from document to document by chance."""
+    """Return bits per document at a rate per byte that varies randomly between documents."""
     drawn = np.random.default_rng(seed).normal(0, noise, len(SIZES))
     return [size * (rate + float(more)) for size, more in zip(SIZES, drawn, strict=True)]
 
@@ -98,7 +98,7 @@ def test_a_difference_of_every_document_is_found_and_none_is_not(tmp_path: Path)
 
 
 def test_randomisation_counts_assignments() -> None:
-    """Against all assignments of few documents, enumerated."""
+    """It agrees with all assignments of a few documents, enumerated."""
     differences = np.array([1.5, -0.5, 2.0, 0.25, -1.0, 0.75])
     signs = np.array(np.meshgrid(*[[1, -1]] * 6)).reshape(6, -1).T
     exact = float(np.mean(np.abs(signs @ differences) >= abs(differences.sum()) - 1e-12))
@@ -134,12 +134,12 @@ def test_seeds_are_paired() -> None:
     assert found is not None and found.seeds == [1, 2, 3]
     assert [found.mean, found.sd] == pytest.approx([-0.2, 0.1])
     assert found.p == pytest.approx(0.0742, abs=1e-4)
-    # As everywhere, two are too few.
+    # As in all tests here, two are too few.
     assert paired_seeds({1: 1.0, 2: 1.0}, {1: 1.1, 2: 1.2}) is None
 
 
 def test_groups_are_compared_within_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Equal tokens and equal text are two comparisons, each with its baseline; all files are written."""
+    """Equal tokens and equal text are two comparisons, each with its own baseline; all files are written."""
     entries = []
     for group, rates in (("equal tokens", (1.3, 1.25)), ("equal text", (1.3, 1.28))):
         for name, rate in zip(("bpe", "scaffold"), rates, strict=True):
@@ -174,7 +174,7 @@ def test_groups_are_compared_within_themselves(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_every_size_has_a_baseline_of_its_own(tmp_path: Path) -> None:
-    """Scaffold-BPE of 64K against BPE of 64K, not against that of 32K."""
+    """Scaffold-BPE of 64K is compared with BPE of 64K, not with that of 32K."""
     names = ("bpe-32", "scaffold-32", "bpe-64", "scaffold-64")
     labelled = [Labelled("", name, write_scores(tmp_path / name, bits_of(1 + n / 10))) for n, name in enumerate(names)]
     comparison = compare(labelled, "bpe-32", baselines={"scaffold-64": "bpe-64"}, samples=10)
@@ -206,7 +206,7 @@ def test_what_cannot_be_compared_is_refused(
     options: list[str],
     says: str,
 ) -> None:
-    """In one line."""
+    """The error is one line that names the reason."""
     monkeypatch.chdir(tmp_path)
     for name in ("one", "same"):
         write_scores(Path(name), bits_of(1))
@@ -219,7 +219,7 @@ def test_what_cannot_be_compared_is_refused(
 
 
 def test_scores_without_documents_are_refused(tmp_path: Path) -> None:
-    """A file cut by hand would be compared with the wrong documents."""
+    """A truncated file would be compared with the wrong documents."""
     path = write_scores(tmp_path / "one", bits_of(1))
     content = json.loads(path.read_text(encoding="utf-8"))
     content["by_document"]["bits"].pop()
@@ -231,7 +231,7 @@ def test_scores_without_documents_are_refused(tmp_path: Path) -> None:
 
 
 def test_one_document_is_no_test(tmp_path: Path) -> None:
-    """Each resample of it would be the same, and any difference significant."""
+    """Every resample of it would be the same, and any difference significant."""
     labelled = [
         Labelled("", name, write_scores(tmp_path / name, [size * 10.0], sizes=[100]))
         for name, size in (("bpe", 11), ("scaffold", 10))

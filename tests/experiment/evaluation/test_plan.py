@@ -1,4 +1,4 @@
-"""Plans: how many seeds and segments would find a difference."""
+"""Plans: the numbers of seeds and segments that would find a difference."""
 
 import json
 import random
@@ -81,7 +81,7 @@ def test_the_power_line_says_the_same(experiment: Path) -> None:
 
 
 def test_the_power_is_that_of_the_smallest_difference_found(experiment: Path) -> None:
-    """80 % at that difference, by the same test; the level of each comparison where there is none."""
+    """80 % at that difference, by the same test; half the level, for one direction, if there is none."""
     (found,) = plan(scores_of(experiment), "bpe", 2.5, samples=100)
     least = found.detectable[Design(3, 60)]
     (there,) = plan(scores_of(experiment), "bpe", least, samples=100)
@@ -92,7 +92,7 @@ def test_the_power_is_that_of_the_smallest_difference_found(experiment: Path) ->
 
 
 def test_the_command_reads_a_finished_experiment(experiment: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A table for each system but those that were never scored; a metric that the scores lack is refused."""
+    """It prints a table for each scored system, and refuses a metric that is missing from the scores."""
     assert main(["plan", str(experiment), "--difference", "2.5"]) == 0
     assert "test: scaffold against bpe, BLEU; at hand: 3 seeds, 60 sentences" in (shown := capsys.readouterr().out)
     assert "later" not in shown
@@ -100,8 +100,19 @@ def test_the_command_reads_a_finished_experiment(experiment: Path, capsys: pytes
     assert "--metric chrf: not tested in these scores; choose one of bleu" in capsys.readouterr().err
 
 
+def test_scores_without_a_tested_metric(experiment: Path, tmp_path: Path) -> None:
+    """The error says what to do, rather than offer an empty choice."""
+    paths = []
+    for number, labelled in enumerate(scores_of(experiment)):
+        paths.append(tmp_path / f"{number}.json")
+        content = Path(labelled.path).read_text(encoding="utf-8")
+        paths[-1].write_text(content.replace('"bleu"', '"tokenised_bleu"', 1), encoding="utf-8")
+    with pytest.raises(UsageError, match="no tested metric in common; score again"):
+        plan([Labelled("", None, path) for path in paths], "bpe", 1.0)
+
+
 def test_one_seed_is_refused(experiment: Path, tmp_path: Path) -> None:
-    """It does not show how far trainings differ; nor is there a plan for no difference."""
+    """It does not show how far trainings differ; a difference of 0 is refused as well."""
     with pytest.raises(UsageError, match=r"bpe has one training on test, .* train with two seeds or more"):
         plan(scores_of(experiment)[2:], "bpe", 1.0)
     with pytest.raises(UsageError, match="must be more than 0"):

@@ -55,7 +55,7 @@ def both(folder: Path, unknown: tuple[list[int], list[int]] = ([], [])) -> list[
 
 
 def test_it_is_the_bits_by_the_bytes(tmp_path: Path) -> None:
-    """With its statistics for each sentence; a reference with <unk> is in neither sum."""
+    """The statistics of each sentence are kept; a reference with <unk> is in neither sum."""
     found = read_result(Scores, scored(tmp_path, "bpe", 1, [8.0, 12.0, 6.0, 10.0], [])).metrics[NAME]
     assert found.score == pytest.approx(36 / 18) and found.segments == ["8 4", "12 6", "6 3", "10 5"]
     found = read_result(Scores, scored(tmp_path, "bpe", 1, [8.0, 12.0, 6.0, 11.0], [1, 2])).metrics[NAME]
@@ -64,7 +64,7 @@ def test_it_is_the_bits_by_the_bytes(tmp_path: Path) -> None:
 
 
 def test_a_system_that_needs_fewer_bits_has_a_negative_difference(tmp_path: Path) -> None:
-    """In every form of the table, whose heading says that lower is better."""
+    """So it is in every form of the table, whose heading says that lower is better."""
     comparison = compare(both(tmp_path), "bpe", tmp_path / "table", samples=200)
     test = comparison.rows[1].tests[NAME]
     assert test.difference == pytest.approx(-4 / 18) and test.low < test.difference < test.high < 0
@@ -81,7 +81,7 @@ def test_a_system_that_needs_fewer_bits_has_a_negative_difference(tmp_path: Path
 
 
 def test_tables_of_generated_text_have_none(tmp_path: Path) -> None:
-    """They would be the losses of models on a toy grammar; JSON keeps them, and those of other text stay."""
+    """They would be the losses of models on a toy grammar; only JSON has them, and tables of other text do."""
     comparison = compare(both(tmp_path), "bpe", samples=50)
     synthetic = replace(comparison, synthetic=True)
     assert "bits per byte" in as_text(comparison) and "bits per byte" not in as_text(synthetic)
@@ -89,7 +89,7 @@ def test_tables_of_generated_text_have_none(tmp_path: Path) -> None:
 
 
 def test_a_reference_with_unk_in_one_system_is_left_out_for_all(tmp_path: Path) -> None:
-    """The scores of all are those of the other references, and a line above the table counts them."""
+    """All scores are of the other references, and a warning counts those left out."""
     paths = both(tmp_path, ([], [1]))
     comparison = compare(paths, "bpe", samples=50)
     assert comparison.warnings[-1] == ResultWarning("left-out", "test", "1 of 4")
@@ -99,7 +99,7 @@ def test_a_reference_with_unk_in_one_system_is_left_out_for_all(tmp_path: Path) 
         assert seeds == pytest.approx({str(seed): value for seed, value in expected.items()})
     assert comparison.rows[1].tests[NAME].difference == pytest.approx(-3 / 12)
     assert "for all systems: test (1 of 4)." in as_text(comparison)
-    # Nothing is left, and so is no score: not by all systems together, nor by one of them.
+    # No reference is left, and so no score: because of all systems together, or of one alone.
     for unknown in (([0, 2], [1, 3]), ([], [0, 1, 2, 3])):
         comparison = compare(both(tmp_path, unknown), "bpe", samples=50)
         assert comparison.warnings[-1].figure == "4 of 4" and comparison.metrics == ["bleu"]
@@ -107,7 +107,7 @@ def test_a_reference_with_unk_in_one_system_is_left_out_for_all(tmp_path: Path) 
 
 
 def test_losses_of_another_text_are_refused(tmp_path: Path) -> None:
-    """Of another reference, not of all its lines, of whole documents, or of a model whose <unk> nobody counted."""
+    """So are those of some of its lines only, of documents, or without the references that have <unk>."""
     with pytest.raises(MTScaffoldError, match="not the losses of 4 references"):
         scored(tmp_path, "bpe", 1, [1.0] * 4, None)
     scored(tmp_path, "bpe", 1, [1.0] * 4, [])

@@ -43,7 +43,7 @@ HYPOTHESIS = [
     "Der Hund rennt über die Wiese.",
 ]
 
-# The least that a configuration has.
+# A minimal configuration.
 PLAIN: dict[str, Any] = {
     "name": "x",
     "languages": {"source": "en", "target": "de"},
@@ -118,7 +118,7 @@ HYPHENS = [
 
 
 def published_bleu(hypotheses: list[str], references: list[str], lowercase: bool = False) -> float:
-    """The published pipeline, with nothing of ours: plain Moses words, perl's expression, BLEU on words as they are."""
+    """BLEU by the published pipeline, without our code: plain Moses words, perl's expression, untokenised BLEU."""
     from sacrebleu.metrics import BLEU
     from sacremoses import MosesTokenizer
 
@@ -138,7 +138,7 @@ def published_bleu(hypotheses: list[str], references: list[str], lowercase: bool
 def test_compounds_are_split_in_plain_moses_words_whatever_the_experiment_does(
     tmp_path: Path, dashes: bool, normalise: bool
 ) -> None:
-    """After ``-a`` the split would hit inside ``@-@``: about 1 BLEU too much on newstest2021, twice an effect."""
+    """After ``-a`` the split would match inside ``@-@``: about 1 BLEU more on newstest2021, twice the paper's gain."""
     references = HYPHENS * 3
     draw = random.Random(5)
     outputs = [
@@ -148,7 +148,7 @@ def test_compounds_are_split_in_plain_moses_words_whatever_the_experiment_does(
     tokenise = Tokeniser("de", Tokenise(normalise, normalise, dashes))
     words = [[tokenise(line) for line in side] for side in (outputs, references)]
     assert any(" @-@ " in line for line in words[0]) == dashes
-    # What a model wrote is known in its words; the text is what detokenising makes of them.
+    # A model writes words; its text comes from detokenising them.
     detokenised = detokenise(words[0], "de")
     for name, text in (("text", outputs), ("detokenised", detokenised)):
         lines = {"hyp": text, "ref": references, "hyp.words": words[0], "ref.words": words[1]}
@@ -164,7 +164,7 @@ def test_compounds_are_split_in_plain_moses_words_whatever_the_experiment_does(
         assert "words:moses.de|compounds:split" in found["tokenised_bleu_split"].signature
         assert "case:lc" in found["tokenised_bleu_lc"].signature
         assert 10 < found["tokenised_bleu_split"].score < 90
-        # The split in the experiment's own words is another figure.
+        # The split in the experiment's own words gives a different figure.
         wrong = [list(map(split_compounds, side)) for side in words]
         split = (write(tmp_path / "a", wrong[0]), write(tmp_path / "b", wrong[1]))
         own = (
@@ -178,7 +178,7 @@ def test_compounds_are_split_in_plain_moses_words_whatever_the_experiment_does(
 def test_without_a_language_what_dashes_split_is_joined_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The split figure then rests on the words given, and its signature and a warning say so."""
+    """The split figure is then based on the given words, and its signature and a warning say so."""
     tokenise = Tokeniser("de", Tokenise(False, False, True))
     outputs = [line.replace("Plan", "Ziel").replace("US-Magazin", "Magazin") for line in HYPHENS]
     lines = {"hyp": outputs, "ref": HYPHENS}
@@ -190,7 +190,7 @@ def test_without_a_language_what_dashes_split_is_joined_again(
     assert found.score == pytest.approx(published_bleu(outputs, HYPHENS), abs=1e-9)
     assert "words:joined" in found.signature
     assert "The target language is not known" in capsys.readouterr().err
-    # A file name that ends in a language is as good as the option.
+    # The language may also be the suffix of the reference's name.
     german = files[1].rename(tmp_path / "ref.de")
     found = score(Texts(files[0], [german]), tmp_path / "scores.json").metrics["tokenised_bleu_split"]
     assert found.score == pytest.approx(published_bleu(outputs, HYPHENS), abs=1e-9)
@@ -198,7 +198,7 @@ def test_without_a_language_what_dashes_split_is_joined_again(
 
 
 def test_score_needs_no_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Any translation of any test set, at any time, with the metrics that one names; a configuration gives its own."""
+    """It scores any translation of any test set, with the metrics given or those of a configuration."""
     hypothesis, reference = write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE)
     output = tmp_path / "scores.json"
     command = ["score", "--hypothesis", str(hypothesis), "--reference", str(reference), "-o", str(output)]
@@ -216,7 +216,7 @@ def test_score_needs_no_experiment(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_a_metric_that_cannot_be_computed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Never a silent skip: a table without the metric would pass for complete."""
+    """It is never skipped silently: a table without the metric would pass for complete."""
     files = (write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json")
     with pytest.raises(UsageError, match=r"unknown metric rouge \(known: bleu, chrf"):
         score(Texts(files[0], [files[1]]), files[2], Scoring(metrics=["rouge"]))
@@ -246,7 +246,7 @@ def test_spbleu_is_sacrebleus(tmp_path: Path) -> None:
     assert "tok:flores200" in found.signature and found.score > 10
 
 
-# What a folder of COMET's says of its model, and whether that reads references.
+# The class in a COMET folder's hparams.yaml → whether the model reads references.
 COMET_CLASSES = {"regression_metric": True, "referenceless_regression_metric": False}
 
 
@@ -263,7 +263,7 @@ def comet_model(folder: Path, kind: str, value: float, dtype: str = "float32") -
 
 @pytest.fixture
 def comet(monkeypatch: pytest.MonkeyPatch) -> list[list[dict[str, str]]]:
-    """A stand-in for the package, with what we call of it, which loads ``comet_model``; the texts that models read."""
+    """Replace the package by a stand-in that loads ``comet_model``, and return the texts that models read."""
     torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
     seen: list[list[dict[str, str]]] = []
 
@@ -305,7 +305,7 @@ def test_comet_reads_source_translation_and_reference(tmp_path: Path, comet: lis
 
 
 class RunsCode:
-    """What a pickle makes a loader call: it leaves a file."""
+    """An object whose unpickling creates a file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -318,7 +318,7 @@ class RunsCode:
 def test_comet_alone_decides_whether_a_pickle_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weights_only: bool
 ) -> None:
-    """As docs/scores.md says: nothing of ours unpickles a checkpoint. Lightning does before 2.6, and refuses later."""
+    """As docs/scores.md says: our code never unpickles a checkpoint. Lightning before 2.6 does, and later refuses."""
     torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
     ran, model = tmp_path / "ran", comet_model(tmp_path / "model", "regression_metric", 0.5)
     torch.save({"state_dict": RunsCode(ran)}, model / "checkpoints" / "model.ckpt")
@@ -344,7 +344,7 @@ def test_comet_of_several_models(tmp_path: Path, comet: list[list[dict[str, str]
     reference = write(tmp_path / "ref", REFERENCE)
     models = [
         comet_model(tmp_path / "wmt22-cometkiwi-da", "referenceless_regression_metric", 0.25, "bfloat16"),
-        # Not BLEU, whatever its name.
+        # Despite its name, not BLEU.
         comet_model(tmp_path / "bleu-like", "regression_metric", 0.5),
     ]
     paths = []
@@ -363,7 +363,7 @@ def test_comet_of_several_models(tmp_path: Path, comet: list[list[dict[str, str]
     text = as_text(comparison)
     assert re.search("^test set +system +COMET bleu-like .*COMET wmt22-cometkiwi-da", text, re.MULTILINE)
     assert "COMET wmt22-cometkiwi-da: Python" in text
-    # Another Python alone is no other metric; another checkpoint is.
+    # A different Python alone does not make a different metric; a different checkpoint does.
     for change, fails in ((("Python3", "Python4"), False), (("|sha256:", "|sha256:0"), True)):
         paths[0].write_text(paths[0].read_text(encoding="utf-8").replace(*change), encoding="utf-8")
         if fails:
@@ -383,7 +383,7 @@ def test_two_models_of_comet_of_one_name_are_refused(tmp_path: Path, comet: list
 
 
 def test_the_models_of_comet_in_a_configuration(tmp_path: Path) -> None:
-    """One, as before there could be several, or a list."""
+    """A single one, as in earlier configurations, or a list."""
     for given, found in (("a", ["a"]), (["a", "b"], ["a", "b"])):
         config = parse_config({**PLAIN, "score": {"comet": given}})
         assert config.score.comet == found and parse_config(config.to_dict()) == config
@@ -392,7 +392,7 @@ def test_the_models_of_comet_in_a_configuration(tmp_path: Path) -> None:
 
 
 def real_comet_model(folder: Path, referenceless: bool) -> Path:
-    """Write a model of COMET's own with random parameters, on a BERT of two layers."""
+    """Write one of COMET's models with random parameters, on a BERT of two layers."""
     import comet.models
     import torch
     import transformers
@@ -417,7 +417,7 @@ def real_comet_model(folder: Path, referenceless: bool) -> Path:
 
 
 def test_comet_with_real_models(tmp_path: Path) -> None:
-    """With the package, which needs a separate environment: segments keep their order, whatever batches it makes."""
+    """With the package, which needs a separate environment: segments keep their order in any batches."""
     comet = pytest.importorskip("comet", reason="needs the extra 'comet'")
     models = [real_comet_model(tmp_path / name, name == "kiwi") for name in ("da", "kiwi")]
     found = []
@@ -442,7 +442,7 @@ def test_a_line_ends_at_lf_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["zh", "zh.gz", "zh.zst"])
 def test_the_language_is_that_of_a_compressed_reference(tmp_path: Path, ending: str) -> None:
-    """BLEU of Chinese has its own tokeniser, which an ending of zstd once hid."""
+    """BLEU of Chinese has its own tokeniser; the suffix of zstd once hid the language."""
     if ending.endswith(".zst") and sys.version_info < (3, 14):
         pytest.importorskip("backports.zstd", reason="needs the extra 'documents'")
     plain = write(tmp_path / "plain", ["今天天气很好"])
@@ -454,7 +454,7 @@ def test_the_language_is_that_of_a_compressed_reference(tmp_path: Path, ending: 
 
 
 def test_no_input_is_overwritten(tmp_path: Path) -> None:
-    """A prefix for --output is easily one of the score files."""
+    """The --output prefix of compare is easily that of one of the score files."""
     hypothesis, reference = write(tmp_path / "h.de", HYPOTHESIS), write(tmp_path / "r.de", REFERENCE)
     for path in (hypothesis, reference):
         with pytest.raises(UsageError, match=f"{path.name}: is an input already and cannot be an output too"):

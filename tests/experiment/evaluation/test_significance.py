@@ -1,4 +1,4 @@
-"""The test for a difference: against one written independently, sacreBLEU and SciPy, and without a difference."""
+"""The test for a difference: against an independent implementation, sacreBLEU and SciPy, and with no difference."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return found
 
 
-# The same test once more, in plain Python. numpy only repeats the draws; others must agree in essence.
+# The same test in plain Python; exactly equal with NumPy's draws, approximately with others.
 
 
 def ngram_counts(hypothesis: str, reference: str) -> list[int]:
@@ -91,7 +91,7 @@ def bleu_of(sums: Sequence[int]) -> float:
 def independent_test(
     system: list[list[str]], baseline: list[list[str]], reference: list[str], drawn: list[list[int]]
 ) -> dict[str, float]:
-    """The difference and its test, from segments drawn for each resample."""
+    """Return the difference and its test, from the segments drawn for each resample."""
     size, known = len(reference), [1 / (1 / (len(reference) - 1) + 1 / (len(drawn) - 1))]
     means: list[list[float]] = []
     spreads, shared, scores = [], 0.0, []
@@ -109,7 +109,7 @@ def independent_test(
         scores.append(statistics.fmean(whole))
         spreads.append(statistics.variance(whole) / len(side))
         known.append(len(side) - 1)
-        # How differently the trainings of one system treat the segments, of which s² holds its share.
+        # How differently the trainings of one system treat the segments, which s² already contains.
         for values in resampled:
             apart = [value - mean for value, mean in zip(values, means[-1], strict=True)]
             shared += statistics.variance(apart) / (len(side) - 1) / len(side)
@@ -119,7 +119,7 @@ def independent_test(
     freedom = sum(parts) ** 2 / sum(part**2 / number for part, number in zip(parts, known, strict=True))
     found = scores[0] - scores[1]
     t = stats.t(freedom)
-    # The power line: the mean of a noncentral t that is above the critical value four times in five.
+    # The power line: the mean of a noncentral t that exceeds the critical value with probability 80 %.
     critical = t.ppf(1 - 0.05 / 12)
     centre = optimize.brentq(lambda mean: stats.nct(freedom, mean).sf(critical) - 0.8, 0.1, 50)
     return {
@@ -134,14 +134,14 @@ def independent_test(
 
 
 def same_draws(segments: int) -> list[list[int]]:
-    """What the kit draws: sacreBLEU's segments."""
+    """Return the segments that the package draws, which are sacreBLEU's."""
     drawn = numpy.random.default_rng(12345).choice(segments, size=(SAMPLES, segments), replace=True)
     found: list[list[int]] = drawn.tolist()
     return found
 
 
 def other_draws(segments: int) -> list[list[int]]:
-    """Draws of Python's own generator."""
+    """Return draws of Python's generator."""
     draw = random.Random(7)
     return [draw.choices(range(segments), k=segments) for _ in range(SAMPLES)]
 
@@ -183,7 +183,7 @@ def test_a_table_of_two_baselines_and_three_seeds_is_that_of_an_independent_test
 
 
 def test_the_score_files_alone_are_enough_to_compute_p_again(scores: list[Path], tmp_path: Path) -> None:
-    """Whoever publishes them publishes the test: from the statistics as they stand in the files, compressed or not."""
+    """The statistics in published files, compressed or not, suffice for the test."""
     before = compare(scores, "bpe", samples=SAMPLES)
     alone = []
     for path in scores:
@@ -220,22 +220,22 @@ def test_with_one_seed_the_resamples_are_sacrebleus(scores: list[Path]) -> None:
         theirs += [float(p) for p in re.findall(r"\(p = ([0-9.]+)\)", printed)]
         ours += [row.tests[name] for row in rows[1:] for name in ("bleu", "chrf")]
     assert [test.sacrebleu_p for test in ours] == pytest.approx(theirs, abs=1e-4)
-    # One training says nothing of others.
+    # One training says nothing about others.
     assert {(test.p, test.p_holm, test.freedom) for test in ours} == {(None, None, None)}
-    # Where the difference is clear, theirs is about half of the two-sided value.
+    # For a clear difference, theirs is about half of the two-sided value.
     clear = [(test.segments_p or 0, test.sacrebleu_p or 0) for test in ours if 0.012 < (test.segments_p or 0) < 0.2]
     assert clear and all(0.3 * p < theirs < 0.8 * p for p, theirs in clear)
 
 
 def constant(scores: Sequence[float], segments: int = 50, samples: int = 60) -> list[Resampled]:
-    """Trainings whose every segment has the same score, so that segments add no chance."""
+    """Trainings whose every segment has the same score, so that segments add no variance."""
     drawn = draw_segments(segments, samples)
     return [resample(SumRatio(), [(score, 1.0)] * segments, drawn) for score in scores]
 
 
 @pytest.mark.parametrize("trainings", [(3, 3), (3, 5), (8, 3)])
 def test_without_chance_from_segments_it_is_welchs_test(trainings: tuple[int, int]) -> None:
-    """p and interval are SciPy's, for unequal variances and unequal numbers of trainings."""
+    """p and interval equal SciPy's, for unequal variances and numbers of trainings."""
     draw = numpy.random.default_rng(1)
     sides = [
         draw.normal(mean, sd, number).tolist() for mean, sd, number in zip((31, 30), (0.9, 0.2), trainings, strict=True)
@@ -248,7 +248,7 @@ def test_without_chance_from_segments_it_is_welchs_test(trainings: tuple[int, in
 
 
 def test_without_chance_from_trainings_only_segments_count() -> None:
-    """Equal trainings: the standard error of the paired differences of the segments, within the resamples' chance."""
+    """Equal trainings: the standard error of the paired differences of the segments, within resampling error."""
     draw = numpy.random.default_rng(2)
     rows = draw.normal(0, 1, (2, 200))
     drawn = draw_segments(200, 2000)
@@ -263,8 +263,8 @@ def made_up(
 ) -> tuple[list[numpy.typing.NDArray[numpy.float64]], list[numpy.typing.NDArray[numpy.float64]]]:
     """Scores and resampled scores of two systems that do not differ, for many experiments.
 
-    A segment is worth what the system makes of it, and this training (standard deviation 1 each), and what the training
-    adds to all segments (``spreads``, of each system).
+    The score of a segment is the sum of a system's effect on it, of this training's effect on it (standard deviation 1
+    each), and of the training's effect on all segments (``spreads``, by system).
     """
     drawn = draw_segments(segments, 150) / segments
     rows = [
@@ -276,7 +276,7 @@ def made_up(
     return [each.mean(axis=-1) for each in rows], [each @ drawn.T for each in rows]
 
 
-# Standard deviations between trainings, where segments give a mean of one training a standard error of 0.18.
+# Standard deviations between trainings; segments give the mean of one training a standard error of 0.18.
 @pytest.mark.parametrize(
     "spreads", [(0.0, 0.0), (0.05, 0.05), (0.2, 0.2), (0.8, 0.8), (0.6, 0.3), (0.4, 0.0), (1.0, 0.0)]
 )
@@ -284,7 +284,7 @@ def made_up(
 def test_systems_that_do_not_differ_are_seldom_found_to(
     trainings: int, most: float, spreads: tuple[float, float]
 ) -> None:
-    """At level 5 %, wherever chance comes from; studies/significance.py has the whole table.
+    """At level 5 %, whatever the source of chance; studies/significance.py has the whole table.
 
     Trainings resampled by the bootstrap err in up to 14 % with three of them.
     """
@@ -292,7 +292,7 @@ def test_systems_that_do_not_differ_are_seldom_found_to(
     error, freedom = satterthwaite(variances(scores, resampled, 60))
     p = 2 * stats.t.sf(abs(scores[0].mean(1) - scores[1].mean(1)) / error, freedom)
     assert 0.025 <= (p <= 0.05).mean() <= most
-    # The same as one experiment at a time.
+    # One experiment alone has the same p.
     sides = [
         [Resampled(float(score), row, 60) for score, row in zip(own[0], drawn[0], strict=True)]
         for own, drawn in zip(scores, resampled, strict=True)
@@ -304,7 +304,7 @@ def test_systems_that_do_not_differ_are_seldom_found_to(
 def test_no_source_of_chance_is_counted_twice(spread: float) -> None:
     """On average the squared standard error is the variance of the difference, trainings × segments included.
 
-    With all that resampling the segments shows added to s², it would be larger by a quarter where trainings are alike.
+    If all variance over resampled segments were added to s², it would be larger by a quarter if trainings are alike.
     """
     scores, resampled = made_up(numpy.random.default_rng(6), 4000, 3, (spread, spread))
     error, _ = satterthwaite(variances(scores, resampled, 60))
@@ -313,7 +313,7 @@ def test_no_source_of_chance_is_counted_twice(spread: float) -> None:
 
 @pytest.mark.parametrize("spread", [0.05, 0.5])
 def test_a_difference_as_large_as_the_power_line_says_is_found_four_times_in_five(spread: float) -> None:
-    """With as much chance as it assumes: the line of a design whose standard error is the true one."""
+    """In a design whose standard error is the true one, as the line assumes."""
     scores, resampled = made_up(numpy.random.default_rng(7), 3000, 5, (spread, spread))
     error, freedom = satterthwaite(variances(scores, resampled, 60))
     true = math.sqrt(2 * ((1 + 1 / 5) / 60 + spread**2 / 5))
@@ -325,14 +325,14 @@ def test_a_difference_as_large_as_the_power_line_says_is_found_four_times_in_fiv
 
 @pytest.mark.parametrize("spread", [0.3, 1.0])
 def test_a_planned_design_has_the_standard_error_that_it_would_have(spread: float) -> None:
-    """From 3 trainings on 60 segments, that of 5 on 240: what segments add falls, what trainings add does not."""
+    """From 3 trainings on 60 segments to 5 on 240: the segments' part shrinks with both, the trainings' with theirs."""
     scores, resampled = made_up(numpy.random.default_rng(9), 4000, 3, (spread, spread))
     error, _ = satterthwaite(variances(scores, resampled, 60, Design(5, 240)))
     assert (error**2).mean() == pytest.approx(2 * ((1 + 1 / 5) / 240 + spread**2 / 5), rel=0.05)
 
 
 def test_a_plan_is_the_power_line_of_its_design() -> None:
-    """For the trainings at hand, the figure below the table; for others that of Student's t, by SciPy's power."""
+    """For the trainings at hand it is the figure below the table; for others SciPy's power of Student's t agrees."""
     system, baseline = constant([30.0, 30.1, 30.3]), constant([31.0, 31.5, 32.0])
     test = corrected(dict.fromkeys("ab", compare_trainings(system, baseline)))["a"]
     assert planned_detectable(system, baseline, Design(3, 50), 2) == pytest.approx(test.detectable)
@@ -345,14 +345,14 @@ def test_a_plan_is_the_power_line_of_its_design() -> None:
 
 
 def test_one_training_of_either_system_is_a_test_of_sentences_only() -> None:
-    """Its p errs in 5 % where trainings do not differ, and has a column and a correction of its own."""
+    """Its p errs in 5 % if trainings do not differ, and has a separate column and correction."""
     scores, resampled = made_up(numpy.random.default_rng(8), 1000, 1, (0.0, 0.0))
     tests = [
         compare_trainings(*([Resampled(float(side[0]), rows[0], 60)] for side, rows in zip(pair, drawn, strict=True)))
         for pair, drawn in zip(zip(*scores, strict=True), zip(*resampled, strict=True), strict=True)
     ]
     assert 0.03 <= sum((test.segments_p or 1) <= 0.05 for test in tests) / len(tests) <= 0.08
-    # sacreBLEU's form of p finds one in ten.
+    # sacreBLEU's form of p errs in one of ten.
     assert sum((test.sacrebleu_p or 1) <= 0.05 for test in tests) / len(tests) > 0.085
     one_and_three = compare_trainings(constant([30.0]), constant([31.0, 31.5, 32.0]))
     assert (one_and_three.p, one_and_three.freedom) == (None, None) and one_and_three.segments_p is not None
@@ -362,7 +362,7 @@ def test_one_training_of_either_system_is_a_test_of_sentences_only() -> None:
     table = corrected({"a": three, "b": three, "c": one_and_three})
     assert table["a"].p_holm == pytest.approx(2 * (three.p or 0)) and table["c"].p_holm is None
     assert table["c"].segments_p_holm == one_and_three.segments_p and table["a"].segments_p_holm is None
-    # The smallest difference that would be found is that of as many comparisons as are tested in this way.
+    # ``detectable`` is corrected for the number of comparisons that are tested in this way.
     several = corrected({"a": three, "b": tests[0], "c": tests[1], "d": tests[2]})
     assert several["b"].detectable == detectable(tests[0].standard_error, None, 3) > tests[0].detectable
     assert p_columns(table.values()) == {
@@ -374,7 +374,7 @@ def test_one_training_of_either_system_is_a_test_of_sentences_only() -> None:
 
 
 def test_two_trainings_have_an_interval_and_no_p() -> None:
-    """Two say too little of how far trainings differ: the test would err in up to 13 %."""
+    """Two show too little of how far trainings differ: the test would err in up to 13 %."""
     sides = [30.0, 30.4], [31.0, 31.1, 31.5]
     test = compare_trainings(*map(constant, sides))
     assert (test.p, test.p_holm, test.segments_p) == (None, None, None)
@@ -385,7 +385,7 @@ def test_two_trainings_have_an_interval_and_no_p() -> None:
 
 @pytest.mark.parametrize("trainings", [1, 2, 3])
 def test_equal_systems_do_not_differ(trainings: int) -> None:
-    """Nothing is to be found where every resample gives a difference of 0, and trainings are all the same."""
+    """p is 1 if every resample gives a difference of 0, and all trainings are the same."""
     same = constant([5.0] * trainings)
     test = compare_trainings(same, same)
     p = {1: (None, 1), 2: (None, None), 3: (1, None)}[trainings]
@@ -394,13 +394,13 @@ def test_equal_systems_do_not_differ(trainings: int) -> None:
 
 
 def test_a_difference_without_any_chance_is_certain() -> None:
-    """Where all trainings of each system are the same, and so are all segments."""
+    """If all trainings of each system are the same, and so are all segments."""
     test = compare_trainings(constant([6.0] * 3), constant([5.0] * 3))
     assert (test.difference, test.standard_error, test.p) == (1, 0, 0)
 
 
 def test_one_segment_is_no_test() -> None:
-    """Each resample of it would be the same, and any difference certain."""
+    """Every resample of it would be the same, and any difference certain."""
     with pytest.raises(ValueError, match="one segment says nothing about others"):
         compare_trainings(constant([1.0], segments=1), constant([2.0], segments=1))
 
@@ -420,7 +420,7 @@ def test_one_segment_is_no_test() -> None:
     ],
 )
 def test_students_t(t: float, freedom: float, p: float) -> None:
-    """Two-sided, whatever the sign."""
+    """p is two-sided, whatever the sign of t."""
     assert t_test_p(t, freedom) == pytest.approx(p, abs=5e-5) == t_test_p(-t, freedom)
 
 

@@ -1,4 +1,4 @@
-"""Language models compared on tasks: tests paired over questions and trainings, on answers whose p is known."""
+"""Comparisons of language models on tasks: tests paired over questions and trainings, on answers with known p."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def write_scores(
     asked: str = "the same",
     **more: Any,
 ) -> Path:
-    """Write what ``run_harness`` would: the same answers for every checkpoint and number of solved questions."""
+    """Write scores as ``run_harness`` does, with equal answers for every checkpoint and number of solved questions."""
     scores, questions = [], []
     for task, answers in tasks.items():
         count = len(next(iter(answers.values())))
@@ -131,7 +131,7 @@ def test_one_training_each_has_a_test_over_questions_only(tmp_path: Path) -> Non
     one = {"bpe": [{"ending": {"acc": wrong}}], "scaffold": [{"ending": {"acc": right}}]}
     found = compare_tasks(trainings(tmp_path / "one", one), "bpe", tmp_path / "tasks")
     test = found.rows[1].tests["acc"]
-    # Twenty questions of 200 changed, all for the better: out of reach of chance.
+    # Twenty of 200 questions changed, all for the better, which is beyond chance.
     assert test.p is None and test.segments_p is not None and test.segments_p < 0.01
     assert test.difference == pytest.approx(10)
     assert test.low == pytest.approx(10 - 1.96 * 2.12, abs=0.6)
@@ -143,7 +143,7 @@ def test_one_training_each_has_a_test_over_questions_only(tmp_path: Path) -> Non
 
 
 def test_a_score_is_the_mean_over_checkpoints_and_solved_questions(tmp_path: Path) -> None:
-    """Question by question, so that pairs stay pairs; the note says over what."""
+    """The mean is taken for each question, so that pairs stay pairs; a note describes it."""
     answers = {
         0: ["1 0 0 1", "1 1 0 1"],
         5: ["0 0 0 1", "1 0 0 1"],
@@ -160,7 +160,7 @@ def test_a_score_is_the_mean_over_checkpoints_and_solved_questions(tmp_path: Pat
 
 
 def test_both_accuracies_are_shown_and_the_reason_of_the_first(tmp_path: Path) -> None:
-    """HellaSwag's acc_norm stands next to the paper's figure, which is an inference; BoolQ has only acc."""
+    """HellaSwag's acc_norm is shown next to the paper's figure, by inference; BoolQ has only acc."""
     random = np.random.default_rng(1)
 
     def answers() -> list[float]:
@@ -208,7 +208,7 @@ def test_both_accuracies_are_shown_and_the_reason_of_the_first(tmp_path: Path) -
 
 
 def test_the_metric_that_is_compared_first() -> None:
-    """The paper's tasks have the one that its figures are likely to be, whatever the filter; others acc_norm."""
+    """For the paper's tasks it is the one that the paper most likely reports, with any filter; for others acc_norm."""
     assert main_metric("piqa", ["acc", "acc_norm"])[0] == "acc_norm"
     assert main_metric("triviaqa", ["exact_match (remove_whitespace)"])[0] == "exact_match (remove_whitespace)"
     assert main_metric("mine", ["acc", "acc_norm"])[0] == "acc_norm"
@@ -216,7 +216,7 @@ def test_the_metric_that_is_compared_first() -> None:
 
 
 def test_the_inferred_metrics_are_those_that_the_papers_figures_are_near() -> None:
-    """The distances in the reasons are those of the paper's figures from BLOOM's, rounded."""
+    """The reasons state the rounded distances of the paper's figures from BLOOM's."""
     papers = {(each.benchmark, each.setting): float(each.bpe) for each in read_paper().language_models}
     for benchmark in ("HellaSwag", "OpenBookQA"):
         distances, published = [], [float(number) for number in re.findall(r"\d\d\.\d+", PAPER_TASKS[benchmark].why)]
@@ -229,7 +229,7 @@ def test_the_inferred_metrics_are_those_that_the_papers_figures_are_near() -> No
 
 
 def test_what_is_not_compared_is_named(tmp_path: Path) -> None:
-    """A task that one training lacks, one that could not be loaded, and one without an accuracy."""
+    """A task missing from one training, one that could not be loaded, and one without an accuracy."""
     accuracy = {"acc": [1.0, 0.0, 1.0]}
     tasks = {"ending": accuracy, "order": accuracy, "length": {"words": [3.0, 4.0, 2.0]}}
     files = trainings(tmp_path, {"bpe": [tasks], "scaffold": [{k: v for k, v in tasks.items() if k != "order"}]})
@@ -245,8 +245,19 @@ def test_what_is_not_compared_is_named(tmp_path: Path) -> None:
     assert "ending has 3 questions: rough." in found.notes
 
 
+def test_a_metric_that_one_training_lacks_leaves_out_no_seed(tmp_path: Path) -> None:
+    """The metric is left out instead; a task without any other is named."""
+    exact, accuracy = {"exact_match": [1.0, 0.0, 0.0]}, {"acc": [1.0, 0.0, 1.0]}
+    whole = {"ending": exact | accuracy, "order": exact}
+    less = {"ending": accuracy, "order": accuracy}
+    files = trainings(tmp_path, {"bpe": [whole, whole, less], "scaffold": [whole] * 3})
+    found = compare_tasks(files, "bpe", samples=10)
+    assert {(row.task, *row.seeds, *row.scores) for row in found.rows} == {("ending", 1, 2, 3, "acc")}
+    assert found.not_compared == {"order": "no metric that lies between 0 and 1 for every question"}
+
+
 def test_prompts_without_their_beginning_are_counted_by_system(tmp_path: Path) -> None:
-    """Over the trainings of a system; those of a task that is not compared are left out."""
+    """They are summed over the trainings of a system; those of a task that is not compared are left out."""
     tasks = {"ending": {"acc": [1.0, 0.0, 1.0]}}
     files = trainings(tmp_path, {"bpe": [tasks, tasks], "scaffold": [tasks]}, shots=(0, 5))
     for name, seed, shortened in (
@@ -276,7 +287,7 @@ def test_prompts_without_their_beginning_are_counted_by_system(tmp_path: Path) -
 def test_answers_to_different_questions_are_refused(
     tmp_path: Path, change: dict[str, Any], error: type[Exception], says: str
 ) -> None:
-    """A difference between two systems must not be one between two tests."""
+    """A difference between two tests must not pass for one between two systems."""
     tasks = {"ending": {"acc": [1.0, 0.0]}}
     write_scores(tmp_path / "a", tasks)
     write_scores(tmp_path / "b", **({"tasks": tasks} | change))
@@ -285,7 +296,7 @@ def test_answers_to_different_questions_are_refused(
 
 
 def test_wrong_files_are_one_line(tmp_path: Path) -> None:
-    """The same run twice, a baseline without scores, answers that were cut off."""
+    """The same run twice, a baseline without scores, truncated answers."""
     path = write_scores(tmp_path / "a", {"ending": {"acc": [1.0, 0.0]}})
     with pytest.raises(UsageError, match="the same system and seed"):
         compare_tasks([path, path], "model")
@@ -297,7 +308,7 @@ def test_wrong_files_are_one_line(tmp_path: Path) -> None:
 
 
 def test_the_command_compares_tasks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``compare`` sees what the files hold; a group keeps comparisons apart."""
+    """``compare`` recognises files of tasks; groups are compared separately."""
     for name, answers in (("bpe", [1.0, 0.0, 0.0]), ("scaffold", [1.0, 1.0, 0.0])):
         write_scores(tmp_path / name, {"ending": {"acc": answers}}, system=name)
     files = [f"{group}:{name}={tmp_path / name}" for group in ("tokens", "text") for name in ("bpe", "scaffold")]
@@ -336,7 +347,7 @@ CONFIG: dict[str, Any] = {
 
 
 def test_the_papers_figures_stand_beside_the_plain_systems() -> None:
-    """By comparison, as the configuration says: seven tasks each, of the systems with the experiment's own settings."""
+    """For each comparison of the configuration: seven tasks, for the systems with the experiment's own settings."""
     config = parse_experiment(CONFIG)
     assert isinstance(config, LanguageModelConfig)
     figures = paper_figures(config)

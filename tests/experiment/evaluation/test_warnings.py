@@ -1,4 +1,4 @@
-"""What limits a result stands below its first table, in every form: a step reports it, and the comparison shows it."""
+"""Warnings limit a result: a step reports them, and every form of the comparison shows them below its first table."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_sound_result_has_no_warning(tmp_path: Path) -> None:
 
 
 def test_latex_escapes_what_is_its_own(tmp_path: Path) -> None:
-    """A title or a system with % or _ gives a table that LaTeX can set, and its notes are comments."""
+    """LaTeX can set a table whose title or system has % or _; its notes are comments."""
     comparison = compare([scored(tmp_path, "a_b", 1, REFERENCES)], "a_b", samples=10, title="50 % & more")
     lines = as_latex(comparison).splitlines()
     assert r"\caption{50 \% \& more: BLEU}" in lines
@@ -157,18 +157,18 @@ def test_latex_escapes_what_is_its_own(tmp_path: Path) -> None:
     ],
 )
 def test_repetition_is_four_times_the_same(sentence: str, found: str | None) -> None:
-    """What a model that has learned nothing writes, and no ordinary sentence."""
+    """It finds the output of a model that has learned nothing, but no ordinary sentence."""
     assert repetition(sentence) == found
 
 
 def test_a_repetition_in_the_reference_is_no_fault(tmp_path: Path) -> None:
-    """Nor is one translation in two hundred that repeats."""
+    """Nor is one repetitive translation in two hundred."""
     assert check_translations(["ha ha ha ha ha"], ["ha ha ha ha ha"], "test") == []
     assert check_translations(["a b"] * 199 + ["to to to to"], ["a b"] * 199 + ["to go there"], "test") == []
 
 
 def test_empty_translations_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By test set, system and seed, with the first line, in the step and the table; not those of empty references."""
+    """By test set, system and seed, with the first line, in the step and the table; except for empty references."""
     translations = [REFERENCES[0], " ", REFERENCES[2]]
     files = [scored(tmp_path, "scaffold", 1, translations), scored(tmp_path, "bpe", 1, REFERENCES)]
     assert "Translations are empty where the reference is not: test (1 of 3, line 2)." in capsys.readouterr().err
@@ -181,7 +181,7 @@ def test_empty_translations_are_counted(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_a_training_whose_best_validation_is_the_last_has_not_converged(tmp_path: Path, tiny_model: Path) -> None:
-    """The report of a training that improved to its end says so, in terms that a comparison reads."""
+    """The report of a training that improved until its end has a warning that a comparison reads."""
     report = read_result(TrainingReport, tiny_model / "training.json")
     assert report.valid_loss is not None
     late = report.valid_loss == report.best_valid_loss
@@ -191,7 +191,7 @@ def test_a_training_whose_best_validation_is_the_last_has_not_converged(tmp_path
 
 @pytest.mark.parametrize("method", [PlainBPE, Scaffold])
 def test_codes_with_fewer_tokens_than_asked_for_say_so(tmp_path: Path, method: Any) -> None:
-    """The figure is of what the method's number counts."""
+    """The figure is in the unit of the method's own number."""
     (tmp_path / "text").write_text("low low lower lowest\n" * 3, encoding="utf-8")
     config = configuration(systems={"bpe": {"algorithm": method.name}}, codes={"symbols": 1})
     (setting,) = config.all_codes.values()
@@ -205,7 +205,7 @@ def test_codes_with_fewer_tokens_than_asked_for_say_so(tmp_path: Path, method: A
 
 
 def test_unknown_symbols_of_a_test_set_are_counted(tmp_path: Path) -> None:
-    """A character that the training text lacks becomes <unk>, and the data folder says how often."""
+    """A character that is not in the training text becomes <unk>; the data folder has the count."""
     (tmp_path / "codes").write_text("#version: 0.2\nl o\n", encoding="utf-8")
     for name, text in (("train.en", "lo w\n"), ("train.de", "lo w\n"), ("test.en", "lo z\n"), ("test.de", "lo w\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -231,7 +231,7 @@ def test_the_data_report_has_the_warnings_of_its_steps(tmp_path: Path, capsys: p
 
 
 def test_tokenised_documents_are_said_to_be(tmp_path: Path) -> None:
-    """Bits per byte of tokenised text are another quantity; each part that is measured or trained on is looked at."""
+    """Bits per byte of tokenised text are a different quantity; every part for training or testing is checked."""
     text = {name: tmp_path / name for name in ("train", "valid", "test")}
     for name, path in text.items():
         words = "It isn &apos;t here , he said .\n" * 20
@@ -278,6 +278,6 @@ def test_a_tokenised_reference_is_detokenised_and_said_to_be(tmp_path: Path) -> 
 
 
 def test_many_of_a_kind_are_one_line() -> None:
-    """Eighteen trainings do not make eighteen lines, and the report has them all the same."""
+    """Eighteen trainings do not make eighteen lines, but the report names them all."""
     (line,) = lines_of(ResultWarning("not-converged", f"bpe, seed {seed}") for seed in range(1, 19))
     assert line.endswith("bpe, seed 6; and 12 more.")

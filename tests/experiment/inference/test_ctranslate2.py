@@ -1,4 +1,4 @@
-"""CTranslate2: exported models compute what fairseq computes, translate as it does, and what cannot is refused."""
+"""CTranslate2: exported models compute and translate as fairseq does, and models that cannot are refused."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_forced_decoding_gives_the_log_probabilities_of_fairseq(options: str, ti
 
 
 def test_each_side_may_have_its_own_dictionary(tiny_words: Path, tmp_path: Path) -> None:
-    """The same subword has another id on the other side, and the vocabularies are two files."""
+    """The same subword has different ids on the two sides, and the vocabularies are two files."""
     data, segmentation = tmp_path / "data", joint_segmentation(tiny_words / "codes")
     limits = Limits(joined_dictionary=False)
     binarise(data, "en", "de", segmentation, tiny_words / "train", tests=[tiny_words / "odd.1"], limits=limits)
@@ -110,7 +110,7 @@ def check_log_probabilities(built: Built, data: Path, exported: Path) -> None:
 
 
 def test_positions_are_those_of_fairseq() -> None:
-    """They begin behind padding, and beyond fairseq's table of 1,024 they are computed in the same way."""
+    """They begin after padding, and are computed in the same way beyond fairseq's table of 1,024."""
     import torch
     from fairseq.modules import SinusoidalPositionalEmbedding
 
@@ -121,7 +121,7 @@ def test_positions_are_those_of_fairseq() -> None:
 
 
 class Translated(NamedTuple):
-    """A sentence's best translation by fairseq's own generator, and its score as fairseq-generate prints it."""
+    """A sentence's best translation by fairseq's generator, and its score as fairseq-generate prints it."""
 
     text: str
     score: float
@@ -129,7 +129,7 @@ class Translated(NamedTuple):
 
 
 def fairseq_translations(built: Built, sentences: Sequence[Sequence[int]], search: BeamSearch) -> list[Translated]:
-    """What fairseq's own generator translates, sentence by sentence."""
+    """Return the translations of fairseq's generator, sentence by sentence."""
     import torch
     from fairseq.sequence_generator import SequenceGenerator
 
@@ -150,7 +150,7 @@ def fairseq_translations(built: Built, sentences: Sequence[Sequence[int]], searc
         sample = {"net_input": {"src_tokens": tokens, "src_lengths": torch.tensor([tokens.shape[1]])}}
         hypotheses = generator.generate([built.model], sample)[0]
         scores = [float(each["score"]) / math.log(2) for each in hypotheses[:2]]
-        # Beyond any rounding, and beyond what the two engines do differently with the probability of padding.
+        # Beyond rounding, and beyond the difference in how the engines treat the probability of padding.
         clear = len(scores) == 1 or scores[0] - scores[1] > 0.01 * abs(scores[0])
         found.append(Translated(target.string(hypotheses[0]["tokens"]), scores[0], clear))
     return found
@@ -187,7 +187,7 @@ def test_translations_and_scores_are_those_of_fairseq(
 
 
 def test_the_model_prefers_other_translations_with_other_searches(built: Built, tiny_data: Path) -> None:
-    """Otherwise the comparisons above would not see a beam or a length penalty that has no effect."""
+    """Otherwise the comparisons above would not notice a beam or length penalty without effect."""
     sentences = [each for subset in ("odd.1", "test1") for each in sources(tiny_data, subset)]
     searches = [BeamSearch(beam=1), BeamSearch(beam=5, lenpen=2), BeamSearch(beam=5, unnormalized=True)]
     greedy, long, likely = ([each.text for each in fairseq_translations(built, sentences, one)] for one in searches)
@@ -219,7 +219,7 @@ def translated(built: Built, tiny_data: Path, tiny_words: Path, tmp_path_factory
 
 
 def test_both_engines_write_the_same_files(translated: Path) -> None:
-    """What scores, compares and reports need not know which engine it was; engine.json says so."""
+    """Later steps need not know the engine, which engine.json records."""
     for name in ("odd.1.de.subwords", "odd.1.de.words", "odd.1.de", "odd.1.en.words"):
         assert (translated / "ctranslate2" / name).read_bytes() == (translated / "fairseq" / name).read_bytes()
     fairseq, ours = (
@@ -235,16 +235,16 @@ def test_both_engines_write_the_same_files(translated: Path) -> None:
 
 
 def test_int8_is_close_and_recorded(built: Built, tiny_data: Path, tmp_path: Path) -> None:
-    """Parameters of a byte each lose little probability, by fairseq's account, and must not pass as those of float32.
+    """8-bit parameters lose little probability, as fairseq computes it, and must not pass for those of float32.
 
-    Which translations change depends on the library that multiplies bytes.
+    Which translations change depends on the library that multiplies 8-bit integers.
     """
     sentences = sources(tiny_data, "odd.1")
     model, search = read_model(built.files), BeamSearch(beam=1)
     exact, _ = translate_sentences(model, sentences, search, tmp_path)
     rounded, report = translate_sentences(model, sentences, search, tmp_path, "int8")
     assert report.quantization == "int8"
-    # A processor that cannot compute in bytes has CTranslate2 convert the parameters, which stay rounded.
+    # If the processor does not compute in int8, CTranslate2 converts the parameters, which stay rounded.
     assert report.compute_type.startswith("int8") or "int8" not in ctranslate2.get_supported_compute_types("cpu")
     assert [each.score for each in exact] != [each.score for each in rounded]
 
@@ -254,7 +254,7 @@ def test_int8_is_close_and_recorded(built: Built, tiny_data: Path, tmp_path: Pat
         for source, text, each in zip(sentences, best, rounded, strict=True)
     ]
     assert sum(lost) / len(lost) < 0.1 and max(lost) < 0.5
-    # Another translation has another score.
+    # A different translation has a different score.
     same = [(one, two) for one, two in zip(exact, rounded, strict=True) if one.subwords == two.subwords]
     assert len(same) > len(exact) / 2
     assert [two.score for _, two in same] == pytest.approx([one.score for one, _ in same], abs=0.25)
@@ -277,7 +277,7 @@ def test_words_are_segmented_as_ids_are_read(tiny_words: Path, tiny_data: Path, 
 
 
 def test_an_exported_folder_translates_words(built: Built, tiny_words: Path, tiny_data: Path, tmp_path: Path) -> None:
-    """Codes, vocabulary and settings are in the folder: nothing else of this package's is needed but apply-bpe."""
+    """Codes, vocabulary and settings are in the folder: nothing else of this package is needed except apply-bpe."""
     files = replace(
         built.files, segmentation=joint_segmentation(tiny_words / "codes"), tokenise=Tokenise(lowercase=True)
     )
@@ -298,22 +298,22 @@ def test_an_exported_folder_translates_words(built: Built, tiny_words: Path, tin
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"arch": "fconv"}, "architecture fconv: CTranslate2 gets only fairseq's transformer"),
-        ({"activation_fn": "tanh"}, "trained with --activation-fn tanh, which CTranslate2 has not"),
+        ({"arch": "fconv"}, "architecture fconv: not fairseq's transformer, as CTranslate2 needs"),
+        ({"activation_fn": "tanh"}, "trained with --activation-fn tanh, which CTranslate2 does not support"),
         ({"cross_self_attention": True}, "trained with --cross-self-attention"),
         ({"adaptive_softmax_cutoff": "10,20"}, "trained with --adaptive-softmax-cutoff"),
         ({"no_token_positional_embeddings": True}, "trained with --no-token-positional-embeddings"),
         ({"decoder_layers": 1}, r"no place for decoder\.layers\.1\.\S+ in CTranslate2's transformer"),
         ({"decoder_layers": 3}, r"no parameter decoder\.layers\.2\.self_attn\.q_proj\.weight"),
         ({"encoder_attention_heads": None}, "does not say its --encoder-attention-heads"),
-        ({"decoder_attention_heads": 5}, "its decoder has 5 attention heads for 32 numbers"),
+        ({"decoder_attention_heads": 5}, "its decoder is 32 wide, which is not a multiple of its 5 attention heads"),
         ({"max_source_positions": -3}, "its --max-source-positions is -3"),
         ({"activation_fn": ["relu"]}, r"trained with --activation-fn \['relu'\]"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
 def test_what_cannot_be_exported_is_named(built: Built, tmp_path: Path, change: dict[str, Any], says: str) -> None:
-    """A model must never be translated with as if an option of it were not there; nothing is left behind."""
+    """No option of a model may be ignored; nothing is left behind."""
     import torch
 
     state = torch.load(built.files.checkpoint, weights_only=False)
@@ -347,7 +347,7 @@ def test_a_parameter_without_a_place_is_named(built: Built, tmp_path: Path) -> N
     ],
 )
 def test_parameters_must_fit_together(built: Built, tmp_path: Path, name: str, shape: tuple[int, ...] | None) -> None:
-    """CTranslate2 checks no sizes: it would read memory that is not the model's."""
+    """CTranslate2 checks no sizes: it would read memory beyond the model's."""
     import torch
 
     state = torch.load(built.files.checkpoint, weights_only=False)
@@ -359,7 +359,7 @@ def test_parameters_must_fit_together(built: Built, tmp_path: Path, name: str, s
 
 
 def test_a_checkpoint_without_options_is_named(built: Built, tmp_path: Path) -> None:
-    """Whatever stands in their place."""
+    """It is, whatever is in their place."""
     import torch
 
     state = torch.load(built.files.checkpoint, weights_only=False)
@@ -370,7 +370,7 @@ def test_a_checkpoint_without_options_is_named(built: Built, tmp_path: Path) -> 
 
 
 def test_a_checkpoint_that_would_run_code_is_refused(built: Built, tmp_path: Path) -> None:
-    """CTranslate2's own converter loads such files where it is told to."""
+    """CTranslate2's own converter loads such files if told to."""
     import torch
 
     state = torch.load(built.files.checkpoint, weights_only=False)
@@ -381,7 +381,7 @@ def test_a_checkpoint_that_would_run_code_is_refused(built: Built, tmp_path: Pat
 
 
 def test_dictionaries_must_fit_the_model(built: Built, tmp_path: Path) -> None:
-    """With those of another segmentation every word would be another one; </s> as a word would end a sentence."""
+    """With those of another segmentation, words would change; </s> as a word would end a sentence."""
     text = built.files.dictionaries[0].read_text(encoding="utf-8")
     (tmp_path / "dict.de.txt").write_text(text, encoding="utf-8")
     (tmp_path / "dict.en.txt").write_text(text + "more 1\n", encoding="utf-8")
@@ -415,7 +415,7 @@ def test_options_that_cannot_be_followed_are_refused(tiny_data: Path, tmp_path: 
 
 
 def test_limits_that_leave_no_room_are_named(built: Built, tmp_path: Path) -> None:
-    """A sentence longer than the positions, or a greatest length below the least, is found before anything runs."""
+    """A sentence longer than the positions, or a maximum length below the minimum, is found before anything runs."""
     model = read_model(built.files)
     with pytest.raises(MTScaffoldError, match="sentence 2 has 1025 subwords, the model takes 1024; split the sentence"):
         translate_sentences(model, [[5], [5] * 1024], BeamSearch(), tmp_path)
@@ -426,7 +426,7 @@ def test_limits_that_leave_no_room_are_named(built: Built, tmp_path: Path) -> No
 def test_the_command_exports_a_model_or_a_system(
     built: Built, tiny_words: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Files by name; what is missing is named."""
+    """A model is given by its files or as a system; the error names a missing option."""
     dictionaries = built.files.dictionaries[0].parent
     command = ["export", "ctranslate2", "--model", str(built.files.checkpoint), "--dictionaries", str(dictionaries)]
     command += ["-s", "en", "-t", "de", "--output", str(tmp_path / "out"), "--quantization", "int8"]
@@ -448,7 +448,7 @@ def test_the_command_exports_a_model_or_a_system(
     ],
 )
 def test_an_option_that_would_not_count_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """An experiment knows how it was segmented; a model by name has no seeds to choose from."""
+    """An experiment determines the segmentation; a model given by name has no seeds to choose from."""
     name, *_ = option.split()
     assert main(["export", "ctranslate2", *"--experiment e --system s --output o".split(), *option.split()]) == 2
     assert f"with --experiment, leave out {name}\n" in capsys.readouterr().err
@@ -458,7 +458,7 @@ def test_an_option_that_would_not_count_is_refused(option: str, capsys: pytest.C
 
 
 def test_a_missing_package_is_named(built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes with an extra of its own, not with those that the general message names."""
+    """It is in a separate extra, not in those that the general message names."""
     monkeypatch.setattr("mt_scaffold.experiment.inference.export_ctranslate2.find_spec", lambda name: None)
     with pytest.raises(MTScaffoldError, match="CTranslate2 is not installed; pip install ctranslate2"):
         export_ctranslate2(built.files, tmp_path / "out")

@@ -1,4 +1,4 @@
-"""A language model out as transformers loads it: the same logits and continuations, rows and tokenizer that fit."""
+"""Language models exported to transformers: the same logits and continuations, with matching rows and tokenizer."""
 
 import json
 import subprocess
@@ -63,7 +63,7 @@ def folder(data: Path, checkpoint: Path) -> Path:
     ids=["llama", "tied", "gpt_neox", "bf16"],
 )
 def test_the_logits_are_those_of_the_checkpoint(data: Path, tmp_path: Path, options: list[str]) -> None:
-    """Of every token and the end of a document, within 1e-5, for tied embeddings and a second architecture, too."""
+    """For every token and the end of a document, within 1e-5, also with tied embeddings or a second architecture."""
     checkpoint = trained(data, tmp_path / "model", *options, "--max-update", "4")
     exported = export_transformers(checkpoint, data, tmp_path / "exported")
     library = import_transformers("this test")
@@ -91,7 +91,7 @@ def test_the_logits_are_those_of_the_checkpoint(data: Path, tmp_path: Path, opti
 
 
 def test_the_likeliest_continuations_are_the_same(data: Path, checkpoint: Path, folder: Path) -> None:
-    """Of 20 prompts, by generate() with its cache and by ``mt-scaffold sample``, in a separate process."""
+    """For 20 prompts, by ``mt-scaffold sample`` and, in a separate process, by generate() with its cache."""
     text = b" ".join(documents_of(data.parent / "valid")).decode("utf-8", "ignore").split()
     prompts = [" ".join(text[place : place + 1 + place % 4]) for place in range(20)]
     expected = sample(checkpoint, data, prompts, length=12, sampling=Sampling(temperature=0))
@@ -116,7 +116,7 @@ for prompt in json.loads({json.dumps(prompts)!r}):
 def test_what_is_dropped_is_said(
     data: Path, checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A reader can tell why the exported model has fewer parameters; the folder of something else is left alone."""
+    """A reader can tell why the exported model has fewer parameters; a folder with other content is left alone."""
     arguments = ["export", "transformers", "-m", str(checkpoint), "-d", str(data), "-o", str(tmp_path / "out")]
     main(arguments)
     assert "rows of embeddings; dropped, because they stand for no text: <s>, <unk>, " in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Forced decoding of the references: known answers, and what fairseq-generate prints for them."""
+"""Forced decoding of the references: known answers, and the probabilities that fairseq-generate prints."""
 
 import math
 import re
@@ -43,7 +43,7 @@ def test_a_model_that_knows_nothing_gives_all_symbols_the_same(
 
 
 def test_the_probabilities_are_those_of_score_reference(tiny_data: Path, tiny_model: Path, tmp_path: Path) -> None:
-    """Token by token, whatever the batches; a folder of words gives the same."""
+    """Token by token, for any batches."""
     model = tiny_model / "checkpoints" / "checkpoint_last.pt"
     arguments = [str(tiny_data), "--path", str(model), "--gen-subset", "odd.1", "--score-reference", "--cpu"]
     arguments += ["--source-lang", "en", "--target-lang", "de", "--task", "translation", "--no-progress-bar"]
@@ -59,7 +59,7 @@ def test_the_probabilities_are_those_of_score_reference(tiny_data: Path, tiny_mo
 
 
 def test_other_targets_are_scored_instead(tiny_data: Path, tiny_model: Path) -> None:
-    """The references themselves, given twice and in another order, have the probabilities that they have."""
+    """The references, given twice and in another order, keep their probabilities."""
     model = tiny_model / "checkpoints" / "checkpoint_last.pt"
     own = forced_decode(model, tiny_data, "odd.1")
     given = [5, 0, 5]
@@ -72,7 +72,7 @@ def test_other_targets_are_scored_instead(tiny_data: Path, tiny_model: Path) -> 
 def test_words_are_segmented_without_dropout(
     tiny_words: Path, tiny_data: Path, tiny_model: Path, tmp_path: Path
 ) -> None:
-    """A folder of words for a system that resamples gives what the folder of ids gives."""
+    """A folder of words, for a system that resamples, gives the same as the folder of ids."""
     segmentation = joint_segmentation(tiny_words / "codes")
     names = [tiny_words / name for name in ("train", "valid", "odd.1")]
     binarise_words(tmp_path / "data", "en", "de", segmentation, names[0], names[1], names[2:], tiny_data)
@@ -83,7 +83,7 @@ def test_words_are_segmented_without_dropout(
 
 
 def test_what_cannot_be_decoded(tiny_data: Path, tiny_model: Path, tmp_path: Path) -> None:
-    """One line says what is wrong."""
+    """The error names the missing subset or model."""
     model = tiny_model / "checkpoints" / "checkpoint_last.pt"
     with pytest.raises(UsageError, match="no subset called test"):
         forced_decode(model, tiny_data, "test")
@@ -119,7 +119,7 @@ def test_bits_per_byte_of_a_model_that_knows_nothing(
 
 
 def test_a_reference_divides_into_its_words(
-    tiny_words: Path, tiny_data: Path, tiny_model: Path, tmp_path: Path
+    tiny_words: Path, tiny_data: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A word's bits are those of its subwords in forced decoding; classes follow the words of the training text."""
     model = tiny_model / "checkpoints" / "checkpoint_last.pt"
@@ -154,3 +154,8 @@ def test_a_reference_divides_into_its_words(
         reference_losses(
             model, tiny_data, "odd.1", tmp_path / "other", target, target, tmp_path / "x.json", system="x", seed=1
         )
+    # The sentence in the data is empty, but the text has words.
+    decoded.ids[0], decoded.log2_probabilities[0] = np.array([2]), np.array([-1.0])
+    monkeypatch.setattr(references, "forced_decode", lambda *_, **__: decoded)
+    with pytest.raises(MTScaffoldError, match=r"line 1 has \d+ words, but 0 in"):
+        reference_losses(model, tiny_data, "odd.1", target, target, target, tmp_path / "x.json", system="x", seed=1)

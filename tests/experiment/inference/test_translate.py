@@ -31,7 +31,7 @@ def translated(tiny_data: Path, tiny_model: Path, tiny_words: Path, tmp_path_fac
 
 
 def test_every_sentence_is_translated_and_in_the_order_of_the_test_set(translated: Path, tiny_words: Path) -> None:
-    """13 sentences: with its default batches this fairseq silently drops the last 5 of them."""
+    """13 sentences, of which this fairseq, with its default batches, silently drops the last 5."""
     output = (translated / "odd.1.generate.txt").read_text(encoding="utf-8")
     sources = (tiny_words / "odd.1.en").read_text(encoding="utf-8").splitlines()
     subwords = (translated / "odd.1.de.subwords").read_text(encoding="utf-8").splitlines()
@@ -56,7 +56,7 @@ def test_subwords_words_and_text_are_written_side_by_side(translated: Path, tiny
 def test_subwords_are_joined_with_the_separator_of_the_data(
     tiny_data: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the default one, a text of another separator would be scored as subwords."""
+    """With the default, text with a different separator would be scored as subwords."""
     shutil.copytree(tiny_data, tmp_path / "data")
     description = tmp_path / "data" / "binarised.json"
     description.write_text(description.read_text().replace('"separator": "@@"', '"separator": "++"'))

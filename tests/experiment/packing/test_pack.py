@@ -80,7 +80,7 @@ def experiment(
     shutil.copytree(tiny_data, layout.dictionaries(segmentation), ignore=shutil.ignore_patterns("*.bin", "*.idx"))
     for language in layout.languages:
         lines = (tiny_words / f"odd.1.{language}").read_text(encoding="utf-8").splitlines()
-        # Twice as long as what they translate, the references would change the batches if they had a part in them.
+        # References of twice the length, which would change the batches if these depended on them.
         text = "".join(f"{line} {line if language == 'de' else ''}\n" for line in lines)
         layout.raw("odd.1", language).write_text(text, encoding="utf-8")
         tokenise(layout.raw("odd.1", language), layout.words("odd.1", language), language)
@@ -127,7 +127,7 @@ def sources(experiment: TranslationLayout) -> list[str]:
 def test_raw_text_gets_the_translations_and_scores_of_the_table(
     experiment: TranslationLayout, packed: Path, model: PackedModel, sources: list[str], tmp_path: Path
 ) -> None:
-    """To the last bit: what is tokenised, segmented, batched, searched or joined differently would show."""
+    """To the last bit, so that any difference in tokenising, segmenting, batching, searching or joining would show."""
     from mt_scaffold.experiment.evaluation.score import Scoring, Texts, score
 
     reference, translation = experiment.raw("odd.1", "de"), experiment.translation(Run("scaffold", 7), "odd.1")
@@ -155,7 +155,7 @@ def test_raw_text_gets_the_translations_and_scores_of_the_table(
 
 
 def test_a_folder_holds_no_pickle_and_no_path(experiment: TranslationLayout, packed: Path, tiny_data: Path) -> None:
-    """Whoever gets it runs nothing of it, and sees nothing of the machine that made it."""
+    """It runs no code, and reveals nothing about the machine that made it."""
     names = {path.name for path in packed.iterdir()}
     own = {"model.safetensors", "config.json", "manifest.json", "README.md", "experiment.yaml", "segmentation.json"}
     assert names == {*own, "bpe.codes", "dict.en.txt", "dict.de.txt"}
@@ -175,7 +175,7 @@ def test_a_folder_holds_no_pickle_and_no_path(experiment: TranslationLayout, pac
 
 
 def test_line_i_translates_line_i(model: PackedModel, sources: list[str]) -> None:
-    """Nothing is dropped or moved: empty lines, lines of white space, and line breaks that are no LF."""
+    """Nothing is dropped or moved: empty lines, lines of white space, and line breaks other than LF."""
     separate = [model.translate([line])[0] for line in sources[:3]]
     odd = ["", sources[0], " \t ", sources[1], "\u2028", f"{sources[2]}\r"]
     assert model.translate(odd) == ["", separate[0], "", separate[1], "", separate[2]]
@@ -194,16 +194,16 @@ def test_what_is_no_text_is_refused(model: PackedModel, packed: Path) -> None:
 
 
 def test_a_beam_search_that_cannot_be_is_refused(packed: Path, tmp_path: Path) -> None:
-    """fairseq asserts it, which would end in a traceback."""
+    """fairseq only asserts it, which would end in a traceback."""
     folder = edited(packed, tmp_path / "cold", lambda each: each["translate"].update({"temperature": 0}))
-    with pytest.raises(MTScaffoldError, match="its beam search cannot be: --temperature must be greater than 0"):
+    with pytest.raises(MTScaffoldError, match="invalid beam-search settings: --temperature must be greater than 0"):
         PackedModel(folder, device="cpu")
 
 
 def test_the_output_does_not_depend_on_the_number_of_workers(
     packed: Path, model: PackedModel, sources: list[str]
 ) -> None:
-    """Nor do the scores, in any bit."""
+    """Nor do the scores, to the last bit."""
     lines = [*sources, "", *reversed(sources)]
     before = multiprocessing.active_children()  # data loaders of other tests
     with PackedModel(packed, device="cpu", num_workers=3, batch_tokens=40) as several:
@@ -215,7 +215,7 @@ def test_the_output_does_not_depend_on_the_number_of_workers(
 
 
 def test_a_worker_that_dies_is_an_error_of_one_line(packed: Path, sources: list[str]) -> None:
-    """The kernel kills one that takes too much memory; the others must not wait for it for ever."""
+    """The kernel kills one that takes too much memory; the others must not wait for it forever."""
     before = multiprocessing.active_children()
     with PackedModel(packed, device="cpu", num_workers=2, batch_tokens=40) as model:
         model.translate(sources)
@@ -229,7 +229,7 @@ def test_a_worker_that_dies_is_an_error_of_one_line(packed: Path, sources: list[
 def test_blocks_keep_the_order(
     packed: Path, model: PackedModel, sources: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where a block ends at an empty line, the input is compressed, and the last line has no LF."""
+    """Also if a block ends at an empty line, the input is compressed, and the last line has no LF."""
     lines = [sources[0], "", *sources[1:8]]
     with gzip.open(tmp_path / "text.gz", "wb") as stream:
         stream.write("\n".join(lines).encode())
@@ -247,7 +247,7 @@ def test_blocks_keep_the_order(
 def test_n_best_and_scores_are_written_as_other_tools_do(
     packed: Path, model: PackedModel, sources: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Moses' list of the best, which rerankers read; or the score before each line."""
+    """As Moses' n-best list, which rerankers read, or with the score before each line."""
     (tmp_path / "text").write_text(f"{sources[0]}\n\n{sources[1]}\n", encoding="utf-8")
     shared = ["translate-text", "-m", str(packed), "-i", str(tmp_path / "text"), "--device", "cpu"]
     first, _, last = model.hypotheses([sources[0], "", sources[1]], 2)
@@ -275,13 +275,13 @@ def test_a_sentence_that_is_too_long_is_translated_in_parts_with_a_warning(
     long, beside = " ".join(sources[:8]), [sources[1], sources[3]]
     found = model.translate(["", beside[0], long, beside[1]])
     warning = re.fullmatch(
-        r"mt-scaffold: warning: line 3: (\d+) subwords, and the model takes 33; translated in (\d+) parts\n",
+        r"mt-scaffold: warning: line 3: (\d+) subwords, but the model takes 33; translated in (\d+) parts\n",
         capsys.readouterr().err,
     )
     assert warning is not None and int(warning[1]) > 99 and int(warning[2]) >= 4
     assert found == ["", *model.translate(beside[:1]), found[2], *model.translate(beside[1:])]
     assert len(found[2]) > max(map(len, found[:2])) and "  " not in found[2]
-    # One word that is longer than all positions is cut, too.
+    # A single word longer than all positions is cut as well.
     assert model.translate(["x" * 60])[0] and "line 7: " in capsys.readouterr().err
 
 
@@ -318,7 +318,7 @@ def manifest_with(**values: Any) -> Callable[[Path], object]:
 def test_an_edited_card_outlives_packing_again(
     experiment: TranslationLayout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without --output the folder is EXPERIMENT-SYSTEM; a licence that was filled in survives, and stdout tells."""
+    """Without --output the folder is EXPERIMENT-SYSTEM; a licence that was filled in survives, and stdout says so."""
     monkeypatch.chdir(tmp_path)
     command = ["pack", str(experiment.folder / "scaffold")]
     folder = tmp_path / "tiny-scaffold"
@@ -399,7 +399,7 @@ def test_a_manifest_leads_to_no_file_outside_and_options_to_no_path(packed: Path
 def test_what_cannot_be_packed_is_named_before_anything_is_written(
     experiment: TranslationLayout, tmp_path: Path
 ) -> None:
-    """Also a system that is not trained yet, and language models."""
+    """So are a system that is not trained yet, and language models."""
     output = tmp_path / "packed"
     with pytest.raises(UsageError, match=r"a whole experiment; name one of its systems"):
         pack(experiment.folder, output)
@@ -422,7 +422,7 @@ def test_what_cannot_be_packed_is_named_before_anything_is_written(
 
 
 def test_only_options_of_beam_search_can_be_packed() -> None:
-    """Silently left out, sampling or a language model beside would give other translations than the table's."""
+    """If sampling or an extra language model were silently dropped, translations would differ from the table's."""
     assert beam_search({"max-sentences": 8, "lenpen": 1, "fp16": False, "log-interval": 5}).batch_size == 8
     for option in ("sampling", "lm-path", "replace-unk", "diverse-beam-groups"):
         with pytest.raises(UsageError, match=rf"translate\.options\.{option}: unknown key.*these options only"):
@@ -449,7 +449,7 @@ def test_a_test_set_with_its_own_tokenising_is_translated_like_it(packed: Path, 
 
 
 def test_the_card_has_what_the_hub_reads(experiment: TranslationLayout, packed: Path) -> None:
-    """Languages, metrics and a licence that says unknown, since only its owner can know."""
+    """Languages, metrics and an unknown licence, which only the owner can determine."""
     import yaml
 
     text = (packed / "README.md").read_text(encoding="utf-8")
@@ -472,7 +472,7 @@ def test_the_card_has_what_the_hub_reads(experiment: TranslationLayout, packed: 
 
 
 def test_the_card_describes_systems_of_every_kind() -> None:
-    """A trained model must not be kept from travelling by the sentence about its codes."""
+    """The sentence about a model's codes must not keep it from being packed."""
     systems = {
         "picky": {"algorithm": "picky", "threshold": 0.7},
         "trimmed": {"algorithm": "trimmed", "below": 100, "refill": True},
@@ -491,7 +491,7 @@ def test_the_card_describes_systems_of_every_kind() -> None:
 
 
 def test_a_gpu_that_is_requested_must_be_there(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And a device is named as PyTorch does."""
+    """A device must have one of PyTorch's names."""
     monkeypatch.setattr("mt_scaffold.experiment.packing.packed_model.sees_gpu", lambda: False)
     with pytest.raises(MTScaffoldError, match="--device cuda: PyTorch finds no GPU"):
         PackedModel(packed, device="cuda")
@@ -509,7 +509,7 @@ def started(arguments: list[str], pipe: tuple[int, int], errors: Path) -> int:
         os.setpgid(0, 0)
         import torch
 
-        # The threads of OpenMP are not in the copy.
+        # The copy does not have OpenMP's threads.
         torch.set_num_threads(1)
         os.close(pipe[0])
         os.dup2(pipe[1], 1)
@@ -525,7 +525,7 @@ def started(arguments: list[str], pipe: tuple[int, int], errors: Path) -> int:
 def test_ctrl_c_and_a_closed_pipe_end_it_quietly(
     packed: Path, model: PackedModel, sources: list[str], tmp_path: Path, end: str
 ) -> None:
-    """No traceback of this process or of its workers, and none of them is left; translations come block by block."""
+    """There is no traceback, and no process is left; translations are written block by block."""
     text, errors = tmp_path / "text", tmp_path / "errors"
     os.mkfifo(text)
     read, write = os.pipe()

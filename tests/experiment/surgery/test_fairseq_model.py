@@ -1,4 +1,4 @@
-"""Checkpoints of fairseq before and after surgery on their codes: the same logits of the subwords that stay."""
+"""fairseq checkpoints before and after surgery on their codes: the subwords that stay keep their logits."""
 
 import json
 import shutil
@@ -52,7 +52,7 @@ def logits(checkpoint: Path, data: Path, ids: list[int]) -> torch.Tensor:
 
 @pytest.mark.parametrize("options", [TINY_LM, TINY_LLAMA], ids=["transformer_lm-tied", "llama"])
 def test_the_logits_of_kept_tokens_stay(surgery: Path, tmp_path: Path, options: list[str]) -> None:
-    """A language model fits the data folder of the new codes, and gives each kept symbol the logit that it gave."""
+    """The model fits the data folder of the new codes, and each kept symbol keeps its logit."""
     data = surgery / "codes.data"
     fairseq_train([str(data), *options, *TRAINED, "--save-dir", str(tmp_path)])
     checkpoint = tmp_path / "checkpoint_last.pt"

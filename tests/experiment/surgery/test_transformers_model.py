@@ -1,4 +1,4 @@
-"""Models of transformers before and after surgery on their codes: the same logits of the tokens that stay."""
+"""Models of transformers before and after surgery on their codes: the tokens that stay keep their logits."""
 
 import json
 import random
@@ -84,7 +84,7 @@ def logits(path: Path, ids: list[int]) -> torch.Tensor:
 )
 @pytest.mark.parametrize("surgery", ["trim", "extend"])
 def test_the_logits_of_kept_tokens_stay(folder: Path, kind: str, settings: dict[str, Any], surgery: str) -> None:
-    """On text without removed tokens, each kept token has the logit that it had, bit for bit in float64."""
+    """On text without removed tokens, each kept token keeps its logit, to 1e-12 in float64."""
     before = saved(folder, kind, **settings)
     after = folder / f"{before.name}-{surgery}"
     assert main(["resize-embeddings", str(before), f"{folder}/{surgery}.json", "--output", str(after)]) == 0
@@ -98,7 +98,7 @@ def test_the_logits_of_kept_tokens_stay(folder: Path, kind: str, settings: dict[
     assert len(HELD_OUT) > len(texts) > 10 or surgery == "extend"
     for given in texts:
         assert surgery == "extend" or new.encode(old.decode(given)) == [mapped[number] for number in given]
-    # One after the other: a model's context has no words.
+    # Concatenated: a model's context has no word boundaries.
     given = [number for text in texts for number in text][:30]
     found = logits(after, [mapped[number] for number in given])[:, [mapped[number] for number in kept]]
     torch.testing.assert_close(found, logits(before, given)[:, kept], rtol=0, atol=1e-12)
@@ -173,7 +173,7 @@ def test_an_encoder_with_a_decoder_has_constants_for_each_id(folder: Path) -> No
 
 
 def test_what_cannot_be_resized_is_refused(folder: Path, tmp_path: Path) -> None:
-    """A special token that is gone, ids beyond the model, a pickle, code of the model's author, a folder in use."""
+    """A special token that is removed, ids beyond the model, a pickle, code in the model, a folder in use."""
     before = saved(folder, "gpt2", **GPT2)
     ids = json.loads((folder / "trim.json").read_text())["ids"]
     config = json.loads((before / "config.json").read_text())
@@ -190,7 +190,7 @@ def test_what_cannot_be_resized_is_refused(folder: Path, tmp_path: Path) -> None
     refused("an architecture that transformers does not have", auto_map={"AutoModel": "modelling.Own"})
     refused("does not fit a vocabulary", vocab_size=rows_of(folder) + 1)
     for architectures in ([5], {"a": 1}, "GPT2LMHeadModel", 5):
-        refused("config.json: its architectures are no list of names", architectures=architectures)
+        refused("config.json: its architectures are not a list of names", architectures=architectures)
     refused("an architecture that transformers does not have", architectures=["AutoConfig"])
     for wrong in ({"n_head": 0}, {"vocab_size": "x"}, {"vocab_size": -5}, {"n_embd": [1]}, {"model_type": {"a": 1}}):
         refused("config.json: transformers cannot build this model [^\n]*$", **wrong)
@@ -208,7 +208,7 @@ def test_what_cannot_be_resized_is_refused(folder: Path, tmp_path: Path) -> None
 
 
 def test_ids_with_names_move(folder: Path) -> None:
-    """Whisper's languages and tasks lead to ids, and speakers do not."""
+    """Whisper's languages and tasks are ids; speakers are not."""
     before, size = saved(folder, "gpt2", **GPT2), rows_of(folder)
     named = {"lang_to_id": {"<|de|>": size - 1, "<|en|>": 97}, "speaker_to_id": {"a": 3}}
     (before / "generation_config.json").write_text(json.dumps(named))
@@ -218,7 +218,7 @@ def test_ids_with_names_move(folder: Path) -> None:
 
 
 def test_another_table_that_ids_lead_to_is_refused(folder: Path) -> None:
-    """Gemma's embeddings of each layer: tokens would have the rows of others."""
+    """With Gemma's embeddings of each layer, tokens would get the rows of others."""
     before = saved(folder, "gpt2", **GPT2)
     config = json.loads((before / "config.json").read_text())
     (before / "config.json").write_text(json.dumps(config | {"vocab_size_per_layer_input": 7}))
@@ -230,14 +230,14 @@ def test_another_table_that_ids_lead_to_is_refused(folder: Path) -> None:
 
 
 def test_integers_have_no_mean() -> None:
-    """A token's experts are those of one of its pieces, not the mean of their numbers."""
+    """A token's experts are those of one of its pieces, as a mean of their numbers would be meaningless."""
     rows = Rows(3, [0, 1, 2, -1], {3: [0, 2]})
     assert rows.of(torch.tensor([[8, 1], [2, 2], [4, 7]])).tolist() == [[8, 1], [2, 2], [4, 7], [4, 7]]
     assert rows.of(torch.tensor([[8.0], [2.0], [4.0]])).tolist() == [[8], [2], [4], [6]]
 
 
 def test_a_map_of_another_model_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """8,000 ids for 16,257 rows were taken without a word; rows beyond what a model adds must be named."""
+    """8,000 ids for 16,257 rows were once accepted silently; unusually many more rows need an option."""
     before = saved(folder, "llama", **SMALL)
     model = import_transformers("this test").AutoModelForCausalLM.from_pretrained(before)
     model.resize_token_embeddings(rows_of(folder) + 8257 - SPECIAL)

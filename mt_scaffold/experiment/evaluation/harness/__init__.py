@@ -1,1 +1,1 @@
-"""The tasks of lm-evaluation-harness: the answers of a model as a result, and several models compared on them."""
+"""The tasks of lm-evaluation-harness: the answers of a model, and comparisons of models on them."""

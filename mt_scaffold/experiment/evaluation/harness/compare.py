@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Run:
-    """The scores of one training, and what it is called in the comparison."""
+    """The scores of one training, and its names in the comparison."""
 
     path: Path
     group: str
@@ -71,9 +71,9 @@ def compare_tasks(
 ) -> TaskComparison:
     """Compare each system in the files that ``run_harness`` wrote with its baseline, task by task.
 
-    That is ``baselines[system]``, or else ``usual[system]`` or ``baseline``, as for ``compare``. Systems are called as
-    their files say, unless a file is ``Labelled``; labelled with a group, they are compared within their group only.
-    Each file is one training: its score on a task is the mean over its checkpoints and numbers of solved questions, in
+    That is ``baselines[system]``, or else ``usual[system]``, or else ``baseline``, as for ``compare``. A system has the
+    name in its file, unless the file is ``Labelled``; files labelled with a group are compared within it only. Each
+    file is one training: its score on a task is the mean over its checkpoints and numbers of solved questions, in
     percent of the questions.
 
     For each group, task and system: mean and standard deviation (of the sample, n - 1) over the seeds, and for each
@@ -82,13 +82,13 @@ def compare_tasks(
     questions, the same for all systems. p is corrected for all comparisons in the main metrics of the tasks (Holm), and
     separately for those in each other metric.
 
-    ``paper``: the paper's figures, to be shown beside ours. A task that is not in every file is left out, and named
-    with the reason. The warnings of ``trainings`` (training.json files with the systems they are of) and
-    ``reports`` (files of other steps) stand below the first table, with one of fewer than three seeds. With ``output``
-    the comparison is written to ``output.txt``, ``.md``, ``.tex``, ``.json`` and ``.csv``.
+    ``paper``: the paper's figures, to show next to ours. A task that is not in every file is left out, and named with
+    the reason. The warnings of ``trainings`` (training.json files, labelled with their systems) and ``reports`` (files
+    of other steps) are shown below the first table, with one about fewer than three seeds. With ``output`` the
+    comparison is written to ``output.txt``, ``.md``, ``.tex``, ``.json`` and ``.csv``.
 
-    Raises MTScaffoldError where files are not as they were written, where a task's questions differ between them, or
-    where they have no task in common; UsageError where two are for the same run, or a baseline has no scores.
+    Raises MTScaffoldError if files are malformed, if a task's questions differ between them, or if they have no task in
+    common; UsageError if two are for the same run, or a baseline has no scores.
     """
     labelled = labelled_scores(scores, samples)
     refuse_replacing(output, [*labelled, *trainings], reports)
@@ -100,14 +100,17 @@ def compare_tasks(
         raise MTScaffoldError(f"compare: the files have no task in common ({why or 'none has any'}); run lm-eval again")
     against = baselines_of([(run.group, run.system) for run in runs], baseline, baselines, usual)
     groups, systems = list(dict.fromkeys(run.group for run in runs)), list(against)
-    answers: dict[RowKey, dict[str, dict[int, Floats]]] = {}
-    for group in groups:
-        for task in tasks:
-            for system in systems:
-                own = {run.scores.seed: run for run in runs if (run.group, run.system) == (group, system)}
-                if own:
-                    answers[RowKey(group, task, system)] = _answers(task, own)
-    metrics = {task: _metrics(task, answers) for task in tasks}
+    trained: dict[tuple[str, str], dict[int, _Run]] = {}
+    for run in runs:
+        trained.setdefault((run.group, run.system), {})[run.scores.seed] = run
+    answers = {
+        RowKey(group, task, system): _answers(task, trained[group, system])
+        for group in groups
+        for task in tasks
+        for system in systems
+        if (group, system) in trained
+    }
+    metrics = {task: _metrics(task, answers, trained) for task in tasks}
     for task in [task for task in tasks if not metrics[task]]:
         not_compared[task] = "no metric that lies between 0 and 1 for every question"
     answers = {key: found for key, found in answers.items() if metrics[key.test_set]}
@@ -120,7 +123,7 @@ def compare_tasks(
             paper_name=paper_name(key.test_set),
             system=key.system,
             baseline=against[key.system],
-            seeds=list(next(iter(found.values()))),
+            seeds=list(trained[key.group, key.system]),
             questions=_questions(found),
             num_fewshot=sorted(runs[0].asked(key.test_set)),
             checkpoints=min(len(run.scores.checkpoints) for run in runs),
@@ -161,7 +164,7 @@ def compare_tasks(
 
 
 def holds_tasks(path: PathLike) -> bool:
-    """Return whether a file is one that ``run_harness`` wrote; raise MTScaffoldError where it cannot be read."""
+    """Return whether ``run_harness`` wrote a file; raise MTScaffoldError if it cannot be read."""
     return "task_versions" in keys_of(path)
 
 
@@ -172,7 +175,7 @@ def _read(labelled: Labelled) -> _Run:
 
 
 def _check_runs(runs: Sequence[_Run]) -> None:
-    """Raise where two files are for the same run, or were cut to different numbers of questions."""
+    """Raise UsageError if two files are for the same run; MTScaffoldError if checkpoint counts or limits differ."""
     known: dict[tuple[str, str, int], _Run] = {}
     for run in runs:
         other = known.setdefault((run.group, run.system, run.scores.seed), run)
@@ -190,7 +193,7 @@ def _check_runs(runs: Sequence[_Run]) -> None:
 
 
 def _tasks(runs: Sequence[_Run]) -> tuple[list[str], dict[str, str]]:
-    """Return the tasks that every file has, and the others with the reason. Raises where their questions differ."""
+    """Return the tasks that every file has, and the others with the reason; MTScaffoldError if questions differ."""
     found: dict[str, None] = {}
     others: dict[str, str] = {}
     for run in runs:
@@ -206,7 +209,7 @@ def _tasks(runs: Sequence[_Run]) -> tuple[list[str], dict[str, str]]:
         first = runs[0].asked(task)
         for run in runs:
             own = run.asked(task)
-            # What was asked includes the solved questions before it.
+            # The digest covers the prompts, and so the solved questions before each one.
             if {shots: each.sha256 for shots, each in own.items()} != {
                 shots: each.sha256 for shots, each in first.items()
             }:
@@ -218,7 +221,9 @@ def _tasks(runs: Sequence[_Run]) -> tuple[list[str], dict[str, str]]:
 
 
 def _answers(task: str, runs: Mapping[int, _Run]) -> dict[str, dict[int, Floats]]:
-    """Return the percentage of each question by metric and seed: the mean over checkpoints and solved questions."""
+    """Return the score of each question, in percent, by metric and seed: the mean over checkpoints and numbers of
+    solved questions.
+    """
     import numpy
 
     found: dict[str, dict[int, Floats]] = {}
@@ -236,18 +241,20 @@ def _answers(task: str, runs: Mapping[int, _Run]) -> dict[str, dict[int, Floats]
     return found
 
 
-def _metrics(task: str, answers: Mapping[RowKey, dict[str, dict[int, Floats]]]) -> list[str]:
+def _metrics(
+    task: str,
+    answers: Mapping[RowKey, dict[str, dict[int, Floats]]],
+    trained: Mapping[tuple[str, str], Mapping[int, _Run]],
+) -> list[str]:
     """Return the metrics of a task that every training has, and that are percentages of its questions."""
-    several = [found for key, found in answers.items() if key.test_set == task]
-    # A training without a metric leaves its seed out.
-    seeds = [{seed for values in found.values() for seed in values} for found in several]
+    several = [(found, trained[key.group, key.system]) for key, found in answers.items() if key.test_set == task]
     return [
         metric
-        for metric in several[0]
+        for metric in several[0][0]
         if all(
-            found.get(metric, {}).keys() == own
+            found.get(metric, {}).keys() == by_seed.keys()
             and all(values.min() >= 0 and values.max() <= 100 for values in found[metric].values())
-            for found, own in zip(several, seeds, strict=True)
+            for found, by_seed in several
         )
     ]
 
@@ -259,7 +266,7 @@ def _test(
     against: Mapping[str, str | None],
     samples: int,
 ) -> dict[str, dict[RowKey, Difference]]:
-    """Return the test of each row in each metric, corrected for those in the main metrics, and in each other one."""
+    """Return the tests by metric and row, corrected together in all main metrics, and separately in each other one."""
     main: dict[RowKey, Difference] = {}
     others: dict[str, dict[RowKey, Difference]] = {}
     for group, task in dict.fromkeys((key.group, key.test_set) for key in answers):
@@ -271,7 +278,7 @@ def _test(
             resampled = _resampled({system: found[metric] for system, found in there.items()}, samples)
             for system in there:
                 if (other := against[system]) is not None:
-                    # This p is of sacreBLEU's resamples only.
+                    # sacreBLEU's command does not resample questions.
                     difference = replace(compare_trainings(resampled[system], resampled[other]), sacrebleu_p=None)
                     into = main if metric == first[task][0] else others.setdefault(metric, {})
                     into[RowKey(group, task, system)] = difference
@@ -284,7 +291,7 @@ def _test(
 
 
 def _shortened(runs: Iterable[_Run], tasks: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Return how many prompts of each task and number of solved questions were too long, by system."""
+    """Return the number of prompts that were too long, by task with its number of solved questions, and by system."""
     found: dict[str, dict[str, int]] = {}
     for run in runs:
         system = ", ".join(filter(None, (run.group, run.system)))
@@ -311,7 +318,7 @@ def _resampled(systems: Mapping[str, Mapping[int, Floats]], samples: int) -> dic
 
 
 def _counted(tests: Mapping[str, Iterable[RowKey]], first: Mapping[str, tuple[str, str]]) -> dict[str, int]:
-    """Return how many tests were corrected together: those in the main metrics, and those in each other one."""
+    """Return the number of tests corrected together: ``main`` for the main metrics, and for each other metric."""
     counts: dict[str, int] = {}
     for metric, keys in tests.items():
         for key in keys:

@@ -1,4 +1,4 @@
-"""A comparison of systems on tasks: what ``compare_tasks`` writes, and its tables read."""
+"""A comparison of systems on tasks, as ``compare_tasks`` writes it and its tables read it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _FEW_QUESTIONS = 20
 class TaskRow:
     """One system on one task, in one group of systems that are compared (None: there are no groups).
 
-    paper_name: what the paper calls the task, where it has it. baseline: what the system was tested against; None for
-    the baseline itself. questions: of the task. num_fewshot, checkpoints: over which a training's score is the mean:
-    the numbers of solved questions, and this many checkpoints. main: the metric that is compared first, and stands next
-    to the paper's figure; why: the reason. scores: in percent, by metric. tests: by metric, in percentage points; empty
-    for the baseline, and for a task of one question.
+    paper_name: the paper's name of the task, if it has it. baseline: the system it was tested against; None for the
+    baseline itself. questions: their number. num_fewshot, checkpoints: the numbers of solved questions and the number
+    of checkpoints over which a training's score is the mean. main: the metric that is compared first, also with the
+    paper's figure; why: the reason. scores: in percent, by metric. tests: by metric, in percentage points; empty for
+    the baseline, and for a task of one question.
     """
 
     group: str | None = field(metadata={"omit_none": True})
@@ -67,10 +67,11 @@ class PaperFigures:
 
 @dataclass(frozen=True)
 class TaskComparison(Compared):
-    """All systems on all tasks, with what a reader needs to interpret the figures.
+    """All systems on all tasks, with the facts that a reader needs to interpret the figures.
 
-    comparisons: in the main metric of each task, and in each other one. not_compared: the tasks without a row, each
-    with the reason. paper: the paper's figures that ours are shown beside. warnings: what limits the result.
+    comparisons: "main" for those in the main metrics of all tasks, and by name for each other metric. not_compared: the
+    tasks without a row, each with the reason. paper: the paper's figures to show next to ours. warnings: the limits of
+    the result.
     """
 
     rows: list[TaskRow]
@@ -84,7 +85,7 @@ class TaskComparison(Compared):
 
     @property
     def shown(self) -> TaskComparison:
-        """What tables show: of synthetic data neither tests nor the paper's figures."""
+        """The part that tables show: for synthetic data neither tests nor the paper's figures."""
         if not self.synthetic:
             return self
         rows = [replace(row, tests={}) for row in self.rows]
@@ -92,7 +93,7 @@ class TaskComparison(Compared):
 
     @property
     def answer(self) -> str:
-        """What the tests in the metric of each task that is compared first show, as one sentence."""
+        """The result of the tests in the tasks' main metrics, as one sentence."""
         if self.synthetic:
             return SYNTHETIC_NOTE
         tested = [
@@ -114,7 +115,7 @@ class TaskComparison(Compared):
 
     @property
     def shown_warnings(self) -> list[str]:
-        """The warnings as lines, those of one kind in one."""
+        """The warnings as lines, one per kind."""
         return lines_of(self.warnings)
 
     @property
@@ -124,13 +125,13 @@ class TaskComparison(Compared):
         return sorted(found, key=lambda metric: (metric not in ("acc", "acc_norm"), metric))
 
     def row(self, group: str | None, task: str, system: str) -> TaskRow | None:
-        """Return the row of a system on a task; None where there is none."""
+        """Return the row of a system on a task, or None."""
         wanted = (group, task, system)
         return next((row for row in self.rows if (row.group, row.task, row.system) == wanted), None)
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know of the figures and the tests, as sentences."""
+        """The notes on the figures and the tests, as sentences."""
         seeds = sorted({seed for row in self.rows for seed in row.seeds})
         spread = "; mean ± standard deviation over the seeds" if len(seeds) > 1 else "; one training per system"
         notes = [f"Percent of the questions. Seeds: {', '.join(map(str, seeds))}{spread}."]
@@ -149,7 +150,7 @@ class TaskComparison(Compared):
 
     @property
     def note_on_the_paper(self) -> str:
-        """What a reader must know of the paper's figures, where they are shown."""
+        """The note on the paper's figures, for tables that show them."""
         return (
             "THEIRS: copied from the paper, whose figures are means of 0-shot and 5-shot, over its last five "
             f"checkpoints; the metric of each is inferred as said above.{self._unlike_the_paper()}"
@@ -170,7 +171,7 @@ class TaskComparison(Compared):
 
 
 def _averaged(rows: Iterable[TaskRow]) -> list[str]:
-    """Return over what the scores of the trainings are means, with the tasks where these differ."""
+    """Return phrases on what the scores of the trainings are averaged over, naming the tasks if these differ."""
     kinds: dict[str, list[str]] = {}
     for row in rows:
         shots = " and ".join(f"{number}-shot" for number in row.num_fewshot)
@@ -185,7 +186,7 @@ def _averaged(rows: Iterable[TaskRow]) -> list[str]:
 
 
 def _reasons(rows: Iterable[TaskRow]) -> list[tuple[str, TaskRow]]:
-    """Return a row for each reason of a choice of metric, with the names of the tasks that have it."""
+    """Return the names of the tasks for each choice of metric and its reason, with one of their rows."""
     found: dict[tuple[str, str], dict[str, TaskRow]] = {}
     for row in rows:
         found.setdefault((row.main, row.why), {})[row.task] = row
@@ -193,5 +194,5 @@ def _reasons(rows: Iterable[TaskRow]) -> list[tuple[str, TaskRow]]:
 
 
 def main_tests(rows: Sequence[TaskRow]) -> list[Difference]:
-    """Return the tests in the metric of each task that is compared first."""
+    """Return the tests in the tasks' main metrics."""
     return [row.tests[row.main] for row in rows if row.main in row.tests]

@@ -1,9 +1,9 @@
-"""The paper's tasks: their names in the harness, and the metric that its figures are likely to be.
+"""The paper's tasks: their names in the harness, and the metric that the paper most likely reports for each.
 
 The paper reports "average accuracy" and "exact match" and names no metric of the harness. Most of its tasks have only
 one accuracy. Three have ``acc`` and ``acc_norm`` (log-likelihoods divided by the lengths of the choices), which differ
-by up to 14 points. The reasons below are inferences from the size of the figures: the harness' repository has results
-of BLOOM-560M and 7.1B (results/bloom, 0-shot), models of about the sizes of the paper's smallest and largest.
+by up to 14 points. The reasons below are inferred from the size of the figures: the harness' repository has results of
+BLOOM-560M and 7.1B (results/bloom, 0-shot), models about as large as the paper's smallest and largest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ ACC, ACC_NORM, EXACT_MATCH = "acc", "acc_norm", "exact_match"
 
 
 class PaperTask(NamedTuple):
-    """A task of the paper: its name in the harness, the metric that stands next to the paper's figure, and why."""
+    """A task of the paper: its name in the harness, the metric to show next to the paper's figure, and why."""
 
     task: str
     metric: str
@@ -59,9 +59,9 @@ def paper_name(task: str) -> str | None:
 
 
 def main_metric(task: str, metrics: list[str]) -> tuple[str, str]:
-    """Return which of a task's metrics is compared first, and why.
+    """Return the metric of a task that is compared first, and why.
 
-    metrics: those that the task has, such as ``acc`` or ``exact_match (remove_whitespace)``; at least one.
+    metrics: of the task, such as ``acc`` or ``exact_match (remove_whitespace)``; at least one.
     """
     known = _BY_TASK.get(task)
     if known is not None:

@@ -1,4 +1,4 @@
-"""The answers of one model to the tasks of lm-evaluation-harness: what ``run_harness`` writes."""
+"""The answers of one model to the tasks of lm-evaluation-harness, as ``run_harness`` writes them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from mt_scaffold.tables import format_table
 
 @dataclass(frozen=True)
 class TaskScore:
-    """What a task's metric is, for each checkpoint in the order of ``HarnessScores.checkpoints``, and its mean.
+    """A metric of a task: its value for each checkpoint, in the order of ``HarnessScores.checkpoints``, and their mean.
 
-    metric: the harness' name, with its filter where that is not "none". documents: the questions that were asked.
-    standard_errors: the harness', None where it has none for this metric.
+    metric: the harness' name, with its filter unless that is "none". documents: the number of questions asked.
+    standard_errors: the harness', or None if it has none for this metric.
     """
 
     task: str
@@ -30,7 +30,7 @@ class TaskScore:
 
 @dataclass(frozen=True)
 class Questions:
-    """The questions of a task after a number of solved ones, and what every answer counts: enough for a paired test.
+    """The questions of a task after a number of solved ones, and the figure of each answer: enough for a paired test.
 
     ids: the harness' numbers of the questions, those of the task's documents. sha256: of the questions as they were
     asked: document, prompt and right answer of each. answers: for each metric that is a mean over the questions, a line
@@ -49,7 +49,7 @@ class Questions:
         return len(self.ids.split())
 
     def values(self, metric: str) -> list[list[float]]:
-        """Return the figures of a metric, checkpoints × questions; raise MTScaffoldError where a line is not whole."""
+        """Return the figures of a metric, checkpoints × questions; raise MTScaffoldError for an incomplete line."""
         try:
             found = [list(map(float, line.split())) for line in self.answers[metric]]
         except ValueError as error:
@@ -63,10 +63,10 @@ class Questions:
 class HarnessScores:
     """The scores of the checkpoints of one model.
 
-    checkpoints: their paths, as given. limit: the number of documents that each task was cut to, None for all.
+    checkpoints: their paths, as given. limit: the number of questions that each task was cut to, None for all.
     not_run: the tasks that could not be loaded, each with the reason. task_versions: the harness' version of each task.
-    shortened: of each task and number of solved questions, how many prompts of a checkpoint were too long for it, so
-    that it did not read their beginning.
+    shortened: for each task and number of solved questions, the number of prompts that were too long for a checkpoint,
+    so that it did not read their beginning.
     """
 
     system: str
@@ -84,7 +84,7 @@ class HarnessScores:
 
 
 def as_line(values: Iterable[float]) -> str:
-    """Return figures as one line, each as short as it can be read back exactly.
+    """Return figures as one line, each in the shortest form that is read back exactly.
 
     >>> as_line([1.0, 0.5, 0.1])
     '1 0.5 0.1'
@@ -98,7 +98,7 @@ def is_mean(mean: float, values: Sequence[float]) -> bool:
 
 
 def format_harness(result: HarnessScores) -> str:
-    """Return the scores as a table: one row per task and metric, the means over the checkpoints, and over the shots.
+    """Return the scores as a table, one row per task and metric: the means over the checkpoints, and over the shots.
 
     The tasks that could not be run follow.
     """

@@ -1,6 +1,6 @@
 """StoryCloze from the user's files: its data set on the hub is a loading script, which ``datasets`` no longer runs.
 
-Its authors send the files on request. The task is the harness' own; only the place of its documents is another.
+Its authors send the files on request. The task is the harness' own, with its documents read from these files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COLUMNS = [
 
 
 def story_cloze_files(folder: PathLike) -> dict[str, Path]:
-    """Return the files of StoryCloze of 2016 in a folder, by split. Raises MTScaffoldError where one is missing."""
+    """Return the files of StoryCloze 2016 in a folder, by split; MTScaffoldError if one is missing or ambiguous."""
     found = {}
     for split, pattern in _FILES.items():
         files = sorted(Path(folder).glob(pattern))
@@ -41,7 +41,7 @@ def story_cloze_files(folder: PathLike) -> dict[str, Path]:
 def write_story_cloze(folder: PathLike, output: PathLike) -> None:
     """Write the task as YAML to the folder ``output``, with its documents from the files in ``folder``.
 
-    Raises MTScaffoldError where one is missing.
+    Raises MTScaffoldError as ``story_cloze_files`` does.
     """
     files = {split: str(path.resolve()) for split, path in story_cloze_files(folder).items()}
     task = {

@@ -23,7 +23,7 @@ PAPER = "The paper's figures (THEIRS: copied from the paper, not measured here)"
 
 
 def as_text(comparison: TaskComparison, markdown: bool = False) -> str:
-    """Return the comparison for people: the answer, its table, what limits it; then the other tables."""
+    """Return the comparison for people: the answer, its table and its limits; then the other tables."""
     comparison = comparison.shown
     shown = tables(comparison)
     return laid_out(comparison.title, comparison.answer, comparison.shown_warnings, shown, markdown=markdown)
@@ -48,7 +48,7 @@ def tables(comparison: TaskComparison) -> list[Table]:
 
 
 def main_table(comparison: TaskComparison) -> list[list[str]]:
-    """Return the rows of the table of all tasks, with the tests in the metric of each that is compared first."""
+    """Return the rows of the table of all tasks, with the tests in each task's main metric."""
     metrics = comparison.metrics
     columns = p_columns(main_tests(comparison.rows), "questions")
     tested = ["compared", "against", "difference", "95 % interval", *columns]
@@ -76,7 +76,7 @@ def others_table(comparison: TaskComparison) -> list[list[str]]:
 
 
 def paper_table(comparison: TaskComparison) -> list[list[str]]:
-    """Return the rows of the table of the paper's figures, each beside ours, and the differences of the two systems."""
+    """Return the rows of the table of the paper's figures next to ours, with the differences of the two systems."""
     grouped = any(row.group for row in comparison.rows)
     heading = ["BPE", "THEIRS", "Scaffold-BPE", "THEIRS", "difference", "THEIRS", "table of the paper"]
     table = [["group"] * grouped + ["task", "metric", *heading]]

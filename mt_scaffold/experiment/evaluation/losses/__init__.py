@@ -1,1 +1,1 @@
-"""Where the loss of a model is: by the frequency of words and tokens."""
+"""The loss of a model, split by the frequency of words and tokens."""

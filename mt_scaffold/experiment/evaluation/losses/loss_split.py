@@ -1,11 +1,11 @@
-"""Where a model's loss is: the bits of its tokens, summed by the frequency of word and of token in the training text.
+"""A model's loss, in bits, summed by the frequency of words and of tokens in the training text.
 
 Chung and Kim (2025, *Exploiting Vocabulary Frequency Imbalance in Language Model Pre-training*, arXiv 2508.15390) sum
-the loss of all occurrences of a word, and set the 2,500 most frequent words against the others. Those are theirs. Ours
-are bits, the division by the bytes of the words, which makes a word that one system writes in one token and another in
-three comparable, the decades of the count, and words of the pre-tokeniser that the codes were learned with.
+the loss of all occurrences of a word, and compare the 2,500 most frequent words with the others. We add: bits divided
+by the bytes of the words, which makes a word comparable that one system writes in one token and another in three; the
+decades of the count; and words as the pre-tokeniser that the codes were learned with defines them.
 
-All of it is arithmetic on the loss of each token: a token belongs to the word that holds all of its bytes.
+All figures are sums of the losses of tokens: a token belongs to the word that holds all of its bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # The words that Chung and Kim call frequent.
 MOST_FREQUENT = 2500
 FREQUENT, OTHER = f"the {MOST_FREQUENT:,} most frequent words", "other words"
-# What no word holds: the token after each document or sentence, and tokens with bytes of several words.
+# Tokens outside words: the end of each document or sentence, and tokens with bytes of several words.
 END, ACROSS = "end", "across words"
 _LAST_DECADE = 12
 
@@ -41,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True)
 class TokenLosses:
-    """The tokens of a test set: the ids that occur, how often each does, and the sum of -log2 p of each."""
+    """The tokens of a test set: the ids that occur, and the occurrences and the sum of -log2 p of each."""
 
     ids: list[int]
     occurrences: list[int]
@@ -50,13 +50,13 @@ class TokenLosses:
 
 @dataclass(frozen=True)
 class LossSplit:
-    """How the loss of one training on one test set divides.
+    """The loss of one training on one test set, split by class of words and by token.
 
-    unit: what is drawn in a test over the test set, ``document`` or ``sentence``. bits: of all tokens. bytes: those
-    that the score is divided by. sizes: the same of each document or sentence. signature: what must be equal in splits
-    that are compared. data_sha256: of the text. by_rank, by_count: class → its words; each is a partition of all bits,
-    so that the classes' bits add up to ``bits``. None where the codes do not say which bytes a word is. tokens: by the
-    ids of the system. unknown: of references, the numbers from 0 of those that hold ``<unk>``.
+    unit: the unit of resampling, ``document`` or ``sentence``. bits: of all tokens. bytes: that the score is divided
+    by. sizes: the bytes of each document or sentence. signature: must be equal in splits that are compared.
+    data_sha256: of the text. by_rank, by_count: class → its words; each is a partition of all bits, so that the
+    classes' bits add up to ``bits``; None if the codes do not define the bytes of a word. tokens: by the ids of the
+    system. unknown: the numbers, from 0, of the references that contain ``<unk>``; None for documents.
     """
 
     system: str
@@ -75,7 +75,7 @@ class LossSplit:
     unknown: list[int] | None = field(default=None, repr=False, metadata={"omit_none": True})
 
     def bits_of_each(self) -> list[float] | None:
-        """Return the bits of each document or sentence; None where they are not divided by word."""
+        """Return the bits of each document or sentence, or None if they are not split by word."""
         if self.by_rank is None:
             return None
         return [math.fsum(bits) for bits in zip(*(part.bits for part in self.by_rank.values()), strict=True)]
@@ -84,7 +84,7 @@ class LossSplit:
 class WordFrequencies:
     """The words of a training text: how often each occurs, and which are the ``MOST_FREQUENT``.
 
-    counts: (word, count) of each. Words that occur equally often are in the order of their bytes.
+    counts: (word, count) of each. Words with equal counts are ranked in the order of their bytes.
     """
 
     def __init__(self, counts: Iterable[tuple[bytes, int]]) -> None:
@@ -120,9 +120,9 @@ DECADES = [_decade_label(digits) for digits in range(_LAST_DECADE + 1)]
 
 @dataclass(frozen=True)
 class Words:
-    """The words of one document or sentence: what each is, its bytes, and the word that each token belongs to.
+    """The words of one document or sentence, their sizes in bytes, and the word that each token belongs to.
 
-    of_token: -1 (``END_OF_TEXT``) for the end of the text, -2 (``ACROSS_WORDS``) for a token of several words.
+    of_token: the word's index; ``END_OF_TEXT`` (-1) for the end, ``ACROSS_WORDS`` (-2) for a token of several words.
     """
 
     texts: Sequence[bytes]
@@ -134,10 +134,10 @@ END_OF_TEXT, ACROSS_WORDS = -1, -2
 
 
 def words_of_tokens(token_sizes: Integers, texts: Sequence[bytes]) -> Words:
-    """Return the words of a document, each of whose tokens stands for ``token_sizes`` bytes of it; the end for 0.
+    """Return the words of a document with the word of each token.
 
-    texts: the words, which are the document when concatenated. Raises ValueError where that is as many bytes as the
-    tokens.
+    token_sizes: the bytes that each token stands for, 0 for the end. texts: the words, which concatenate to the
+    document. Raises ValueError if words and tokens differ in their number of bytes.
     """
     import numpy
 
@@ -158,9 +158,10 @@ def words_of_tokens(token_sizes: Integers, texts: Sequence[bytes]) -> Words:
 def split_by_word(
     bits: Sequence[Floats], words: Iterable[Words], class_of: Callable[[bytes], str], order: Sequence[str]
 ) -> dict[str, Part]:
-    """Return the sums of each class, those that occur, in ``order``; then the ends and what lies across words.
+    """Return the sums of each class that occurs, in ``order``; then those of the ends and of tokens across words.
 
-    bits: of each document's or sentence's tokens. words: of each of them. class_of: the class of a word, in ``order``.
+    bits: of the tokens of each document or sentence. words: of each of these. class_of: the class of a word, one of
+    ``order``.
     """
     import numpy
 
@@ -174,7 +175,7 @@ def split_by_word(
         for text in found.texts:
             if text not in classes:
                 classes[text] = number[class_of(text)]
-        # The last two stand for what is in no word: -1 is the end.
+        # The last two entries are for tokens outside words: index -2 (ACROSS_WORDS) and -1 (END_OF_TEXT).
         of_word = numpy.array([*(classes[text] for text in found.texts), number[ACROSS], number[END]], numpy.int64)
         sums[:, place] = numpy.bincount(of_word[found.of_token], weights=own, minlength=len(names))
         occurrences[:, place] = numpy.bincount(of_word[:-2], minlength=len(names))
@@ -189,7 +190,7 @@ def split_by_word(
 
 
 def split_by_token(ids: Any, bits: Floats) -> TokenLosses:
-    """Return the sums of each id."""
+    """Return the occurrences and bits of each id."""
     import numpy
 
     occurrences = numpy.bincount(ids)
@@ -200,7 +201,7 @@ def split_by_token(ids: Any, bits: Floats) -> TokenLosses:
 
 @dataclass(frozen=True)
 class TokenClass:
-    """The tokens of one class in a test set. kinds: those of the vocabulary, whether they occur or not."""
+    """The tokens of one class in a test set. kinds: the number in the vocabulary, whether they occur or not."""
 
     kinds: int
     occurrences: int

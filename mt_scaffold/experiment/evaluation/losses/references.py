@@ -1,4 +1,4 @@
-"""A translation model and the references of a test set → how the loss divides, by forced decoding."""
+"""A translation model and the references of a test set → the loss split by word and token, by forced decoding."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def reference_losses(
     """Split the loss of a model on the references of a test set; write it as JSON to ``output``.
 
     checkpoint, data, subset, gpus: as for ``forced_decode``. words: the words of the references. reference: their raw
-    text, whose bytes, without line ends, the loss is divided by. training_words: those of the training text in the same
-    language, which decide how frequent a word is.
+    text; the loss is divided by its bytes without line ends. training_words: those of the training text in the same
+    language, which determine the frequency of a word.
 
-    Raises MTScaffoldError as ``forced_decode`` does, and where the files do not belong together.
+    Raises MTScaffoldError as ``forced_decode`` does, and if the files do not belong together.
     """
     import numpy
 
@@ -86,19 +86,19 @@ def reference_losses(
 def _words(decoded: ForcedDecoding, lines: Sequence[str], data: PathLike, words: PathLike) -> Iterator[Words]:
     """Yield the words of each reference, with the word that each subword belongs to.
 
-    ``<unk>`` does not say whether a word ends there: where the words do not come out, no subword is in one.
+    ``<unk>`` does not show whether a word ends there: if the words do not add up, all subwords count as across words.
     """
     import numpy
 
     binarised = read_binarised(data)
     symbols = read_symbols(f"{data}/dict.{binarised.target}.txt")
-    # Whether the next subword begins a word; and whether this one does, where the data say that instead.
+    # Whether a symbol ends a word; or, if the data mark the starts of words instead, whether it begins one.
     start = binarised.word_start
     ends: Any = numpy.array([start is None and not read_symbol(symbol, binarised.separator)[1] for symbol in symbols])
     begins: Any = numpy.array([start is not None and symbol.startswith(start) for symbol in symbols])
     if len(decoded.ids) != len(lines):
         raise MTScaffoldError(
-            f"{words}: {len(lines)} lines, and {len(decoded.ids)} sentences in {data}; binarise again"
+            f"{words}: {len(lines)} lines, but {len(decoded.ids)} sentences in {data}; binarise again"
         )
     for number, (ids, line) in enumerate(zip(decoded.ids, lines, strict=True), 1):
         inside = ids[:-1] if ids[-1] == END_ID else ids
@@ -107,13 +107,13 @@ def _words(decoded: ForcedDecoding, lines: Sequence[str], data: PathLike, words:
         else:
             place = numpy.maximum(numpy.cumsum(begins[inside]) - 1, 0)
         texts = [word.encode() for word in words_of(line)]
-        if len(inside) and int(place[-1]) + 1 != len(texts):
-            if UNKNOWN_ID in ids:
-                place[:] = ACROSS_WORDS
-            else:
+        binarised_words = int(place[-1]) + 1 if len(inside) else 0
+        if binarised_words != len(texts):
+            if UNKNOWN_ID not in ids:
                 raise MTScaffoldError(
-                    f"{words}: line {number} has {len(texts)} words, and {int(place[-1]) + 1} in {data}; binarise again"
+                    f"{words}: line {number} has {len(texts)} words, but {binarised_words} in {data}; binarise again"
                 )
+            place[:] = ACROSS_WORDS
         of_token = numpy.full(len(ids), END_OF_TEXT, numpy.int64)
         of_token[: len(inside)] = place
         yield Words(texts, [len(text) for text in texts], of_token)
