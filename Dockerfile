@@ -1,5 +1,5 @@
 # An image for experiments: docker build -t mt-scaffold .
-# Only to segment text: --build-arg EXTRAS=documents. docs/install.md has more.
+# To segment text only: --build-arg EXTRAS=documents. docs/install.md has more.
 FROM debian:trixie-slim AS build
 # Extras of setup.cfg, separated by spaces: at least one.
 ARG EXTRAS="fairseq workflow analysis documents transformers unigram"
@@ -10,7 +10,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends g++ python3-dev python3-venv \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /opt/mt_scaffold
-# As in the Makefile: the pinned pip, which checks the hashes of constraints.txt, then torch for this machine's kind.
+# As in the Makefile: the pinned pip, which checks the hashes of constraints.txt, then the torch for this machine.
 COPY constraints.txt setup.cfg ./
 COPY scripts/requirements.py scripts/
 RUN python3 -m venv /opt/venv \
@@ -39,9 +39,9 @@ RUN apt-get update \
     && install --directory --owner=mt --group=mt /work
 COPY --from=build /opt/venv /opt/venv
 COPY configs /opt/mt_scaffold/configs
-# On GPUs (docker run --gpus all) PyTorch's own CUDA runs on the host's driver.
+# On GPUs (docker run --gpus all), PyTorch's own CUDA uses the host's driver.
 ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility
-# Caches work for any user that `docker run --user` names.
+# Caches that any user of `docker run --user` can write.
 ENV PATH=/opt/venv/bin:$PATH XDG_CACHE_HOME=/tmp/cache MPLCONFIGDIR=/tmp/matplotlib
 USER 10001
 WORKDIR /work

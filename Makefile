@@ -1,49 +1,48 @@
 # make venv          .venv with everything, fairseq included (the commands below create it themselves)
-# make demo          a first experiment, from nothing to the comparison table; installs what it needs only
+# make demo          a first experiment, from scratch to the comparison table; installs only what it needs
 # make demo-full     the same with two more systems, which train with dropout
 # make test          the tests, within 8 minutes on two idle cores
-# make test-long     rehearsals of whole recipes, kills and long trials, in minutes each
+# make test-long     rehearsals of whole recipes, kills and long trials, minutes each
 # make test-portable the tests of floating-point results again, with the arithmetic of a plain processor
-# make test-integrations   other trainers (eole, JoeyNMT, Marian) and datatrove run on mt_scaffold, in .venv-integrations,
-#                    and transformers' tests of tokenizers run on ours
-# make test-slurm    the workflow on a SLURM of two nodes started for it (as root, with slurm-wlm and munge installed;
-#                    ONLY="limit node" for some of its scenarios)
+# make test-integrations   other trainers (eole, JoeyNMT, Marian) and datatrove with mt_scaffold, in .venv-integrations,
+#                    and transformers' tests of tokenizers with ours
+# make test-slurm    the workflow on a SLURM of two nodes, started for the test (as root, with slurm-wlm and munge
+#                    installed; ONLY="limit node" for some of its scenarios)
 # make docs          the site, into build/site, with every link checked
-# make lint          style and types, of the tests, scripts and benchmarks too
-# make bench         speed and memory beside other BPE implementations (CORPUS=text REPEAT=5 ONLY="learn apply"; with
-#                    OLD=REVISION beside that revision, too; ONLY=encode for encoding into ids; see docs/benchmarks.md)
+# make lint          style and types, including the tests, scripts and benchmarks
+# make bench         speed and memory compared with other BPE implementations (CORPUS=text REPEAT=5 ONLY="learn apply";
+#                    OLD=REVISION adds that revision; ONLY=encode for encoding into ids; see docs/benchmarks.md)
 # make sanitize      the segmentation tests with a core that checks memory, undefined behaviour and data races
 # make soak          random trials of everything for an hour (SOAK=seconds; see CONTRIBUTING.md)
 # make compare-releases   compare an older release byte for byte (OLD=REVISION; DEMO=1 adds an experiment)
-# make constraints   constraints.txt for what setup.cfg requires (UPGRADE="NAME ...": with the newest of these packages)
-# make audit         known vulnerabilities in what constraints.txt pins
-# make clean         remove what was built (experiments and downloads stay)
+# make constraints   constraints.txt for the requirements of setup.cfg (UPGRADE="NAME ..." updates these packages)
+# make audit         known vulnerabilities in the packages of constraints.txt
+# make clean         remove build products (experiments and downloads stay)
 
 PYTHON ?= python3
 PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet install
-# constraints.txt pins the versions of every installation, and has the hashes that pip then insists on.
+# constraints.txt pins the versions of every installation, with the hashes that pip requires.
 PINNED := $(PIP) --require-hashes -c constraints.txt
 CORES ?= $(shell nproc)
 comma := ,
 CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_scaffold/core/*/*.hpp)
 
-# What plain `make` does.
 .DEFAULT_GOAL := venv
 .PHONY: venv demo demo-full test test-long test-portable test-integrations test-slurm bench compare-releases docs lint constraints audit clean sanitize soak
 .DELETE_ON_ERROR:
 
-# The interpreter, and what compiles the core and fairseq.
+# The interpreter, and the tools that compile the core and fairseq.
 .venv/tools: constraints.txt
 	@$(PYTHON) scripts/check_machine.py
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	@date +%s > .venv/started
-	# Older pips know no hashes in constraints.
+	# Older versions of pip do not support hashes in constraints.
 	sed -n '/^pip==/,/[^\\]$$/p' constraints.txt > .venv/pip.txt
 	$(PIP) --require-hashes -r .venv/pip.txt
 	$(PINNED) setuptools wheel numpy Cython nanobind
 	@touch $@
 
-# Once the tools are there, the core compiles beside the downloads.
+# Once the tools are installed, the core compiles during the downloads.
 .venv/core: .venv/tools setup.py $(CORE_SOURCES)
 	.venv/bin/python setup.py --quiet build_ext --inplace --force
 	@touch $@
@@ -51,8 +50,8 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 # fairseq is built from source against the torch already installed, not against a second copy; without CUDA_HOME, which
 # would have it compile CUDA files that its archive lacks; and without debugging symbols, which take a third of the time.
 .venv/installed: .venv/tools
-	# PyTorch for CPUs and for each CUDA are the same version with other hashes; which it is, is the machine's choice.
-	# Not --quiet: with CUDA it is by far the largest download, whose sizes and remaining time pip then shows.
+	# PyTorch for CPUs and for each CUDA have the same version but different hashes; pip chooses for this machine.
+	# Not --quiet: with CUDA it is by far the largest download, and pip shows its size and remaining time.
 	$(subst --quiet,,$(PIP)) "$$(sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)"
 	env -u CUDA_HOME CFLAGS="$${CFLAGS-$$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_config_var("CFLAGS"))')} -g0" \
 		$(PINNED) --no-build-isolation fairseq-fixed
@@ -70,8 +69,8 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 	$(SAY_SIZE)
 	@touch $@
 
-# fairseq asks for torchaudio, for its speech tasks; PyPI's is for CUDA, and beside a PyTorch for CPUs transformers, which
-# loads it with every model, ends in an error.
+# fairseq requires torchaudio for its speech tasks; PyPI's is for CUDA, and with a PyTorch for CPUs transformers, which
+# imports it with every model, fails.
 WITHOUT_AUDIO = @.venv/bin/python -c "import torchaudio" 2> /dev/null || \
 	.venv/bin/python -m pip --disable-pip-version-check --quiet uninstall --yes torchaudio 2> /dev/null
 
@@ -79,7 +78,7 @@ SAY_SIZE = @if test -f .venv/started; then \
 	echo ".venv: $$(du -sh .venv | cut -f 1) in $$(( ($$(date +%s) - $$(cat .venv/started) + 59) / 60 )) min"; \
 	rm .venv/started; fi
 
-# What tests, pages, linters and the other integrations need.
+# The requirements of tests, pages, linters and the other integrations.
 .venv/built: .venv/demo
 	@test -f .venv/everything || { date +%s > .venv/started; \
 		echo "Adding the packages of every extra and of the tests (1.1 GB; downloads: about 300 MB)."; }
@@ -100,15 +99,15 @@ test: .venv/built
 test-long: .venv/built
 	.venv/bin/python -m pytest -n $(CORES) --dist loadfile -m long
 
-# No test may depend on the processor, which decides which library CTranslate2 multiplies with, and which of their
-# kernels it and PyTorch use.
+# No test may depend on the processor, by which CTranslate2 chooses its library of matrix products, and CTranslate2 and
+# PyTorch their kernels.
 PORTABLE := CT2_USE_MKL=0 CT2_FORCE_CPU_ISA=GENERIC ATEN_CPU_CAPABILITY=default
 test-portable: .venv/built
 	$(PORTABLE) .venv/bin/python -m pytest -n $(CORES) --dist loadfile tests/experiment/inference \
 		tests/experiment/evaluation/test_harness.py tests/experiment/evaluation/test_language_modelling.py \
 		tests/experiment/report/test_embeddings.py
 
-# They are installed beside what .venv has, so that torch is there once.
+# It uses the packages of .venv as well, so that torch is installed once.
 .venv-integrations/installed: tests/trainers/requirements.txt | .venv/built
 	.venv/bin/python -m venv .venv-integrations
 	.venv/bin/python -c 'import site; print(f"import site; site.addsitedir({site.getsitepackages()[0]!r})")' \
@@ -117,8 +116,8 @@ test-portable: .venv/built
 		--require-hashes --no-deps -r $<
 	@touch $@
 
-# The tests that transformers shares between its tokenizers are in its source archive alone, whose hash constraints.txt
-# has. RUN_SLOW runs all of them.
+# The tests that transformers shares among its tokenizers are only in its source archive, whose hash is in
+# constraints.txt. RUN_SLOW runs all of them.
 TOKENIZER_TESTS := test_tokenization_common test_tokenizers_backend_mixin test_sentencepiece_backend_mixin
 .venv-integrations/transformers-tests/unpacked: constraints.txt | .venv-integrations/installed
 	rm -rf $(@D)
@@ -137,7 +136,7 @@ test-integrations: .venv-integrations/installed .venv-integrations/transformers-
 test-slurm: .venv/built
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/test_slurm.py $(ONLY)
 
-# Not --quiet: warnings that are not shown do not count as errors.
+# Not --quiet, which would also keep warnings from counting as errors.
 docs: .venv/built
 	NO_MKDOCS_2_WARNING=1 PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/mkdocs build --strict
 
@@ -152,7 +151,7 @@ lint: .venv/built
 	.venv/bin/stubtest --mypy-config-file pyproject.toml --allowlist tests/core/stubtest_allowlist.txt mt_scaffold._core
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))
 
-# The benchmarks install the peers in a separate environment; a separate program measures encoding.
+# The peers are installed in a separate environment; a separate program measures encoding.
 BENCH = benchmarks/out/venv/bin/python benchmarks/run.py $(if $(CORPUS),--corpus '$(CORPUS)') --repeat $(or $(REPEAT),5) $(if $(OLD),--old)
 bench:
 	$(PYTHON) benchmarks/install.py $(if $(OLD),--old $(OLD))
@@ -161,14 +160,14 @@ bench:
 	$(if $(ONLY),,benchmarks/out/venv/bin/python benchmarks/report.py --write)
 
 # Preload the sanitizers with libstdc++, so that they see the exceptions it throws.
-# AddressSanitizer needs more memory than a limit of 64 MB allows for.
 PRELOAD = LD_PRELOAD="$$(g++ -print-file-name=lib$(1).so) $$(g++ -print-file-name=libstdc++.so)" PYTHONSAFEPATH=1 \
 	PYTHONPATH='$(CURDIR)/build/sanitize/$(1)/lib' MT_SCAFFOLD_TESTED='$(CURDIR)/build/sanitize/$(1)/lib' ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
-# Before the source folder, which pytest would import first.
+# On the path before the source folder, from which pytest would import otherwise.
 SANITIZED_PATH = -p no:cacheprovider -o 'pythonpath=build/sanitize/$(1)/lib . tests tests/core'
 SANITIZED_BUILD = MT_SCAFFOLD_SANITIZE=$(2) .venv/bin/python setup.py --quiet build \
 	--build-base build/sanitize/$(1) --build-lib build/sanitize/$(1)/lib
 
+# AddressSanitizer needs more memory than test_memory_stays_within_the_limit allows.
 sanitize: .venv/built
 	$(call SANITIZED_BUILD,asan,address$(comma)undefined)
 	$(call PRELOAD,asan) .venv/bin/python -m pytest $(call SANITIZED_PATH,asan) tests/core/test_vectors.py tests/core/test_native_equals_reference.py \
@@ -186,7 +185,7 @@ soak: .venv/built
 compare-releases: .venv/built
 	.venv/bin/python tests/compare_releases.py $(if $(OLD),--old $(OLD)) $(if $(DEMO),--demo)
 
-# Of every extra, and of what `make` itself installs; for all Pythons and platforms at once.
+# For every extra and the packages that `make` itself installs, on all Pythons and platforms at once.
 constraints: .venv/built
 	(.venv/bin/python scripts/requirements.py; printf '%s\n' pip setuptools wheel Cython nanobind) | .venv/bin/uv --quiet pip compile - \
 		--universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make constraints' \

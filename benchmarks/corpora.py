@@ -3,7 +3,7 @@
 python benchmarks/corpora.py text OUT [--megabytes 72]     prose of an invented language
 python benchmarks/corpora.py unique OUT --words 1000000    random strings, all distinct
 python benchmarks/corpora.py repeat OUT --times 8 --of FILE
-python benchmarks/corpora.py half OUT --of FILE --first 0 every other line, from the first (0) or the second (1)
+python benchmarks/corpora.py half OUT --of FILE --first 0  every other line, from the first (0) or the second (1)
 python benchmarks/corpora.py word OUT --alphabet abcd      one word of 1,000,000 letters
 python benchmarks/corpora.py words OUT --alphabet abcd     short words, to learn codes for the long one
 """
@@ -83,7 +83,7 @@ def long_word(alphabet: str) -> Iterator[str]:
 
 
 def short_words(alphabet: str) -> Iterator[str]:
-    """Yield lines of one word over the same alphabet as the long word, so that their codes find much to merge in it."""
+    """Yield lines of one word over the same alphabet as the long word, so that their codes merge much in it."""
     rng = Random(SEED + 1)
     for _ in range(20_000):
         yield "".join(rng.choices(alphabet, k=rng.randint(1, 60))) + "\n"
@@ -100,9 +100,9 @@ def main() -> None:
     parser.add_argument("--of", type=Path)
     parser.add_argument("--first", type=int, default=0)
     options = parser.parse_args()
-    beside = options.out.with_suffix(".part")
+    unfinished = options.out.with_suffix(".part")
     if options.kind == "repeat":
-        with beside.open("wb") as stream:
+        with unfinished.open("wb") as stream:
             for _ in range(options.times):
                 with options.of.open("rb") as source:
                     shutil.copyfileobj(source, stream)
@@ -110,8 +110,8 @@ def main() -> None:
                     if source.read() != b"\n":
                         stream.write(b"\n")
     elif options.kind == "half":
-        with beside.open("wb") as stream, options.of.open("rb") as source:
-            # In pairs, so that both halves have as many lines.
+        with unfinished.open("wb") as stream, options.of.open("rb") as source:
+            # In pairs, so that both halves have the same number of lines.
             stream.writelines(pair[options.first] for pair in zip(source, source, strict=False))
     else:
         lines = {
@@ -120,9 +120,9 @@ def main() -> None:
             "word": lambda: long_word(options.alphabet),
             "words": lambda: short_words(options.alphabet),
         }[options.kind]()
-        with beside.open("w", encoding="utf-8", newline="\n") as text:
+        with unfinished.open("w", encoding="utf-8", newline="\n") as text:
             text.writelines(lines)
-    beside.replace(options.out)
+    unfinished.replace(options.out)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,12 @@
     python benchmarks/encoding.py [--megabytes 16] [--processes 5] [--symbols 32000 200000] [--cores 1 2]
                                   [--only SYSTEM ...] [--text NAME ...]
 
-Six texts (benchmarks/texts.py), codes learned from one half of each, all together, after GPT-2's pattern. Two figures
-for the other half, in MB of text per second: *unseen*, where it is encoded once, by a process that has encoded one
-sentence so far, and *seen*, the best of the calls after that. With one core it is processor time, which other work on
-the machine changes less than the clock. Then microseconds per call for one sentence, as a list of ids and as an array.
-Each figure is the median of several processes, in which the systems take turns. Every text is a list of str, of objects
-that the library has not seen before. Writes benchmarks/out/encoding.json and encoding.csv, and prints the tables.
+The codes are learned from one half of each of six texts (benchmarks/texts.py), all together, with GPT-2's pattern. The
+other half gives two figures in MB of text per second: *unseen*, the first time that it is encoded, in a process that
+has encoded only one sentence, and *seen*, the best of the later calls. With one core it is processor time, which other
+work on the machine affects less than wall-clock time. Then come microseconds per call for one sentence, as a list of
+ids and as an array. Each figure is the median of several processes; the systems take turns. Every text is a list of new
+str objects. Writes benchmarks/out/encoding.json and encoding.csv, and prints the tables.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import texts
 
 HERE = Path(__file__).resolve().parent
 WORK = HERE / "out" / "encoding"
-# GPT-2's pattern, as tiktoken takes it.
+# GPT-2's pattern in tiktoken's syntax.
 GPT2 = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
 OURS = ("mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE")
 SENTENCE = "one sentence"
@@ -47,8 +47,8 @@ CALLS_SEEN, SECONDS_SEEN = 4, 2
 class Loaded:
     """A tokeniser with its codes.
 
-    encode: a list of texts. ids: what that gives, as one array. to_list, to_array: one text; None where it has no such
-    call.
+    encode: a list of texts. ids: the result of encode → one array. to_list, to_array: encode one text; None if there is
+    no such call.
     """
 
     encode: Callable[[list[str]], Any]
@@ -135,7 +135,7 @@ def tokenizers(model: Path, cores: int) -> Loaded:
     )
 
 
-# System → how it is loaded, and from which file.
+# System → its loader and the file of its codes.
 SYSTEMS: dict[str, tuple[Callable[[Path, int], Loaded], str]] = {
     OURS[0]: (ours, "bpe.codes"),
     OURS[1]: (ours, "scaffold.codes"),
@@ -148,7 +148,7 @@ SYSTEMS: dict[str, tuple[Callable[[Path, int], Loaded], str]] = {
 
 
 def write_models(symbols: int) -> None:
-    """Learn codes of both kinds; the plain ones in the formats of the others, too."""
+    """Learn codes of both kinds; export the plain ones to the formats of the others as well."""
     folder = WORK / str(symbols)
     folder.mkdir(exist_ok=True)
     with (folder / "learned.txt").open("w", encoding="utf-8") as mixture:
@@ -169,18 +169,18 @@ def write_models(symbols: int) -> None:
 
 
 def measure(system: str, symbols: int, text: str, cores: int) -> dict[str, Any]:
-    """Time a system on an unseen half in this process; its ids' digest comes with the figures."""
+    """Time a system on an unseen half in this process; return the figures and the digest of its ids."""
     import numpy
 
     load, model = SYSTEMS[system]
     loaded = load(WORK / str(symbols) / model, cores)
     stored = [document.encode() for document in texts.read(texts.halves(WORK, text)[1])]
-    # Tables that are made for the first call are no part of encoding.
+    # Tables that are built in the first call are not part of encoding.
     loaded.encode(["One sentence."])
     clock = time.process_time if cores == 1 else time.perf_counter
     speeds, digest, began = list[float](), "", clock()
     for _ in range(1 + CALLS_SEEN):
-        # New objects, because CPython keeps the UTF-8 of a str that was asked for it once.
+        # New objects, because CPython caches the UTF-8 of a str.
         fresh = [document.decode() for document in stored]
         start = clock()
         result = loaded.encode(fresh)
@@ -193,7 +193,7 @@ def measure(system: str, symbols: int, text: str, cores: int) -> dict[str, Any]:
 
 
 def measure_sentences(system: str, symbols: int) -> dict[str, Any]:
-    """Time calls with one sentence each, whose words are known by then."""
+    """Time calls with one sentence each, whose words have been encoded before."""
     load, model = SYSTEMS[system]
     loaded = load(WORK / str(symbols) / model, 1)
     sentences = texts.read(texts.halves(WORK, "lines")[1])[:SENTENCES]
@@ -231,7 +231,7 @@ def run_alone(system: str, symbols: int, text: str, cores: int) -> dict[str, Any
 
 
 def measure_all(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Measure every system on every text, in turns; the medians, and whether the ids are those of our BPE."""
+    """Measure every system on every text, in turns; return the medians, and whether the ids are those of our BPE."""
     rows: dict[tuple[int, int, str, str], list[dict[str, Any]]] = {}
     cases = [
         (symbols, cores, text)
@@ -262,9 +262,10 @@ def measure_all(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def table(title: str, columns: dict[str, tuple[str, str]], rows: list[dict[str, Any]], digits: int) -> list[str]:
-    """Markdown of one figure of every system; columns: by name, the text and the figure. Figures of other ids are none.
+    """Return figures of every system as Markdown, without those of systems with other ids.
 
-    digits: after the point, of microseconds, of which the least is best; 0 for speeds.
+    columns: name → text and figure. digits: after the point, for microseconds, of which the least is best; 0 for
+    speeds.
     """
     found = {(row["system"], row["text"], name): value for row in rows if row["equal"] for name, value in row.items()}
     cells = {
@@ -289,7 +290,7 @@ def table(title: str, columns: dict[str, tuple[str, str]], rows: list[dict[str, 
 
 
 def tables(measured: list[dict[str, Any]]) -> str:
-    """All figures as Markdown, then what failed."""
+    """Return all figures as Markdown, then the failures."""
     printed = []
     for symbols, cores in dict.fromkeys((row["symbols"], row["cores"]) for row in measured):
         rows = [row for row in measured if (row["symbols"], row["cores"]) == (symbols, cores)]
@@ -303,13 +304,13 @@ def tables(measured: list[dict[str, Any]]) -> str:
             printed += table(f"{symbols:,} tokens, one sentence per call, µs", columns, sentences, 2)
     for row in measured:
         if row["failed"] or not row["equal"]:
-            what = f"fails: {row['failed']}" if row["failed"] else "gives other ids"
-            printed.append(f"- {row['symbols']:,} tokens, {row['text']}: {row['system']} {what}")
+            problem = f"fails: {row['failed']}" if row["failed"] else "gives other ids"
+            printed.append(f"- {row['symbols']:,} tokens, {row['text']}: {row['system']} {problem}")
     return "\n".join(printed) + "\n"
 
 
 def write_csv(measured: list[dict[str, Any]], path: Path) -> None:
-    """Write every figure that is one."""
+    """Write every figure, without those of systems that failed or gave other ids."""
     instructions = os.environ.get("MT_SCAFFOLD_SIMD", "best")
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")

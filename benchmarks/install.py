@@ -27,7 +27,7 @@ PYTHON = VENV / "bin" / "python"
 
 FASTBPE = "0.1.0"
 FASTBPE_SHA256 = "95eef4be2689e822a918ac4eae3349cd78ca3f28af591afa421f8fac6d4cd889"
-# fastBPE's README names these flags; -DNDEBUG is what a Release build adds.
+# The flags in fastBPE's README, and -DNDEBUG, as in a Release build.
 FASTBPE_FLAGS = ("-std=c++11", "-O3", "-DNDEBUG", "-pthread")
 
 
@@ -65,7 +65,7 @@ def install_mt_scaffold() -> None:
 
 
 def install_old(revision: str) -> None:
-    """Install another revision of mt_scaffold, by itself, into benchmarks/out/old."""
+    """Install another revision of mt_scaffold in a separate environment, benchmarks/out/old."""
     old, source = OUT / "old", OUT / "old-source"
     for folder in (old, source):
         shutil.rmtree(folder, ignore_errors=True)
@@ -110,14 +110,14 @@ def install_fastbpe() -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--old", metavar="REVISION", help="install this revision of mt_scaffold, too, to compare with")
+    parser.add_argument("--old", metavar="REVISION", help="also install this revision of mt_scaffold, to compare with")
     parser.add_argument("--again", action="store_true", help="rebuild the environment")
     options = parser.parse_args()
     if options.again:
         shutil.rmtree(VENV, ignore_errors=True)
     OUT.mkdir(exist_ok=True)
     (OUT / "install.log").unlink(missing_ok=True)
-    # Without the hashes: the peers have none there, and pip wants those of all packages or of none.
+    # Without the hashes: the peers have none there, and pip requires hashes for all packages or for none.
     pins = re.findall(r"^[^\s#].*==[^\\\n]+", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
     (OUT / "constraints.txt").write_text("\n".join(pins) + "\n", encoding="utf-8")
     constraints = ("--constraint", OUT / "constraints.txt")

@@ -4,13 +4,13 @@
 
 Two processes on two cores (gloo, one data-loading worker each) train a tiny model on generated pairs, first from ids
 with fairseq's task, then from words with BPE-dropout. The stall is the time from the end of the last update of an epoch
-to the moment at which the first batch of the next reaches the model, in the slower process: making and sorting
-everything, starting workers, loading. Nothing is validated or saved, and the model sees two sentences of each batch.
-Every epoch ends after a few updates, but not before the lengths of the next are drawn, as they would be in an epoch
-that takes minutes; all batches are made.
+until the first batch of the next reaches the model, in the slower process: making and sorting batches, starting
+workers, loading. Nothing is validated or saved, and the model sees two sentences of each batch. Every epoch ends after
+a few updates, but not before the lengths of the next are drawn, as they would be in an epoch of minutes; all batches
+are made.
 
-Memory is that after the last update of an epoch, without the files that a process maps; what two processes share counts
-half for each in the column with the data-loading worker. CPU is what the process itself uses in the stall.
+Memory is measured after the last update of an epoch, without mapped files; in the column with the data-loading worker,
+memory shared by two processes counts half for each. CPU is the processor time of the process itself in the stall.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MODEL = (
 
 
 def generate(prefix: Path, pairs: int, words: int) -> None:
-    """Write pairs of ``words`` words a side: generated sentences, joined and cut."""
+    """Write pairs with ``words`` words per side: generated sentences, joined and cut."""
     chosen = random.Random(1)
     sentences = [tuple(side.split() for side in pair) for pair in islice(sentence_pairs(1), min(pairs, 100_000))]
     with open(f"{prefix}.en", "w", encoding="utf-8") as source, open(f"{prefix}.de", "w", encoding="utf-8") as target:
@@ -63,9 +63,9 @@ def generate(prefix: Path, pairs: int, words: int) -> None:
 
 
 def memory(process: int | str) -> tuple[int, int]:
-    """The bytes of data that a process sees, and those with its part only of what it shares.
+    """Return the bytes of data that a process sees, and those with only its share of shared memory.
 
-    The files that it maps are left out, its programs above all, which any other process may map, too.
+    Mapped files, mostly programs, are left out: other processes may map them as well.
     """
     text = ""
     with contextlib.suppress(OSError):  # it may have ended
@@ -76,7 +76,7 @@ def memory(process: int | str) -> tuple[int, int]:
 
 
 def children(process: int) -> list[int]:
-    """The processes that a process has started, and those that these have."""
+    """Return the children of a process and their descendants."""
     found = []
     for task in Path(f"/proc/{process}/task").iterdir():
         with contextlib.suppress(OSError):
@@ -86,7 +86,7 @@ def children(process: int) -> list[int]:
 
 
 def two_sentences(batch: dict[str, Any]) -> dict[str, Any]:
-    """The start of a batch: what the model takes for a whole one, in time and memory, is not the subject."""
+    """Return the first two sentences of a batch: the model's own time and memory are not measured."""
     inputs = {name: values[:2] for name, values in batch["net_input"].items()}
     cut = {
         "id": batch["id"][:2],
@@ -98,7 +98,7 @@ def two_sentences(batch: dict[str, Any]) -> dict[str, Any]:
 
 
 def train(output: Path, arguments: list[str]) -> None:
-    """Train as one of the processes, and write what was measured as JSON."""
+    """Train as one of the processes, and write the measurements as JSON."""
     import torch
     from fairseq import options
     from fairseq.data.iterators import FrozenBatchSampler
@@ -142,7 +142,7 @@ def train(output: Path, arguments: list[str]) -> None:
 
 
 def measure(folder: Path, arguments: list[str]) -> dict[str, Any]:
-    """Train in all processes and return what they measured."""
+    """Train in all processes and return their measurements."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
@@ -181,7 +181,7 @@ def main() -> None:
     """Prepare, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=1_000_000)
-    parser.add_argument("--words", type=int, default=25, help="words a side (default: 25)")
+    parser.add_argument("--words", type=int, default=25, help="words per side (default: 25)")
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--symbols", type=int, default=32_000)
     parser.add_argument("--train", type=Path, metavar="FILE", help=argparse.SUPPRESS)

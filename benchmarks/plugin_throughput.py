@@ -1,4 +1,4 @@
-"""Measure what segmenting during training costs: fairseq-train from words against fairseq-train from ready subwords.
+"""Measure the cost of segmenting during training: fairseq-train from words against fairseq-train from subwords.
 
     python benchmarks/plugin_throughput.py [--words PREFIX --languages en de] [--dropout 0.1] [-- FAIRSEQ OPTIONS]
 
@@ -95,7 +95,7 @@ def measure_both(trainings: list[list[str]], folder: Path, swap: bool) -> list[t
 
 
 def updates(epochs: list[dict[str, str]]) -> list[int]:
-    """The number of updates in each epoch."""
+    """Return the number of updates in each epoch."""
     ends = [int(epoch["train_num_updates"]) for epoch in epochs]
     return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
 

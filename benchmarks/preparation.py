@@ -1,4 +1,4 @@
-"""Time the preparation of a corpus for four systems, step by step, and the published way on the same text.
+"""Time the preparation of a corpus for four systems, step by step, and with the published tools on the same text.
 
     python benchmarks/preparation.py [--pairs 1000000] [--workers 2] [--symbols 32000] [--folder DIR]
         [--raw FOLDER --languages de en] [--with-fairseq [--moses FOLDER]]
@@ -7,8 +7,8 @@ The systems are BPE and Scaffold-BPE, each with and without BPE-dropout. The cor
 invented languages, or ``--raw``: ``{train,valid,test}.LANGUAGE``. Each step is the command that the workflow calls, run
 on its own. Prints a Markdown table: wall-clock and processor seconds, and the peak memory of the largest process.
 
-With ``--with-fairseq``, BPE is also prepared as fairseq's examples do: Moses' Perl scripts (``--moses``: their folder;
-remove-non-printing-char.perl only where it is there; without a folder, sacremoses' command), subword-nmt,
+With ``--with-fairseq``, BPE is also prepared as in fairseq's examples: Moses' Perl scripts (``--moses``: their folder;
+remove-non-printing-char.perl only if it exists; without a folder, sacremoses' command), subword-nmt,
 fairseq-preprocess. All files are compared.
 """
 
@@ -43,7 +43,7 @@ train: {{options: {{}}}}
 
 @dataclass
 class Step:
-    """What the processes of a step took, added up: wall-clock and processor seconds; and the largest, in MiB."""
+    """Wall-clock and processor seconds of a step's processes together, and the peak memory of the largest, in MiB."""
 
     seconds: float = 0.0
     cpu: float = 0.0
@@ -57,7 +57,7 @@ class Step:
 
 @dataclass
 class Run:
-    """A folder in which commands are timed."""
+    """The timed steps of one way to prepare a corpus. folder: where the commands work."""
 
     folder: Path
     languages: tuple[str, str]
@@ -72,7 +72,7 @@ class Run:
     def pipeline(
         self, name: str, commands: Sequence[Sequence[str]], source: Path | None = None, target: Path | None = None
     ) -> None:
-        """Run commands, each reading what the one before writes, as part of a step."""
+        """Run commands as a pipeline, as part of a step; exit if one fails."""
         step = Step()
         start = time.perf_counter()
         with contextlib.ExitStack() as files:
@@ -113,8 +113,8 @@ def main() -> None:
     parser.add_argument("--symbols", type=int, default=32_000)
     parser.add_argument("--raw", type=Path, metavar="FOLDER", help="a corpus in place of a generated one")
     parser.add_argument("--languages", nargs=2, default=("qaa", "qab"))
-    parser.add_argument("--with-fairseq", action="store_true", help="prepare one system in the published way, too")
-    parser.add_argument("--moses", type=Path, metavar="FOLDER", help="where tokenizer.perl and its fellows are")
+    parser.add_argument("--with-fairseq", action="store_true", help="also prepare one system with the published tools")
+    parser.add_argument("--moses", type=Path, metavar="FOLDER", help="the folder of tokenizer.perl and other scripts")
     parser.add_argument("--folder", type=Path, help="work here and keep all files (default: a temporary folder)")
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
@@ -163,7 +163,7 @@ def prepare(run: Run, raw: Path) -> None:
         run.step(f"learn, {algorithm}", "learn-bpe", *settings, "--input", *trained_on, "--output", codes)
         arguments = ["--source-lang", languages[0], "--target-lang", languages[1], "--codes", codes, *workers]
         arguments += ["--train", words / "train"]
-        # Systems that differ in dropout alone share their dictionaries.
+        # Systems that differ only in dropout share their dictionaries.
         shared = folders / "dictionaries"
         run.step(f"dictionary, {algorithm}", "dictionary", *arguments, "--with-dropout", "--output", shared)
         arguments += ["--valid", words / "valid", "--test", words / "test", "--dictionaries", shared]
@@ -173,7 +173,7 @@ def prepare(run: Run, raw: Path) -> None:
 
 
 def prepare_as_published(run: Run, raw: Path, ours: Path, moses: Path | None) -> None:
-    """Prepare BPE as fairseq's examples do; cleaning, which they do by another rule, is left out."""
+    """Prepare BPE as in fairseq's examples, without cleaning, whose rule differs there."""
     folder, workers = run.folder, str(run.workers)
     subwords = folder / "subwords"
     subwords.mkdir(parents=True, exist_ok=True)
@@ -205,7 +205,7 @@ def prepare_as_published(run: Run, raw: Path, ours: Path, moses: Path | None) ->
 
 
 def compare(run: Run, published: Run) -> None:
-    """Make the dictionary and the data folder of BPE at once; print how that compares with the published way."""
+    """Make the dictionary and the data folder of BPE at once; print how they compare with the published tools'."""
     folder, words = run.folder, run.folder / "words"
     alone = Run(folder, run.languages, run.workers, run.symbols)
     arguments: list[object] = ["--source-lang", run.languages[0], "--target-lang", run.languages[1]]
@@ -226,7 +226,7 @@ def compare(run: Run, published: Run) -> None:
 
 
 def moses_commands(moses: Path | None, language: str, workers: str) -> list[list[str]]:
-    """Return the commands of fairseq's examples that make words of a text."""
+    """Return the commands of fairseq's examples that tokenise a text."""
     if moses is None:
         options = ["-l", language, "-j", workers]
         return [[sys.executable, "-m", "sacremoses", *options, "normalize", "tokenize", "-a"]]

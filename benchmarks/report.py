@@ -43,12 +43,12 @@ Record = dict[str, Any]
 
 
 def records(results: Results, part: str, task: str | None = None) -> list[Record]:
-    """The records of one part."""
+    """Return the records of one part."""
     return [one for one in results["measured"] if one["part"] == part and task in (None, one["task"])]
 
 
 def find(results: Results, part: str, task: str, system: str, setting: str = "") -> Record | None:
-    """One record, or None if it was not measured."""
+    """Return one record, or None if it was not measured."""
     for record in records(results, part, task):
         if record["system"] == system and record["setting"] == setting:
             return record
@@ -56,17 +56,17 @@ def find(results: Results, part: str, task: str, system: str, setting: str = "")
 
 
 def seconds(record: Record | None) -> float | None:
-    """The median wall-clock seconds."""
+    """Return the median of the wall-clock seconds."""
     return None if record is None else statistics.median(record["seconds"])
 
 
 def memory(record: Record | None) -> float | None:
-    """The largest peak, in MiB."""
+    """Return the largest peak, in MiB."""
     return None if record is None else max(record["peak_mib"])
 
 
 def ratio(numerator: float | None, denominator: float | None) -> float | None:
-    """A quotient, or None if either figure is missing."""
+    """Return a quotient, or None if a figure is missing."""
     return None if numerator is None or not denominator else numerator / denominator
 
 
@@ -76,18 +76,18 @@ class Verdicts:
     def __init__(self) -> None:
         self.lines: list[tuple[str, str, str]] = []
 
-    def check(self, what: str, figure: float | None, limit: float, unit: str, at_least: bool) -> None:
+    def check(self, aim: str, figure: float | None, limit: float, unit: str, at_least: bool) -> None:
         """Record whether ``figure`` reaches ``limit`` (``at_least``) or stays within it."""
         if figure is None:
-            self.lines.append((what, "–", "not measured"))
+            self.lines.append((aim, "–", "not measured"))
             return
         met = figure >= limit if at_least else figure <= limit
         bound = "at least" if at_least else "at most"
-        self.lines.append((what, f"{figure:.3g}{unit} ({bound} {limit:.3g}{unit})", "met" if met else "NOT met"))
+        self.lines.append((aim, f"{figure:.3g}{unit} ({bound} {limit:.3g}{unit})", "met" if met else "NOT met"))
 
 
 def verdicts(results: Results) -> list[tuple[str, str, str]]:
-    """(aim, figures, "met", "NOT met" or "not measured") for each of the project's aims on speed and memory."""
+    """Return (aim, figures, "met", "NOT met" or "not measured") for each aim of the project on speed and memory."""
     verdict = Verdicts()
     peers = [
         one for one in records(results, "learn") if one["system"] not in (*OURS, PARITY, TRIMMED, UNIGRAM, WC, *OLD)
@@ -129,7 +129,7 @@ def verdicts(results: Results) -> list[tuple[str, str, str]]:
             "×",
             False,
         )
-        # The word types are the same; a tenth is allowed for buffers that fill only in the longer run.
+        # The word types are the same; 10 % is allowed for buffers that fill only in the longer run.
         quotient = ratio(memory(eight), memory(once))
         verdict.check(
             f"4. {task}, {system}: peak memory on 8 times the corpus, relative to once", quotient, 1.1, "×", False
@@ -160,7 +160,7 @@ def verdicts(results: Results) -> list[tuple[str, str, str]]:
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table that is also readable as plain text: first column left-aligned, the others right-aligned."""
+    """Return a Markdown table that is readable as plain text: the first column left-aligned, others right-aligned."""
     lines = [list(heading), *map(list, rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(heading))]
 
@@ -180,12 +180,12 @@ def figure(value: float | None, digits: int = 2) -> str:
 
 
 def spread(record: Record) -> str:
-    """The smallest and the largest seconds."""
+    """Return the smallest and the largest seconds."""
     return f"{min(record['seconds']):.2f}–{max(record['seconds']):.2f}"
 
 
 def summary_table(results: Results) -> str:
-    """Median seconds of every system in every task."""
+    """Return the median seconds of every system in every task."""
     found = {part: {one["system"]: one for one in records(results, part)} for part in TASKS}
     names = list(dict.fromkeys(name for part in found.values() for name in part))
     names = [name for name in names if name != WC] + ([WC] if WC in names else [])
@@ -194,7 +194,7 @@ def summary_table(results: Results) -> str:
 
 
 def task_table(results: Results, part: str) -> str:
-    """Everything measured for one task, with times relative to mt_scaffold's BPE."""
+    """Return all measurements of one task, with times relative to mt_scaffold's BPE."""
     own = seconds(find(results, part, TASKS[part], BPE))
     rows = []
     for one in records(results, part):
@@ -215,7 +215,7 @@ def task_table(results: Results, part: str) -> str:
 
 
 def scaling_table(results: Results, part: str, first: str) -> str:
-    """How one setting affects mt_scaffold's time and memory."""
+    """Return mt_scaffold's time and memory by the values of one setting."""
     rows = [
         [
             one["setting"],
@@ -230,7 +230,7 @@ def scaling_table(results: Results, part: str, first: str) -> str:
 
 
 def conditions(results: Results) -> list[str]:
-    """When and on what all was measured, and what could not be installed or failed."""
+    """Return the date, machine, corpus and versions of the measurements, missing systems and failures."""
     machine, corpus = results["machine"], results["corpus"]
     megabytes = corpus["bytes"] / 1e6
     about = (
@@ -250,7 +250,7 @@ def conditions(results: Results) -> list[str]:
 
 
 def as_text(results: Results) -> str:
-    """All tables in Markdown."""
+    """Return all tables in Markdown."""
     parts = conditions(results)
     if any(records(results, part) for part in TASKS):
         parts += ["### Side by side", summary_table(results)]
@@ -310,7 +310,7 @@ def plot(results: Results, path: Path) -> None:
 
 
 def store(results: Results, folder: Path) -> None:
-    """Write every figure as CSV, and when and on what they were measured."""
+    """Write every figure as CSV, and the conditions of the measurements."""
     with open(folder / "measured.csv", "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(COLUMNS)
@@ -331,7 +331,7 @@ def main() -> int:
     options = parser.parse_args()
     path = OUT / "results.json"
     if not path.exists():
-        print("benchmarks: nothing has been measured yet; run make bench", file=sys.stderr)
+        print("benchmarks: no results yet; run make bench", file=sys.stderr)
         return 1
     results = json.loads(path.read_text(encoding="utf-8"))
     print(as_text(results))

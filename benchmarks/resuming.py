@@ -1,13 +1,13 @@
-"""Compare losses after a kill with those of a training that was never stopped, in every precision.
+"""Compare the losses of a resumed training with those of an uninterrupted one, in every precision.
 
     python benchmarks/resuming.py [--model translation|llama|gpt_neox] [--precision NAME ...] [--checkpoint 60]
         [--kill 80] [--updates 160] [--folder DIR] [-- FAIRSEQ OPTIONS]
 
 A training on generated text, of a translation model with BPE-dropout or of a language model, is killed with ``kill -9``
-within an epoch, after the checkpoint of update 60, and resumed from it twice: as it is, and without what the plug-in
-adds to the checkpoints of fairseq. Prints a Markdown table: how many of the following losses are equal in every bit,
-how far apart the others are, the first update whose batch differs, if there is one, and whether the parameters and the
-state of the optimiser are equal in every bit in the end. Runs on the CPU, as far as fairseq has the precision there.
+within an epoch, after the checkpoint of update 60, and resumed from it twice: as it is, and without the plug-in's
+additions to fairseq's checkpoints. Prints a Markdown table: how many of the following losses are equal bit for bit, how
+far apart the others are, the first update whose batch differs, if any, and whether the final parameters and optimiser
+state are equal bit for bit. Runs on the CPU, in the precisions that fairseq supports there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any
 
 PRECISIONS = {
     "fp32": [],
-    # Without the flat copy of the parameters and without an overflow, which ask for a GPU.
+    # Without the flat copy of the parameters and without an overflow, which need a GPU.
     "fp16": ["--fp16", "--fp16-no-flatten-grads", "--fp16-init-scale", "4"],
     "bf16": ["--bf16"],
     "memory-efficient fp16": ["--memory-efficient-fp16", "--fp16-init-scale", "4", "--fp16-scale-window", "100"],
@@ -49,7 +49,7 @@ LANGUAGE_MODEL = (
     "--decoder-attention-heads 2 --criterion cross_entropy --tokens-per-sample 64 --batch-size 8"
 ).split()
 PAIRS = 1500
-# What the plug-in adds to the state of the optimiser (mt_scaffold.experiment.fairseq_plugin.mixed_precision).
+# The plug-in's additions to the optimiser's state (mt_scaffold.experiment.fairseq_plugin.mixed_precision).
 ADDED = ("fp32_params", "loss_scaler")
 
 
@@ -120,7 +120,7 @@ def measure(folder: Path, command: list[str], checkpoint: int, kill: int) -> lis
     stopped = train(folder / "cut", command, kill)
     cells = [place_of(stopped, kill)]
     shutil.copytree(folder / "cut", folder / "fairseq-only")
-    take_out(folder / "fairseq-only" / "checkpoints", ADDED)
+    remove_from(folder / "fairseq-only" / "checkpoints", ADDED)
     for name in ("cut", "fairseq-only"):
         resumed = train(folder / name, command)
         assert min(resumed) == checkpoint + 1, f"resumed at {min(resumed)}"
@@ -131,7 +131,7 @@ def measure(folder: Path, command: list[str], checkpoint: int, kill: int) -> lis
 
 
 def place_of(updates: dict[int, Any], kill: int) -> str:
-    """Return where in which epoch an update is: a sample's id comes back in the next epoch."""
+    """Return the epoch and the sample of an update: a repeated id begins the next epoch."""
     epoch, seen = 1, set[int]()
     for update in range(1, kill + 1):
         ids = updates[update]["ids"]
@@ -165,7 +165,7 @@ def _tensors(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def described(whole: dict[int, Any], resumed: dict[int, Any]) -> str:
-    """Return how many losses are equal, and what the others differ by."""
+    """Return how many losses are equal, and the largest relative difference of the others."""
     batches = [update for update in resumed if resumed[update]["ids"] != whole[update]["ids"]]
     differing = [update for update in resumed if resumed[update]["loss"] != whole[update]["loss"]]
     text = f"{len(resumed) - len(differing)} of {len(resumed)}"
@@ -177,8 +177,8 @@ def described(whole: dict[int, Any], resumed: dict[int, Any]) -> str:
     return text + (f", BATCHES DIFFER from update {batches[0]}" if batches else "")
 
 
-def take_out(checkpoints: Path, names: tuple[str, ...]) -> None:
-    """Leave in the checkpoints what fairseq itself saves."""
+def remove_from(checkpoints: Path, names: tuple[str, ...]) -> None:
+    """Remove entries of the optimiser's state from all checkpoints."""
     import torch
 
     from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
@@ -192,7 +192,7 @@ def take_out(checkpoints: Path, names: tuple[str, ...]) -> None:
 
 
 def train(folder: Path, command: list[str], kill: int = 0) -> dict[int, Any]:
-    """Run a training to completion, or kill it in update ``kill``; return what each update of this run recorded."""
+    """Run a training to completion, or kill it in update ``kill``; return the record of each update of this run."""
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / "record.jsonl"
     record.unlink(missing_ok=True)

@@ -2,8 +2,8 @@
 
     python benchmarks/run.py [--corpus FILE] [--repeat 5] [--only learn apply ...] [--old]
 
-Every figure is of a whole process, from start to end, in wall-clock seconds. The systems alternate: one round of all
-systems, then the next, so that a busy minute of the machine affects all alike.
+All figures are of whole processes, from start to end. The systems alternate, one round of all systems after the other,
+so that a busy minute of the machine affects all alike.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Cell:
     system: str
     command: Command
     setting: str = ""
-    lines: int | None = None  # that the output must have, if it is segmented text
+    lines: int | None = None  # the required lines of the output, if it is segmented text
     seconds: list[float] = field(default_factory=list)
     cpu_seconds: list[float] = field(default_factory=list)
     peak_mib: list[float] = field(default_factory=list)
@@ -83,13 +83,13 @@ def run_measured(command: Command) -> tuple[float, float, float]:
 
     The peak is the largest resident set of the process or of any one process it started (getrusage(2)), including
     pages of memory-mapped files. It is never lower than that of this program, some 25 MiB, because the new process
-    starts in its memory.
+    begins as its fork.
     """
-    complaints = WORK / "stderr"
+    errors = WORK / "stderr"
     with (
         (command.stdin or Path(os.devnull)).open("rb") as stdin,
         (command.output if command.to_stdout and command.output else Path(os.devnull)).open("wb") as stdout,
-        complaints.open("wb") as stderr,
+        errors.open("wb") as stderr,
     ):
         start = time.perf_counter()
         process = subprocess.Popen(command.arguments, stdin=stdin, stdout=stdout, stderr=stderr)
@@ -102,13 +102,13 @@ def run_measured(command: Command) -> tuple[float, float, float]:
         seconds = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        printed = complaints.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        printed = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         raise Failure(f"status {process.returncode}" + (f": {printed[-1][:200]}" if printed else ""))
     return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def count_lines(path: Path) -> int:
-    """The number of lines; the last one counts with or without a line end, because some systems add one."""
+    """Return the number of lines; the last one counts with or without a line end, because some systems add one."""
     lines, last = 0, b"\n"
     with path.open("rb") as stream:
         while block := stream.read(1 << 20):
@@ -123,26 +123,26 @@ def sha256(path: Path) -> str:
 
 
 class Benchmark:
-    """The parts of the benchmark, and what they have measured."""
+    """The parts of the benchmark, and their measurements."""
 
     def __init__(self, corpus: Path, repeat: int, missing: dict[str, str], cores: set[int], old: bool = False) -> None:
         self.corpus, self.repeat, self.missing, self.cores = corpus, repeat, missing, cores
-        # What learn, apply and dropout measure of ours.
+        # Our systems in the parts learn, apply and dropout.
         self.ours = [*OURS, *OLD] if old else [*OURS]
         self.lines = count_lines(corpus)
         self.measured: list[dict[str, Any]] = []
         self.failed: list[str] = []
 
     def available(self, names: Iterable[str]) -> list[str]:
-        """The systems in ``names`` that could be installed."""
+        """Return the systems in ``names`` that could be installed."""
         without = {name.lower() for name in self.missing}
         return [name for name in names if name.lower() not in without]
 
     def alternate(self, part: str, cells: list[Cell], repeat: int | None = None) -> None:
         """Measure the cells in alternation and store the figures under the name ``part``.
 
-        Every other round goes backwards, so that no cell always follows the same one: whoever ran before leaves caches
-        and clock rates behind, which changed single figures by up to 5 %.
+        Every other round is in reverse order, so that no cell always follows the same one: the caches and clock rates
+        that the previous cell leaves behind changed single figures by up to 5 %.
         """
         repeat = repeat or self.repeat
         for round_number in range(repeat):
@@ -156,8 +156,8 @@ class Benchmark:
                     self.failed.append(f"{cell.system}, {f'{cell.task} {cell.setting}'.strip()}: {failure}")
                     print(f"FAILED {self.failed[-1]}", flush=True)
                     continue
-                what = f"{cell.task} {cell.setting}".strip()
-                print(f"{what:32} {cell.system:26} {cell.seconds[-1]:8.2f} s {cell.peak_mib[-1]:7.0f} MiB", flush=True)
+                name = f"{cell.task} {cell.setting}".strip()
+                print(f"{name:32} {cell.system:26} {cell.seconds[-1]:8.2f} s {cell.peak_mib[-1]:7.0f} MiB", flush=True)
         self.measured += [
             {
                 "part": part,
@@ -181,19 +181,19 @@ class Benchmark:
         if check and cell.lines is not None and output is not None and count_lines(output) != cell.lines:
             raise Failure(f"the output has {count_lines(output)} lines, the input {cell.lines}")
         if cell.lines is not None and output is not None:
-            output.unlink()  # nothing reads it, so spare the disk the writing
+            output.unlink()  # before it is written back to the disk
         for values, figure in zip((cell.seconds, cell.cpu_seconds, cell.peak_mib), figures, strict=True):
             values.append(figure)
 
     def model(self, system: str) -> Path:
-        """What a system has learned from the corpus; learns it now if no part has done so."""
+        """Return the model that a system has learned from the corpus; learn it if no part has done so."""
         path = WORK / f"{system.replace(', ', '-')}.model"
         if not path.exists():
             run_measured(systems.learn(system, self.corpus, path, SYMBOLS))
         return path
 
     def models(self, names: Iterable[str]) -> dict[str, Path]:
-        """The models of several systems; one that fails to learn is reported and left out."""
+        """Return the models of several systems; one that fails to learn is reported and left out."""
         models = {}
         for system in self.available(names):
             try:
@@ -221,7 +221,7 @@ class Benchmark:
             )
             for system in self.available([*self.ours, *PEERS])
         ]
-        # After the first cell, whose codes it reads.
+        # After the first cell, because it reads its codes.
         learned, trimmed = WORK / f"{BPE.replace(', ', '-')}.model", WORK / "trimmed.model"
         cells.insert(1, Cell("learn", TRIMMED, systems.trim(self.corpus, learned, trimmed)))
         halves = [self.make(f"half-{first}", "half", "--of", self.corpus, "--first", str(first)) for first in (0, 1)]
@@ -246,7 +246,7 @@ class Benchmark:
         self.alternate("apply", [*cells, Cell("apply", WC, systems.count(self.corpus))])
 
     def dropout(self) -> None:
-        """Segment the corpus with dropout, with the systems that have it, and with uniform sampling in its place."""
+        """Segment the corpus with dropout in all systems that have it, and with uniform sampling in ours."""
         cells = [
             Cell(
                 "apply with dropout",
@@ -264,7 +264,7 @@ class Benchmark:
     def _ours(
         self, corpus: Path, setting: str, lines: int, vocabulary: int = SYMBOLS, threads: int | None = None
     ) -> list[Cell]:
-        """The cells of mt_scaffold's learners and its applier on a corpus."""
+        """Return the cells of mt_scaffold's learners and its applier on a corpus."""
         cells = [
             Cell("learn", system, systems.learn(system, corpus, WORK / "scaled.model", vocabulary, threads), setting)
             for system in (BPE, SCAFFOLD)
@@ -277,7 +277,7 @@ class Benchmark:
         return [*cells, Cell("apply", BPE, applying, setting, lines)]
 
     def corpus_size(self) -> None:
-        """Measure the corpus once, twice, four and eight times over: the same word types, more of each."""
+        """Measure the corpus repeated once, twice, four and eight times: the same word types, with higher counts."""
         larger = {
             times: self.make(f"x{times}", "repeat", "--times", str(times), "--of", self.corpus) for times in TIMES
         }
@@ -307,7 +307,7 @@ class Benchmark:
         self.alternate("vocabulary", cells, min(self.repeat, 3))
 
     def unique(self) -> None:
-        """Measure random strings, all distinct: a table of words is of no use here, and must not grow without bound."""
+        """Measure random strings, all distinct: a cache of words is useless here, and must not grow without bound."""
         cells = []
         for words in UNIQUE_WORDS:
             corpus = self.make(f"unique-{words}", "unique", "--words", str(words))
@@ -318,7 +318,7 @@ class Benchmark:
         self.alternate("unique", cells, min(self.repeat, 3))
 
     def long_word(self) -> None:
-        """Measure one word of a million letters, with codes that find much to merge in it."""
+        """Measure one word of a million letters, with codes that merge much in it."""
         cells = []
         for name, alphabet in ALPHABETS.items():
             short = self.make(f"words-{len(alphabet)}", "words", "--alphabet", alphabet)
@@ -333,7 +333,7 @@ class Benchmark:
 
 
 def against_old(measured: list[dict[str, Any]]) -> str:
-    """This revision's figures relative to the older one's, medians: below 1 is faster, or smaller."""
+    """Return the medians of this revision relative to the older one's: below 1 is faster or smaller."""
     found = {(str(row["task"]), str(row["system"])): row for row in measured}
     lines = ["this revision / the older one, medians:"]
     for (task, system), row in found.items():
@@ -360,7 +360,7 @@ PARTS: dict[str, Callable[[Benchmark], None]] = {
 
 
 def machine() -> dict[str, object]:
-    """What the figures depend on besides the programs."""
+    """Return the properties of the machine that the figures depend on."""
     information = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
     models = [line.split(":", 1)[1].strip() for line in information.splitlines() if line.startswith("model name")]
     return {
@@ -373,7 +373,7 @@ def machine() -> dict[str, object]:
 
 
 def versions() -> dict[str, str]:
-    """The versions of everything measured, and of what built it."""
+    """Return the versions of the measured systems and of the tools that built them."""
     found = {"python": platform.python_version()}
     for name in (*("mt-scaffold", "subword-nmt", "youtokentome", "tokenizers", "sentencepiece", "rustbpe", "gigabpe"),):
         try:
@@ -395,7 +395,7 @@ def versions() -> dict[str, str]:
 
 
 def open_corpus(path: Path | None, benchmark_corpus: Callable[[], Path]) -> Path:
-    """The corpus to measure on: the given one, unpacked if it is compressed, or the generated one."""
+    """Return the corpus to measure on: the given one, decompressed if necessary, or the generated one."""
     if path is None:
         return benchmark_corpus()
     if path.suffix != ".gz":
@@ -408,7 +408,7 @@ def open_corpus(path: Path | None, benchmark_corpus: Callable[[], Path]) -> Path
 
 
 def generated_corpus() -> Path:
-    """72 MB of prose in an invented language, generated once."""
+    """Return the file with 72 MB of prose in an invented language; generate it once."""
     path = OUT / "corpora" / "generated.txt"
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
@@ -419,7 +419,7 @@ def generated_corpus() -> Path:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", type=Path, help="a text, .gz too (default: generated)")
+    parser.add_argument("--corpus", type=Path, help="a text, also .gz (default: generated)")
     parser.add_argument("--repeat", type=int, default=5, help="rounds; a slow system runs fewer (default: %(default)s)")
     parser.add_argument("--only", nargs="+", choices=PARTS, help="measure only these parts")
     parser.add_argument(

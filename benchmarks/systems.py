@@ -1,4 +1,4 @@
-"""The measured systems, each as the commands that a user would type (without ``threads``, as many as by default)."""
+"""The measured systems, each as the commands that a user would type; ``threads`` None is the system's default."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE / "out"
 BIN = OUT / "venv" / "bin"
 
-# The cores that every system gets; each takes what it takes by default.
+# The cores that every system may use; each starts its default number of threads.
 CORES = 2
 BPE, SCAFFOLD, PICKY = "mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE", "mt_scaffold, PickyBPE"
 OURS = {BPE: "bpe", SCAFFOLD: "scaffold", PICKY: "picky"}
-# What else is done with codes of BPE: rare tokens marked, and applied greedily.
+# Other uses of BPE codes: rare tokens marked, and applied greedily.
 TRIMMED, GREEDY = "mt_scaffold, trimming BPE codes", "mt_scaffold, BPE, greedily"
 UNIFORM = "mt_scaffold, BPE, uniform sampling"
 # Learned from two halves of the corpus as two languages.
 PARITY = "mt_scaffold, parity-aware BPE"
-# By SentencePiece, from our commands.
+# Our commands, which call SentencePiece.
 UNIGRAM = "mt_scaffold, Unigram by sentencepiece"
-# Another revision of mt_scaffold, measured beside this one on request, with what older ones have of OURS.
+# Another revision of mt_scaffold, measured alongside this one on request; those of OURS that older revisions have.
 OLD = {"older mt_scaffold, BPE": "bpe", "older mt_scaffold, Scaffold-BPE": "scaffold"}
 OLD_BIN = OUT / "old" / "bin"
 SUBWORD_NMT, FASTBPE, YOUTOKENTOME, SENTENCEPIECE = "subword-nmt", "fastBPE", "YouTokenToMe", "sentencepiece"
 WC = "wc"
-# These can segment, in the order of the tables; the others only learn.
+# The peers that can segment, in the order of the tables; the others only learn.
 SEGMENTING = (SUBWORD_NMT, FASTBPE, YOUTOKENTOME, "tokenizers", SENTENCEPIECE)
 PEERS = (*SEGMENTING, "rustbpe", "gigabpe")
 WITH_DROPOUT = (SUBWORD_NMT, YOUTOKENTOME)
@@ -35,9 +35,9 @@ WITH_DROPOUT = (SUBWORD_NMT, YOUTOKENTOME)
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, the file it reads as standard input, and the file it writes.
+    """A command line, the file that it writes, and the file for its standard input.
 
-    to_stdout: redirect the command's standard output to ``output``.
+    to_stdout: whether to redirect its standard output to ``output``.
     """
 
     arguments: tuple[str, ...]
@@ -84,7 +84,7 @@ def apply(
     threads: int | None = None,
     option: str = "--dropout",
 ) -> Command:
-    """Segment a text with the model of a system; ``option``: what ``dropout`` is the probability of, for ours."""
+    """Segment a text with the model of a system. option: our option that takes ``dropout``."""
     leave_out = [option, str(dropout)] if dropout else []
     if system in OURS | OLD:
         seed = ["--seed", "1"] if dropout else []
@@ -114,14 +114,14 @@ def apply(
 
 
 def trim(corpus: Path, model: Path, output: Path, below: int = 100) -> Command:
-    """Mark what is rare in the corpus in codes that were learned from it."""
+    """Mark the tokens that are rare in the corpus, in codes that were learned from it."""
     return _command(
         *(BIN / "mt-scaffold", "trim", model, "--below", below, "--input", corpus, "--output", output), output=output
     )
 
 
 def learn_parity(halves: Sequence[Path], model: Path, symbols: int) -> Command:
-    """Learn from texts of equally many lines, each a language."""
+    """Learn from texts with the same number of lines, each as one language."""
     return _command(
         *(BIN / "mt-scaffold", "learn-bpe", "--algorithm", "parity", "--symbols", symbols),
         *("--input", *halves, "--output", model),

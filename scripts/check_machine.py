@@ -1,4 +1,4 @@
-"""Report what this machine lacks before the set-up starts: Python 3.11, venv, the Python headers, a C++ compiler."""
+"""Report missing requirements before the set-up starts: Python 3.11, venv, the Python headers, a C++ compiler."""
 
 import importlib.util
 import os
@@ -16,4 +16,4 @@ if not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")
 if shutil.which(os.environ.get("CXX", "g++").split()[0]) is None:
     lacking.append("a C++ compiler (Debian: apt-get install g++)")
 if lacking:
-    sys.exit("This machine lacks what the set-up needs; install it and run make again:\n  " + "\n  ".join(lacking))
+    sys.exit("Requirements of the set-up are missing; install them and run make again:\n  " + "\n  ".join(lacking))

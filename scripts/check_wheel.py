@@ -1,8 +1,8 @@
-"""Check an installed mt_scaffold without its source: what it learns and segments is what tests/vectors has.
+"""Check that an installed mt_scaffold, without its source, learns and segments as in tests/vectors.
 
     PYTHON scripts/check_wheel.py
 
-Runs with the standard library alone. `pip install` of a wheel and this are what a user without a compiler has.
+Needs only the standard library, so that it tests the wheel as a user without a compiler has it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VECTORS = ROOT / "tests" / "vectors"
 
 
 class WheelError(Exception):
-    """What the installed package does is not what it must do."""
+    """The installed package does not work as it must."""
 
 
 def run(program: str, arguments: Iterable[str | Path], text: bytes = b"") -> bytes:
@@ -32,7 +32,7 @@ def run(program: str, arguments: Iterable[str | Path], text: bytes = b"") -> byt
 
 
 def check_commands(vector: Path, algorithm: str) -> None:
-    """Learn and apply on the command line. Raises WheelError."""
+    """Learn and apply on the command line. Raises WheelError if the output differs from the vector's."""
     options = [*(vector / "options.txt").read_text().split(), "--algorithm", *algorithm.split()]
     learned = run("learn-bpe", options, (vector / "corpus.txt").read_bytes())
     algorithm = algorithm.split()[0]
@@ -43,7 +43,7 @@ def check_commands(vector: Path, algorithm: str) -> None:
 
 
 def check_errors() -> None:
-    """Errors of the core, and those of Python that cross its threads, arrive as what they are. Raises WheelError."""
+    """Check that errors of the core, and Python's from its threads, keep their types. Raises WheelError if not."""
     from mt_scaffold import BPE, MTScaffoldError
 
     class Interrupting(io.RawIOBase):
@@ -73,7 +73,7 @@ def main() -> None:
         for algorithm in ("bpe", "scaffold", "picky --threshold 0.7"):
             check_commands(vector, algorithm)
     check_errors()
-    print(f"{Path(_core.__file__).name} on Python {platform.python_version()}: {len(vectors)} vectors, as they must be")
+    print(f"{Path(_core.__file__).name} on Python {platform.python_version()}: {len(vectors)} vectors are correct")
 
 
 if __name__ == "__main__":

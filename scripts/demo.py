@@ -1,4 +1,4 @@
-"""``make demo``: show two segmentations side by side, run an experiment on generated text, and say what to look at."""
+"""``make demo``: show two segmentations side by side, run an experiment on generated text, and list its results."""
 
 import argparse
 import itertools
@@ -18,13 +18,13 @@ from mt_scaffold.experiment.data.synthetic import sentence_pairs
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Path("configs") / "demo.yaml"
 OUTPUT = Path("experiments") / "demo"
-# Without dropout; --full trains all.
+# The systems without dropout; --full trains all.
 FIRST = ("bpe", "scaffold")
 SENTENCES = 3
 
 
 def segmentations(config: Config) -> str:
-    """Show what the two codes of the experiment's text have that the other lacks, and sentences segmented by both."""
+    """Return the differences of the two codes of the experiment's text, and sentences segmented with both."""
     text = config.data.synthetic
     assert text is not None
     pairs = list(itertools.islice(sentence_pairs(text.seed, text.stems, text.clauses), text.pairs))
@@ -37,11 +37,11 @@ def segmentations(config: Config) -> str:
     added = [token for token, each in merges if not each.scaffold and each.token not in known]
     shown = [
         f"Two codes of {config.codes.symbols} tokens, learned from {len(lines):,} generated sentences:",
-        f"  Scaffold-BPE takes {len(scaffold)} tokens apart again, such as {', '.join(scaffold[-8:])}",
-        f"  and has these in their place: {', '.join(added[-8:])}",
+        f"  Scaffold-BPE splits {len(scaffold)} tokens again, such as {', '.join(scaffold[-8:])}",
+        f"  and has others in their place, such as {', '.join(added[-8:])}",
         "",
     ]
-    # The longest words show most.
+    # Long words show the differences best.
     sentences = sorted((pair[1] for pair in pairs[:200]), key=lambda line: -max(map(len, line.split())))[:SENTENCES]
     for sentence in sentences:
         words = sentence.rstrip(".?")
@@ -51,7 +51,7 @@ def segmentations(config: Config) -> str:
 
 
 def translations(layout: TranslationLayout) -> str:
-    """Show the first sentences of the test set: source, reference and what each system makes of it."""
+    """Return the first sentences of the test set: source, reference and the translation of each system."""
     config, test, seed = layout.config, layout.config.test_sets[0], layout.config.seeds[0]
     texts = {
         layout.source: layout.raw(test, layout.source),
@@ -64,12 +64,12 @@ def translations(layout: TranslationLayout) -> str:
     return "\n\n".join(blocks)
 
 
-WHAT_IT_SHOWS = """SYNTHETIC DATA: a small grammar wrote these sentences. The scores show that every step works, and say
-nothing about which system translates better: for that, run real data (below)."""
+CAVEAT = """SYNTHETIC DATA: a small grammar generated these sentences. The scores show that every step works, but not
+which system translates better: for that, run real data (below)."""
 
 
 def guide(layout: TranslationLayout, cores: int) -> str:
-    """Tell where the results are and what to run next."""
+    """Return the paths of the results and the next commands to run."""
     bpe, scaffold = (layout.codes_of(system)[0] for system in ("bpe", "scaffold"))
     test, seed = layout.config.test_sets[0], layout.config.seeds[0]
     target = layout.words(test, layout.target)
@@ -81,7 +81,7 @@ def guide(layout: TranslationLayout, cores: int) -> str:
         layout.translation(Run("scaffold", seed), test): "the translations",
         layout.raw(test, layout.target): "the reference",
     }
-    listed = "\n".join(f"  {path!s:62} {what}" for path, what in results.items())
+    listed = "\n".join(f"  {path!s:62} {content}" for path, content in results.items())
     return f"""The results are in {layout.folder}/:
 {listed}
 
@@ -100,7 +100,7 @@ What to run next:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--full", action="store_true", help="train with dropout, too")
+    parser.add_argument("--full", action="store_true", help="also train with dropout")
     options = parser.parse_args()
     cores, full = options.cores, options.full
 
@@ -116,7 +116,7 @@ def main() -> int:
     command = [sys.executable, "-m", "mt_scaffold", "run", str(CONFIG), "--cores", str(cores), "--output", str(OUTPUT)]
     command += ["--only", *chosen]
     process = subprocess.Popen(command, cwd=ROOT)
-    # Ctrl-C is for that command, which saves and then ends.
+    # Ctrl-C also reaches that command, which saves and ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     status = process.wait()
     if status:
@@ -125,12 +125,12 @@ def main() -> int:
     minutes, seconds = divmod(round(time.time() - start), 60)
     comparison = ROOT / OUTPUT / "comparison.txt"
     if comparison.stat().st_mtime < start:
-        # Nothing was left to do, so the workflow has not printed it.
+        # The workflow had nothing left to do, so it has not printed the table.
         print(comparison.read_text(encoding="utf-8"))
     print(f"\nThis took {minutes} min {seconds} s on {cores} cores (finished steps were not repeated).\n")
     layout = TranslationLayout(OUTPUT, config)
     print(f"The first sentences of the test set:\n\n{translations(layout)}\n")
-    print(f"{WHAT_IT_SHOWS}\n")
+    print(f"{CAVEAT}\n")
     print(guide(layout, cores))
     return 0
 

@@ -1,7 +1,7 @@
 """Write the invented tasks of configs/lm_demo.yaml: python scripts/demo_tasks.py [FOLDER].
 
-Default: configs/lm_demo_tasks. Both tasks ask how a sentence of the demo's languages goes on. The sentences are those
-of the demo's test documents, which no model is trained on.
+Default: configs/lm_demo_tasks. Both tasks ask for the end of a sentence in the demo's languages. The sentences are from
+the demo's test documents, on which no model is trained.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ SEED, STEMS = 1, 300
 
 
 def questions() -> dict[str, list[dict[str, object]]]:
-    """Return the questions of each task: the beginning of a sentence, three ways to end it, the place of the right one.
+    """Return the questions of each task: start of a sentence, three choices for its end, index of the right one.
 
-    ``ending``: the other two are ends of other sentences. ``word_order``: its own words in another order.
+    ``ending``: the wrong ones are the ends of other sentences. ``word_order``: its own words in another order.
     """
     random = Random(SEED)
     halves: list[tuple[int, str, list[str]]] = []
@@ -29,7 +29,7 @@ def questions() -> dict[str, list[dict[str, object]]]:
         side = number % 2
         words = pair[side].split()
         end = words[len(words) // 2 :]
-        # Its last word stays, because it ends the sentence; three others have more orders than are needed.
+        # The last word, which ends the sentence, stays; three others have enough orders.
         if len(set(end[:-1])) >= 3:
             halves.append((side, " ".join(words[: len(words) // 2]), end))
         if len(halves) == QUESTIONS:

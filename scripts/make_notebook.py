@@ -1,9 +1,9 @@
 """Write notebooks/tutorial.ipynb from docs/tutorial_python.md, with its outputs, and those outputs into the page.
 
-python scripts/make_notebook.py    after a change of the page, of docs/tutorial.txt, or of what is printed
+python scripts/make_notebook.py    after a change of the page, of docs/tutorial.txt, or of printed output
 
-The page is the source. Text becomes cells of text, each ``python`` block a cell of code, and the ``text`` block after
-it holds what that cell prints.
+The page is the source. Text becomes Markdown cells, each ``python`` block a code cell; the ``text`` block that follows
+has the output of that cell.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ def cells_of(page: str) -> nbformat.NotebookNode:
 
 
 def _for_notebook(text: str) -> str:
-    """Return text with links that work from notebooks/, the notebook's folder."""
+    """Return text with links that work from the notebook's folder, notebooks/."""
     text = text.replace("](../notebooks/tutorial.ipynb)", "](tutorial.ipynb)")
     return re.sub(r"\]\((?!http|tutorial\.ipynb)([\w./-]+)", r"](../docs/\1", text)
 
 
 def executed(notebook: nbformat.NotebookNode, folder: Path) -> nbformat.NotebookNode:
-    """Run a notebook in ``folder``, to which the tutorial's text is copied; raises where a cell fails."""
+    """Run a notebook in ``folder``, to which the tutorial's text is copied; raises if a cell fails."""
     shutil.copy(TEXT, folder)
-    # The kernel finds the package that this program runs with.
+    # So that the kernel imports the package of this source folder.
     os.environ["PYTHONPATH"] = os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])
     client = NotebookClient(
         notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}, record_timing=False
@@ -65,15 +65,15 @@ def executed(notebook: nbformat.NotebookNode, folder: Path) -> nbformat.Notebook
 
 
 def printed(cell: nbformat.NotebookNode) -> str:
-    """Return what a cell has printed, and then its value."""
-    # What is printed arrives in pieces, cut anywhere.
+    """Return the printed output of a cell, followed by its value."""
+    # Printed output arrives in arbitrary pieces.
     said = "".join(output.text for output in cell.outputs if output.output_type == "stream")
     values = [output.data["text/plain"] + "\n" for output in cell.outputs if output.output_type != "stream"]
     return "".join([said, *values])
 
 
 def with_outputs(page: str, notebook: nbformat.NotebookNode) -> str:
-    """Return the page with what the cells of a notebook have printed."""
+    """Return the page with the outputs of a notebook's cells."""
     outputs = iter([printed(cell) for cell in notebook.cells if cell.cell_type == "code"])
     return _CODE.sub(lambda found: f"```python\n{found[1]}```\n\n```text\n{next(outputs)}```\n", page)
 

@@ -1,11 +1,11 @@
-"""Write parallel text for ``marian --train-sets stdin``: every epoch in a new order and with new BPE-dropout.
+"""Write parallel text for ``marian --train-sets stdin``, reordered and resampled with BPE-dropout in every epoch.
 
     python scripts/marian_stream.py --codes codes --input train.en train.de --dropout 0.1 --seed 1 |
         marian --train-sets stdin --shuffle batches ...
 
 Each line is a source sentence, a tab and its target sentence. The source sentences of epoch E are those of
 ``mt-scaffold apply-bpe --epoch E --dropout D --seed 2S``, the target sentences those with the seed 2S + 1, so that a
-word on both sides is not segmented alike. The order depends on S and E alone.
+word on both sides is not segmented alike. The order depends only on S and E.
 """
 
 from __future__ import annotations
@@ -26,18 +26,16 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the arguments and write the stream to standard output; return the exit status."""
     parser = argparse.ArgumentParser(description="Write parallel text for `marian --train-sets stdin`.")
-    parser.add_argument("--input", "-i", nargs=2, required=True, metavar="PATH", help="source and target, in words")
-    parser.add_argument("--codes", "-c", nargs="+", required=True, metavar="PATH", help="codes: joint, or of each side")
+    parser.add_argument("--input", "-i", nargs=2, required=True, metavar="PATH", help="source and target, tokenised")
+    parser.add_argument("--codes", "-c", nargs="+", required=True, metavar="PATH", help="joint codes, or each side's")
     parser.add_argument("--dropout", type=float, default=0.0, metavar="P", help="of BPE-dropout (default: none)")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="of order and dropout (default: 1)")
-    parser.add_argument("--first-epoch", type=int, default=1, metavar="E", help="where a training resumes (default: 1)")
-    parser.add_argument(
-        "--epochs", type=int, metavar="N", help="stop after N epochs (default: go on until Marian ends)"
-    )
+    parser.add_argument("--first-epoch", type=int, default=1, metavar="E", help="to resume a training (default: 1)")
+    parser.add_argument("--epochs", type=int, metavar="N", help="stop after N epochs (default: when Marian ends)")
     options = parser.parse_args(arguments)
     try:
         if len(options.codes) > 2:
-            raise UsageError(f"give joint codes, or those of source and target, not {len(options.codes)} files")
+            raise UsageError(f"--codes: give one joint file, or one per side, not {len(options.codes)} files")
         if options.epochs is not None and options.epochs < 1:
             raise UsageError(f"the number of epochs must be positive, not {options.epochs}")
         numbers = itertools.count(options.first_epoch)
@@ -49,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"marian_stream.py: {error}", file=sys.stderr)
         return error.exit_status
     except BrokenPipeError:
-        # Marian has ended, as is usual, and its status counts; this keeps Python from flushing stdout at exit.
+        # Marian has ended, which is normal, and its status counts; this keeps Python from flushing stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         print(f"marian_stream.py: standard output: {error.strerror}", file=sys.stderr)
@@ -63,15 +61,14 @@ def epoch_pairs(
 ) -> Iterator[bytes]:
     """Return the lines of one epoch, in its order: the subwords of source and target with a tab between them.
 
-    texts: source and target, a sentence per line. codes: a joint codes file, or that of each side. The segmented text
-    of the epoch is held in memory, as Marian does with text that it shuffles itself.
+    texts: source and target, a sentence per line. codes: a joint codes file, or one per side. The segmented text of the
+    epoch is held in memory, as Marian holds text that it shuffles itself.
 
-    Raises MTScaffoldError where the texts differ in length, hold a tab or nothing, and as ``apply_bpe`` does.
+    Raises MTScaffoldError if the texts differ in length, contain a tab or are empty, and as ``apply_bpe`` does.
     """
     sides = []
     for side, text in enumerate(texts):
         segmented = BytesIO()
-        # Without dropout all epochs are segmented alike.
         number = epoch if dropout else 0
         apply_bpe(codes[side % len(codes)], text, segmented, dropout=dropout, seed=2 * seed + side, epoch=number)
         sides.append(_lines(segmented.getvalue(), text))
@@ -82,7 +79,7 @@ def epoch_pairs(
         )
     if not source:
         raise MTScaffoldError(f"{texts[0]} and {texts[1]}: no sentences, and Marian would wait for one; give text")
-    # Of all that Random offers, Python guarantees only the sequence of random() for every version.
+    # Python guarantees the same sequence in every version only for random().
     draws = random.Random(f"{seed} {epoch}")
     keys = [draws.random() for _ in source]
     return (b"%b\t%b\n" % (source[line], target[line]) for line in sorted(range(len(keys)), key=keys.__getitem__))
@@ -90,11 +87,11 @@ def epoch_pairs(
 
 def _lines(segmented: bytes, text: str | Path) -> list[bytes]:
     lines = segmented.removesuffix(b"\n").split(b"\n") if segmented else []
-    # Marian takes CR off the end of a line, but not off its first half.
+    # Marian strips CR at the end of a line, but not before the tab.
     lines = [line.removesuffix(b"\r") for line in lines]
     if b"\t" in segmented:
         number = next(number for number, line in enumerate(lines, 1) if b"\t" in line)
-        raise MTScaffoldError(f"{text}: line {number}: a tab, which separates source from target; replace it")
+        raise MTScaffoldError(f"{text}: line {number}: a tab, which separates source and target; replace it")
     return lines
 
 

@@ -1,9 +1,9 @@
-"""The text of Debian packages: pages of HTML, plain text and fortunes, each line once, split at punctuation.
+"""Print the text of Debian packages: HTML pages, plain text and fortunes, each line once, split at punctuation.
 
     apt-get download python3.11-doc postgresql-doc-15
     python scripts/package_text.py *.deb > documentation.en
 
-docs/results/intrinsic says which packages make which text.
+docs/results/intrinsic lists the packages of each text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FORTUNE = re.compile(r"/games/fortunes/(?:[a-z]+/)?[\w-]+$")
 
 
 def texts(package: str) -> Iterator[tuple[str, str]]:
-    """Yield the kind and content of each file of a package that is text."""
+    """Yield the kind and content of each text file of a package."""
     try:
         with (
             subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as unpacking,
@@ -52,7 +52,7 @@ def texts(package: str) -> Iterator[tuple[str, str]]:
 def lines(kind: str, content: str) -> Iterator[str]:
     """Yield the paragraphs of a file, each as words between single spaces."""
     if kind == "html":
-        # Line ends within a paragraph mean nothing in HTML, those of other tags end a paragraph.
+        # In HTML, line ends mean nothing; tags that are not inline end a paragraph.
         content = _INLINE.sub("", _NO_TEXT.sub("\n\n", content)).replace("\n", " ")
         content = html.unescape(_TAG.sub("\n\n", content))
     for paragraph in _BLANK_LINES.split(content.replace("\n%\n", "\n\n")):
@@ -64,7 +64,7 @@ def main() -> None:
     if not sys.argv[1:]:
         print("usage: package_text.py PACKAGE.deb ... > TEXT", file=sys.stderr)
         raise SystemExit(2)
-    # Ended by a reader that has gone (`| head`) or Ctrl-C, without a traceback, as other filters are.
+    # A closed pipe (`| head`) or Ctrl-C ends it without a traceback, as with other filters.
     for ending in (signal.SIGPIPE, signal.SIGINT):
         signal.signal(ending, signal.SIG_DFL)
     seen = set()

@@ -1,7 +1,7 @@
-"""Write the tables of the paper's figures, and of ours, into the documentation.
+"""Write the tables of the paper's results, and of ours, into the documentation.
 
-The paper's are from mt_scaffold/experiment/report/paper.json, each between ``<!-- paper.json: NAME -->`` and
-``<!-- end of paper.json -->``; ours are from docs/results/EXPERIMENT/comparison.json, between
+The paper's come from mt_scaffold/experiment/report/paper.json, each between ``<!-- paper.json: NAME -->`` and
+``<!-- end of paper.json -->``; ours come from docs/results/EXPERIMENT/comparison.json, between
 ``<!-- comparison: EXPERIMENT -->`` and ``<!-- end of comparison -->``.
 """
 
@@ -25,7 +25,7 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def bleu_table(experiment: str) -> str:
-    """BLEU of two systems on each test set of an experiment, and their difference, as a Markdown table."""
+    """Return BLEU of two systems on each test set of an experiment, and their difference, as a Markdown table."""
     found = json.loads((DOCS / "results" / experiment / "comparison.json").read_text(encoding="utf-8"))
     rows = [["test set", *ALGORITHMS, "difference, 95 % interval"]]
     for baseline, system in zip(found["rows"][::2], found["rows"][1::2], strict=True):
@@ -38,7 +38,7 @@ def bleu_table(experiment: str) -> str:
 
 
 def with_tables(text: str) -> str:
-    """A page of the documentation with its tables as the data files have them."""
+    """Return a page of the documentation with its tables updated from the data files."""
 
     def written(match: re.Match[str]) -> str:
         table = bleu_table(match[3]) if match[2] == "comparison" else TABLES[match[3]]()

@@ -1,8 +1,8 @@
-"""Print what extras of setup.cfg require, one line each: pip checks no hashes of what an editable install needs.
+"""Print the requirements of extras of setup.cfg, one per line: pip checks no hashes for those of an editable install.
 
     python scripts/requirements.py [EXTRA ...] [--without EXTRA ...]
 
-Without names, of all extras that can be installed together; constraints.txt pins those.
+Without names, print those of all extras that can be installed together, which constraints.txt pins.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 SETUP = Path(__file__).resolve().parents[1] / "setup.cfg"
-# They need separate environments: unbabel-comet wants NumPy 1.
+# Extras that need a separate environment: unbabel-comet requires NumPy 1.
 APART = ("comet",)
 
 
 def extras() -> dict[str, list[str]]:
-    """Return the requirements of each extra, as they stand in setup.cfg."""
+    """Return the requirements of each extra, as written in setup.cfg."""
     setup = configparser.ConfigParser()
     setup.read(SETUP, encoding="utf-8")
     section = setup["options.extras_require"]
@@ -38,6 +38,6 @@ def requirements(names: Collection[str] = (), without: Collection[str] = APART) 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("names", nargs="*", metavar="EXTRA", help="default: all that can be installed together")
-    parser.add_argument("--without", nargs="+", metavar="EXTRA", default=APART, help="all but these")
+    parser.add_argument("--without", nargs="+", metavar="EXTRA", default=APART, help="without names: all but these")
     arguments = parser.parse_args()
     print("\n".join(requirements(arguments.names, arguments.without)))

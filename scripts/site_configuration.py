@@ -1,4 +1,4 @@
-"""The reference page of an experiment's configuration: the dataclasses that are its schema, and site_keys in words."""
+"""The reference page of an experiment's configuration, from the dataclasses of its schema and site_keys' texts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def configuration_page(title: str, config: type) -> str:
 
 
 def _sections(config: type) -> Iterator[str]:
-    """Yield the sections of a configuration: the keys of the file, and those of each dataclass in it, once."""
+    """Yield the sections of a configuration: the keys of the file, and once those of each dataclass in it."""
     waiting: list[tuple[str, type]] = [("", config)]
     places = {config: ""}
     while waiting:
@@ -64,7 +64,7 @@ def _keys(kind: Any) -> Iterator[tuple[str, Any, Mapping[str, Any], str]]:
 
 
 def _dataclasses(kind: Any, suffix: str = "") -> Iterator[tuple[type, str]]:
-    """Yield the dataclasses in a type, each with what its path has after the key."""
+    """Yield the dataclasses in a type, each with the part of its path that follows the key."""
     if dataclasses.is_dataclass(kind):
         yield typing.cast(type, kind), suffix
     inner = typing.get_args(kind)

@@ -1,6 +1,6 @@
-"""The docstrings of this project as Markdown: an extension of griffe, which mkdocstrings reads the package with.
+"""The docstrings of this project as Markdown: an extension of griffe, with which mkdocstrings reads the package.
 
-A docstring lists arguments as lines ``name: what it is``, continued by indented lines, and shows calls after ``>>>``.
+A docstring lists arguments as lines ``name: meaning``, continued by indented lines, and shows calls after ``>>>``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What MkDocs does for the site besides its own work: pages made from the code, and from files outside docs/.
+"""Hooks of MkDocs that add pages made from the code, and pages from files outside docs/.
 
 mkdocs.yml names this file under ``hooks``; MkDocs calls its functions by their names.
 """
@@ -18,7 +18,7 @@ from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 
 _ROOT = Path(__file__).parent.parent
-# Pages whose text is a file outside docs/.
+# Pages from files outside docs/.
 _OUTSIDE = {
     "contributing.md": "CONTRIBUTING.md",
     "changes.md": "CHANGELOG.md",
@@ -26,7 +26,7 @@ _OUTSIDE = {
     "debian.md": "studies/debian/README.md",
 }
 
-# What the home page says of the reference where GitHub shows it, and what the site says, which has it.
+# The home page's item about the reference on GitHub, and its replacement on the site, where the reference exists.
 _NO_REFERENCE = re.compile(r"- Commands, Python functions and the keys[^\n]*\n {2}[^\n]*\n")
 _REFERENCE = """\
 - Commands: [segmentation](reference/commands.md), [experiments](reference/experiment_commands.md)
@@ -34,9 +34,9 @@ _REFERENCE = """\
 - Keys of a configuration: [translation](reference/configuration.md), [language models](reference/lm_configuration.md)
 """
 
-# How much more a page that says how to do something weighs in search than reference, results and project pages.
+# Weight in search of how-to pages, relative to results and project pages.
 _HOW_TO_FIRST = 8
-# A heading weighs a thousand words, and every name is a heading there.
+# Of the reference: a heading weighs a thousand words, and every name is a heading there.
 _REFERENCE_LAST = 0.001
 _NOT_HOW_TO = {
     *_OUTSIDE,
@@ -51,7 +51,7 @@ _NOT_HOW_TO = {
 
 
 def generated_pages() -> dict[str, str]:
-    """Return the pages that no file in docs/ holds: name → Markdown."""
+    """Return the pages that have no file in docs/: name → Markdown."""
     pages = {
         "reference/commands.md": commands_page("Commands: segmentation", SEGMENTATION),
         "reference/experiment_commands.md": commands_page("Commands: experiments", EXPERIMENT),
@@ -63,7 +63,7 @@ def generated_pages() -> dict[str, str]:
 
 
 def _from_outside(text: str) -> str:
-    """Return a page from outside docs/ as one in it: its links into docs/ lose that folder."""
+    """Return the text of a file outside docs/ with links that work in docs/."""
     for name, source in _OUTSIDE.items():
         text = text.replace(f"]({source}", f"]({name}")
     return text.replace("](docs/", "](").replace("](../docs/", "](")
@@ -79,7 +79,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def search_of(name: str) -> dict[str, object]:
-    """Return what search does with a page: how-to pages come first."""
+    """Return the search settings of a page: how-to pages come first."""
     folder = name.rpartition("/")[0]
     if folder == "reference":
         return {"boost": _REFERENCE_LAST}
@@ -87,7 +87,7 @@ def search_of(name: str) -> dict[str, object]:
 
 
 def home_of_the_site(markdown: str) -> str:
-    """Return the home page with links to the reference; raises ValueError where it does not mention that."""
+    """Return the home page with links to the reference; raises ValueError if it does not mention the reference."""
     found, number = _NO_REFERENCE.subn(_REFERENCE, markdown)
     if number != 1:
         raise ValueError("docs/README.md: expected one item that begins '- Commands, Python functions and the keys'")
@@ -95,7 +95,7 @@ def home_of_the_site(markdown: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Point links to files outside docs/ to their pages; say what search does with the page."""
+    """Point links to files outside docs/ to their pages, and set the page's search settings."""
     page.meta.setdefault("search", search_of(page.file.src_uri))
     if page.file.src_uri == "README.md":
         markdown = home_of_the_site(markdown)

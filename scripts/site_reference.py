@@ -1,4 +1,4 @@
-"""The reference pages of the commands, as ``--help`` has them."""
+"""The reference pages of the commands, from their ``--help``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from mt_scaffold import cli
 
 _INTRODUCTION = """\
-What `mt-scaffold COMMAND --help` prints. Options may be shortened to their first letters where these are unambiguous. A
-wrong option ends with exit status 2, bad input with 1, each with one line on stderr.
+The output of `mt-scaffold COMMAND --help`. Options may be shortened to an unambiguous prefix. A wrong option ends with
+exit status 2, bad input with 1, each with one line on stderr.
 """
 
 

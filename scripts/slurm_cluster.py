@@ -17,18 +17,18 @@ from pathlib import Path
 
 NODES = ("node1", "node2")
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "sinfo", "squeue", "scontrol", "scancel")
-# The steps of a job read the default location only, whatever SLURM_CONF is.
+# The steps of a job read only the default location, whatever SLURM_CONF is.
 SYSTEM_FILES = [Path("/etc/slurm") / name for name in ("slurm.conf", "cgroup.conf", "gres.conf")]
-# Seconds without a node before its jobs are requeued, before a requeued job may start, between SIGTERM and SIGKILL.
+# Seconds until the jobs of a lost node are requeued, until a requeued job may start, and from SIGTERM to SIGKILL.
 NODE_TIMEOUT, REQUEUE_DELAY, KILL_WAIT = 15, 20, 5
-# What each node claims to be its GPUs.
+# Devices that each node presents as its GPUs.
 GPUS = ("/dev/null", "/dev/zero")
-# In the environment of all that runs here, by which it is found again.
+# Environment variables by which all processes of the test, and those of a node, are found.
 _MARK, _NODE_MARK = "MT_SCAFFOLD_TEST_SLURM", "MT_SCAFFOLD_TEST_NODE"
 
 
 def refusal() -> str | None:
-    """Return why this machine cannot run the cluster; None where it can."""
+    """Return why this machine cannot run the cluster; None if it can."""
     if os.geteuid() != 0:
         return "run as root"
     if missing := [program for program in PROGRAMS if shutil.which(program) is None]:
@@ -39,10 +39,10 @@ def refusal() -> str | None:
 
 
 class Cluster:
-    """A running cluster; ``environment`` is what its commands need."""
+    """A cluster; ``environment`` is that of its commands."""
 
     def __init__(self, folder: Path, environment: dict[str, str], task_prolog: str) -> None:
-        """Write the configuration into ``folder``. task_prolog: what SLURM runs before each task, a shell script."""
+        """Write the configuration into ``folder``. task_prolog: a shell script that SLURM runs before each task."""
         self.folder = folder
         self.environment = {**os.environ, **environment, _MARK: str(folder)}
         self._daemons: list[subprocess.Popen[bytes]] = []
@@ -117,7 +117,7 @@ class Cluster:
         self.wait_for_nodes("idle")
 
     def start_node(self, node: str) -> None:
-        """Start a node, again if it was killed."""
+        """Start a node, for the first time or after it was killed."""
         self._start(["slurmd", "-D", "-N", node], {_NODE_MARK: node})
 
     def _start(self, command: list[str], more: dict[str, str] | None = None) -> None:
@@ -137,13 +137,13 @@ class Cluster:
         raise SystemExit(f"the nodes are not {' or '.join(states)}: {shown}\n{logs}")
 
     def call(self, *command: str) -> str:
-        """Return what a command of SLURM prints."""
+        """Return the output of a SLURM command."""
         return subprocess.run(command, env=self.environment, capture_output=True, text=True).stdout
 
     def kill_node(self, node: str) -> int:
-        """Kill all processes of a node at once, as a loss of power does; return how many there were."""
+        """Kill all processes of a node at once, as a power failure would; return their number."""
         tasks = _marked(f"SLURMD_NODENAME={node}")
-        # Daemons first, so that none can report the end of a task.
+        # Daemons first, so that they cannot report the end of a task.
         daemons = _marked(f"{_NODE_MARK}={node}") + [
             each for each in map(_parent, tasks) if _name(each) == "slurmstepd"
         ]
@@ -152,7 +152,7 @@ class Cluster:
         return len(killed)
 
     def stop(self) -> None:
-        """Stop all daemons and all that still runs."""
+        """Stop all daemons and all remaining processes."""
         # A hanging controller or an endless step must not keep the daemons alive.
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(["scancel", "--full", "-u", "root"], env=self.environment, capture_output=True, timeout=20)
@@ -175,7 +175,7 @@ def running(cluster: Cluster) -> Iterator[Cluster]:
 
 
 def _marked(entry: str) -> list[int]:
-    """Return the processes with ``NAME=VALUE`` in their environment, without this one."""
+    """Return the processes with ``NAME=VALUE`` in their environment, except this one."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):

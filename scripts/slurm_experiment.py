@@ -1,4 +1,4 @@
-"""The small experiment that ``make test-slurm`` trains on the two nodes of slurm_cluster.py, with a CPU each."""
+"""The small experiment that ``make test-slurm`` trains on the two nodes of slurm_cluster.py, with one CPU each."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint  # noqa: 
 from mt_scaffold.experiment.workflow import snakefile  # noqa: E402
 
 PROFILE = snakefile().parent / "profiles" / "slurm" / "config.yaml"
-# Small enough to start quickly.
+# Small, to start quickly.
 MODEL = {
     f"{side}-{name}": size
     for side in ("encoder", "decoder")
     for name, size in {"layers": 1, "embed-dim": 16, "ffn-embed-dim": 16, "attention-heads": 2}.items()
 }
 UPDATES, SAVE_EVERY = 300, 40
-# Without a GPU, fairseq does not find the other processes through SLURM; these options and this environment say it.
+# Without GPUs, fairseq does not find the other processes through SLURM, but through these options and this environment.
 ON_CPUS = {
     "distributed-world-size": len(NODES),
     "distributed-rank": -1,
@@ -47,7 +47,7 @@ if [ "${SLURM_NTASKS:-1}" -gt 1 ]; then
   echo "export MASTER_PORT=$((20000 + SLURM_JOB_ID))"
 fi
 """
-# Python imports it at its start: while the file ``slow`` is there, an update takes long enough to be disturbed.
+# Python imports it at startup: while the file ``slow`` exists, updates take long enough to be disturbed.
 SITECUSTOMIZE = """\
 import os, sys
 if "RANK" in os.environ and os.path.exists({slow!r}) and "fairseq_cli.train" in sys.orig_argv:
@@ -98,14 +98,14 @@ class Experiment:
         (self.folder / "wmt14.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
 
     def start(self, *targets: Path, **train: Any) -> subprocess.Popen[str]:
-        """Start the workflow with the profile; ``train``: resources of the training that differ."""
+        """Start the workflow with the profile. train: resources of the training to change."""
         profile = small_profile()
         profile["set-resources"]["train"] |= {"gpu": 0, "cpus_per_gpu": 0, "runtime": 30} | train
         write_profile(self.folder, profile)
         return self._snakemake("--profile", str(self.folder / "profile"), targets=map(str, targets))
 
     def prepare(self) -> None:
-        """Make the data folders without SLURM, whose jobs Snakemake polls too rarely for steps of a second."""
+        """Make the data folders without SLURM: Snakemake polls its jobs too rarely for such short steps."""
         self.finish(self._snakemake("--cores", "2", "--until", "binarise"))
 
     def _snakemake(self, *options: str, targets: Iterable[str] = ()) -> subprocess.Popen[str]:
@@ -123,7 +123,7 @@ class Experiment:
             )
 
     def train_again(self, disturb: Callable[[], None], **train: Any) -> None:
-        """Train from scratch, slowly, with a disturbance; compare with the first training and print what was seen."""
+        """Train from scratch, slowly, with a disturbance, and check that the result is that of the first training."""
         shutil.rmtree(self.training, ignore_errors=True)
         self.slow.touch()
         process = self.start(self.training / "training.json", **train)
@@ -146,7 +146,7 @@ class Experiment:
         print(f"  model and optimiser after {UPDATES} updates are those of the undisturbed training", flush=True)
 
     def finish(self, process: subprocess.Popen[str]) -> None:
-        """Wait for a workflow to succeed."""
+        """Wait for a workflow; exit with its logs if it fails."""
         if process.wait():
             for path in [self.folder / "snakemake.txt", *(self.folder / "out" / "logs").glob("*.log")]:
                 print(f"== {path.name}\n{path.read_text(errors='replace')[-3000:]}")
@@ -163,35 +163,35 @@ class Experiment:
         return path.read_text(errors="replace") if path.exists() else (self.folder / "snakemake.txt").read_text()
 
     def wait_for_update(self, update: int, attempt: int = 1) -> None:
-        """Wait until the training has logged this update, in its nth run."""
+        """Wait until the training has logged this update in its run number ``attempt``."""
         self.wait_for(lambda: last_update(self.log().split("\n$ ")[attempt - 1 :]) >= update, f"update {update}")
 
-    def wait_for(self, condition: Callable[[], bool], what: str, seconds: int = 400) -> None:
-        """Wait until the condition holds."""
+    def wait_for(self, condition: Callable[[], bool], event: str, seconds: int = 400) -> None:
+        """Wait until the condition holds; exit after ``seconds``."""
         for _ in range(seconds * 2):
             if condition():
                 return
             time.sleep(0.5)
-        raise SystemExit(f"no {what} within {seconds} s\n{self.cluster.call('squeue')}\n{self.log()[-3000:]}")
+        raise SystemExit(f"no {event} within {seconds} s\n{self.cluster.call('squeue')}\n{self.log()[-3000:]}")
 
     def job(self) -> str:
-        """Return the number of the job that trains."""
+        """Return the number of the training's job."""
         lines = self.cluster.call("squeue", "-h", "-o", "%i %k").splitlines()
         return next(line.split()[0] for line in lines if "train" in line)
 
     def shown(self, job: str, field: str) -> str:
-        """Return a field of a job."""
+        """Return a field of a job as scontrol shows it."""
         found = re.search(rf"\b{field}=(\S+)", self.cluster.call("scontrol", "show", "job", job))
         return found[1] if found else "?"
 
 
 def small_profile() -> dict[str, Any]:
-    """Return the profile slurm with its two-node training, and sizes that fit this machine."""
+    """Return the profile slurm with its lines for two nodes, and with sizes that fit this machine."""
     _, _, rest = PROFILE.read_text(encoding="utf-8").partition("    # For two nodes")
     lines = [line.replace("# ", "", 1) for line in rest.partition("\n  translate:")[0].splitlines()[1:]]
     profile: dict[str, Any] = yaml.safe_load(PROFILE.read_text(encoding="utf-8"))
     profile["set-resources"]["train"] |= yaml.safe_load("\n".join(lines))
-    # Without retries: SLURM alone must put a training back into its queue.
+    # Without retries, because SLURM must requeue a training.
     profile |= {"cores": 2, "jobs": 4, "retries": 0, "latency-wait": 5, "seconds-between-status-checks": 5}
     # This SLURM has no accounting, so sacct shows nothing.
     profile |= {"slurm-init-seconds-before-status-checks": 5, "slurm-status-command": "squeue"}
@@ -210,7 +210,7 @@ def write_profile(folder: Path, profile: dict[str, Any]) -> None:
 
 
 def last_update(runs: list[str]) -> int:
-    """Return the last update that a log of fairseq shows, for the first of its runs; 0 where there is none."""
+    """Return the last update in the first of some logs of fairseq; 0 if there is none."""
     return max(map(int, re.findall(r"num_updates=(\d+)", runs[0])), default=0) if runs else 0
 
 

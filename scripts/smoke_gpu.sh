@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Train with dropout, kill, resume, translate and evaluate on one GPU, in about ten minutes; on a CPU smaller.
+# Train with dropout, kill, resume, translate and evaluate on one GPU, in about ten minutes; on a CPU with small models.
 #
 #   scripts/smoke_gpu.sh [FOLDER]      (default: a temporary folder, deleted at the end)
 #
-# Translation in every precision with every launcher, a language model, and two processes: are the losses after a kill
-# those of a training that was not killed, how long do GPUs wait at the start of an epoch, how many processes are there,
-# how many words per second? PyTorch uses its deterministic algorithms here, which can be slower than its others. Needs
-# no network. Says what it skipped; its status is 1 if anything failed that works on this device. PYTHON=... sets the
-# Python.
+# Covers translation in every precision with every launcher, a language model, and training in two processes. Compares
+# the losses after a kill with those of an uninterrupted training, and prints how long an epoch takes to start, the
+# number of processes, and words per second. PyTorch uses its deterministic algorithms, which can be slower. Needs no
+# network. Prints what it skips; its status is 1 if anything fails that works on this device. PYTHON=... chooses the
+# interpreter.
 set -euo pipefail
 for option; do
   if [[ $option == -h || $option == --help ]]; then
@@ -23,8 +23,8 @@ if [ -z "$folder" ]; then
   trap 'rm -rf "$folder"' EXIT
 fi
 mkdir -p "$folder/deterministic"
-# Every Python imports sitecustomize at its start: those that train turn the deterministic algorithms on. Where there are
-# none (warn_only), the trainings are compared with the distance of two that were not killed.
+# Every Python imports sitecustomize at startup; trainings turn on the deterministic algorithms. For operations without
+# one (warn_only), trainings are compared by the distance between two that were not killed.
 cat > "$folder/deterministic/sitecustomize.py" <<'END'
 import sys
 
@@ -55,7 +55,7 @@ else
   echo "skipped: launcher torchrun, which starts a process for each GPU"
 fi
 
-echo "== data: $pairs generated pairs, $symbols symbols, words to be segmented in training and ids for comparison"
+echo "== data: $pairs generated pairs, $symbols symbols; words to segment in training, and ids for comparison"
 cat > "$folder/data.yaml" <<END
 name: data
 languages: {source: en, target: de}
@@ -86,12 +86,12 @@ translation+=" --label-smoothing 0.1 --max-tokens $tokens $common"
 language="--arch llama --decoder-layers 2 --decoder-embed-dim $size --decoder-ffn-embed-dim $((4 * size))"
 language+=" --decoder-attention-heads 4 --dropout 0.1 --criterion cross_entropy --tokens-per-sample 128 --batch-size 8"
 language+=" --max-epoch 2 $common"
-# Small enough for the CPU beside any GPU.
+# Small enough for the CPU of any machine with a GPU.
 small="--encoder-layers 1 --decoder-layers 1 --encoder-embed-dim 32 --decoder-embed-dim 32 --encoder-ffn-embed-dim 64"
 small+=" --decoder-ffn-embed-dim 64 --max-update 40 --bpe-dropout 0.1"
 
-# train FOLDER KIND LAUNCHER PRECISION [OPTIONS OF THE WATCH]: a training in FOLDER. KIND: words, ids (translation of
-# two epochs), documents (a language model) or pair (translation in two processes).
+# train FOLDER KIND LAUNCHER PRECISION [OPTIONS OF watch run]: train in FOLDER. KIND: words, ids (translation, two
+# epochs), documents (a language model) or pair (translation in two processes).
 train() {
   local output=$1 kind=$2 launcher=$3 precision=$4 flags="" options
   shift 4
@@ -112,8 +112,8 @@ train() {
 }
 
 status=0
-# kill_and_resume FOLDER KIND LAUNCHER PRECISION: train, train again with a kill, compare; a training that cannot start
-# is a failure, unless it is in a precision that a CPU may lack.
+# kill_and_resume FOLDER KIND LAUNCHER PRECISION: train, train again with a kill, compare. A training that cannot start
+# is a failure, unless its precision may be missing on a CPU.
 kill_and_resume() {
   local whole=$1/whole cut=$1/cut kind=$2 launcher=$3 precision=$4
   if ! train "$whole" "$kind" "$launcher" "$precision"; then
@@ -125,14 +125,14 @@ kill_and_resume() {
   then
     status=1
   elif ! watch compare "$whole" "$cut"; then
-    echo "the same training again, without a kill: does this device compute the same twice?"
+    echo "the same training again, without a kill: does this device compute the same result twice?"
     if ! train "$whole-again" "$kind" "$launcher" "$precision"; then
       status=1
     elif watch compare "$whole" "$whole-again"; then
       echo "FAILED: a resumed training differs from one that was not killed"
       status=1
     elif watch judge "$whole" "$whole-again" "$cut"; then
-      echo "it does not, and the resumed training is no farther away than an undisturbed one"
+      echo "it does not, and the resumed training differs no more than an undisturbed one"
     else
       echo "FAILED: a resumed training differs more than two that were not killed"
       status=1

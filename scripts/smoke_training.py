@@ -1,4 +1,4 @@
-"""What scripts/smoke_gpu.sh needs: run a training, in two processes too, and watch it; kill, compare, describe."""
+"""Commands of scripts/smoke_gpu.sh: run and watch a training, also in two processes; kill, compare and describe it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.fairseq import sees_gpu
 from mt_scaffold.experiment.training.train import plan_start
 
-# What was seen of a training, in its folder.
+# The file of the observations in a training's folder.
 _SEEN = "seen.json"
 _POLL_SECONDS = 0.05
 # Losses are logged with three decimals.
 _ROUNDING = 0.0015
-# How much farther from a training a resumed one may be than an undisturbed one, where no two are equal.
+# If no two trainings are equal, a resumed one may be this many times as far from the first as an undisturbed one.
 _FARTHER = 2.0
 
 
@@ -38,15 +38,15 @@ def main() -> int:
     pair = commands.add_parser("pair", help="train in two processes on the CPU, with the options after --")
     pair.add_argument("data", type=Path)
     pair.add_argument("folder", type=Path, help="of the training")
-    comparing = commands.add_parser("compare", help="compare losses and weights; status 1 where they differ")
+    comparing = commands.add_parser("compare", help="compare losses and weights; status 1 if they differ")
     comparing.add_argument("folders", nargs=2, type=Path)
     judging = commands.add_parser(
-        "judge", help="status 1 where a resumed training differs more from a whole one than a second whole one does"
+        "judge", help="status 1 if a resumed training differs more from a whole one than a second whole one does"
     )
     judging.add_argument("folders", nargs=3, type=Path, metavar="FOLDER", help="the whole one, the second, the resumed")
-    describing = commands.add_parser("describe", help="print what was seen of a training")
+    describing = commands.add_parser("describe", help="print the observations of a training")
     describing.add_argument("folder", type=Path)
-    # The command may itself hold a --.
+    # The command itself may contain a --.
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     options = parser.parse_args(sys.argv[1:end])
     if options.command == "device":
@@ -74,7 +74,7 @@ def device() -> str:
 
 
 def run(folder: Path, command: list[str], kill_at: int | None) -> int:
-    """Run a training; at update ``kill_at`` kill all its processes. Return 0 where it ended like that."""
+    """Run a training; at update ``kill_at`` kill all its processes. Return 0 if it ended as intended."""
     log = folder / TRAINING_LOG
     folder.mkdir(parents=True, exist_ok=True)
     # A resumed training appends to its log.
@@ -109,7 +109,7 @@ def run(folder: Path, command: list[str], kill_at: int | None) -> int:
 
 def train_pair(data: Path, folder: Path, options: list[str]) -> int:
     """Train in two processes that exchange gradients with gloo; the first writes the log. Return their status."""
-    # One GPU cannot be shared by two processes that exchange gradients with NCCL.
+    # Two processes that exchange gradients with NCCL cannot share a GPU.
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     os.environ.update(environment)
     shared = ["--distributed-world-size", "2", "--distributed-backend", "gloo", "--distributed-no-spawn"]
@@ -125,7 +125,7 @@ def train_pair(data: Path, folder: Path, options: list[str]) -> int:
             processes.append(subprocess.Popen([*command, *own], stdout=log, stderr=subprocess.STDOUT, env=environment))
     while all(process.poll() is None for process in processes):
         time.sleep(_POLL_SECONDS)
-    # The one would wait for ever for the other's gradients.
+    # The other would wait for ever for gradients.
     if any(process.poll() for process in processes):
         for process in processes:
             process.kill()
@@ -134,13 +134,13 @@ def train_pair(data: Path, folder: Path, options: list[str]) -> int:
 
 
 def reason(said: list[str]) -> str:
-    """Return the line of a failed command's output that says why it failed."""
+    """Return the line with the cause of failure in a command's output."""
     errors = [line for line in said if re.search(r"^\s*\|?\s*\w*(Error|Exception)\b", line)]
     return (errors or said or ["nothing was printed"])[-1].strip()
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and all that it started, as the failure of a machine does."""
+    """Kill a process and its descendants, as the failure of a machine would."""
     for each in descendants(process.pid):
         os.kill(each, signal.SIGSTOP)
     for each in descendants(process.pid):
@@ -149,11 +149,11 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def descendants(root: int) -> list[int]:
-    """Return a process and all that it and its children have started."""
+    """Return a process and its descendants."""
     children: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The name in parentheses may itself hold any character.
+            # The name in parentheses may contain any character.
             parent = int(path.read_text(errors="replace").rpartition(")")[2].split()[1])
         except OSError:
             continue
@@ -170,13 +170,13 @@ def read_updates(text: str) -> list[dict[str, Any]]:
 
 
 def losses(folder: Path) -> dict[int, str]:
-    """Return the logged loss of each update; where it was made twice, the last counts."""
+    """Return the logged loss of each update, the last one if it was logged twice."""
     text = (folder / TRAINING_LOG).read_text(encoding="utf-8", errors="replace")
     return {int(values["num_updates"]): values["loss"] for values in read_updates(text)}
 
 
 def compare(before: Path, after: Path) -> bool:
-    """Print whether two trainings are equal, from the first update of the last run of ``after``; return it, too."""
+    """Print and return whether two trainings are equal, from the first update of the last run of ``after``."""
     first = min(map(int, seen(after)["seconds"]))
     old, new = losses(before), losses(after)
     differing = [update for update in sorted(old | new) if update >= first and old.get(update) != new.get(update)]
@@ -193,10 +193,10 @@ def compare(before: Path, after: Path) -> bool:
 
 
 def judge(whole: Path, again: Path, resumed: Path) -> bool:
-    """Return whether a resumed training is as far from a whole one as a second whole one is; print both distances.
+    """Return whether a resumed training is about as close to a whole one as a second whole one; print both distances.
 
-    The distance is the mean difference of the losses from the first update after the kill on. Chance makes trainings
-    differ by little at first; one that resumed with other data, another learning rate or without the optimiser's state
+    The distance is the mean difference of the losses, starting at the first update after the kill. By chance, trainings
+    differ little at first; one that resumed with other data, another learning rate or without the optimiser's state
     differs at once.
     """
     first = min(map(int, seen(resumed)["seconds"]))
@@ -220,13 +220,13 @@ def judge(whole: Path, again: Path, resumed: Path) -> bool:
 
 
 def seen(folder: Path) -> dict[str, Any]:
-    """Return what ``run`` noted."""
+    """Return the observations that ``run`` wrote."""
     noted: dict[str, Any] = json.loads((folder / _SEEN).read_text(encoding="utf-8"))
     return noted
 
 
 def describe(folder: Path) -> None:
-    """Print the speed of a training, how many processes it had, and how long each epoch's start took."""
+    """Print the speed of a training, its number of processes, and the time to start an epoch."""
     noted = seen(folder)
     seconds = {int(update): when for update, when in noted["seconds"].items()}
     text = (folder / TRAINING_LOG).read_text(encoding="utf-8", errors="replace")

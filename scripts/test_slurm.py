@@ -2,9 +2,9 @@
 
     python scripts/test_slurm.py [--folder DIR] [SCENARIO ...]
 
-Submits a small experiment with the profile slurm, whose training runs on both nodes, each with one process on its
-CPU (gloo). First complete, then the training again with each disturbance: a time limit, a preemption, a dead node. Each
-must end with the checkpoint of the first. Needs root, slurm-wlm and munge (Debian's packages suffice).
+Submits a small experiment with the profile slurm, whose training runs on both nodes, with one process each on the CPU
+(gloo). After a complete run, the training is repeated with each disturbance: a time limit, a preemption, a dead node.
+Each must end with the checkpoint of the first. Needs root, slurm-wlm and munge (Debian's packages suffice).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from slurm_experiment import ROOT, SAVE_EVERY, TASK_PROLOG, Experiment, small_pr
 
 
 def complete(experiment: Experiment) -> None:
-    """With an archive missing, the workflow fails in one line; else it trains and compares. Data are prepared here."""
+    """Without an archive, the workflow fails with one line; with it, it prepares the data, trains and compares."""
     away = experiment.archive.rename(experiment.folder / experiment.archive.name)
     failed = experiment.start()
     experiment.wait_for(lambda: failed.poll() is not None, "end of the workflow")
@@ -45,7 +45,7 @@ def complete(experiment: Experiment) -> None:
 
 def time_limit(experiment: Experiment) -> None:
     """SLURM sends SIGUSR1 before the limit; the training saves a checkpoint and its job is requeued."""
-    # The signal may come 30 seconds earlier; SLURM's limits are whole minutes.
+    # Two minutes, because SLURM's limits are whole minutes and the signal may come 30 seconds earlier.
     job, restarts = "", ""
 
     def watch() -> None:
@@ -54,7 +54,7 @@ def time_limit(experiment: Experiment) -> None:
         job = experiment.job()
         experiment.wait_for_update(10, attempt=2)
         restarts = experiment.shown(job, "Restarts")
-        # Once is enough.
+        # One requeue is enough.
         experiment.cluster.call("scontrol", "update", f"JobId={job}", "TimeLimit=60")
 
     experiment.train_again(watch, runtime=2, slurm_extra="'--signal=USR1@30'")
@@ -95,7 +95,7 @@ def dead_node(experiment: Experiment) -> None:
     experiment.train_again(disturb)
 
 
-# A rule train that only shows what its processes are given.
+# A rule train whose processes only print their resources.
 GEOMETRY = f"""
 rule train:
     output: "geometry.txt"
@@ -107,7 +107,7 @@ rule train:
 
 
 def recipe(experiment: Experiment) -> None:
-    """The two-node lines of the profile give every node its GPUs and all its processors to one process."""
+    """The profile's lines for two nodes start one process per node, with all its GPUs and processors."""
     folder = experiment.folder / "recipe"
     folder.mkdir(exist_ok=True)
     (folder / "geometry.txt").unlink(missing_ok=True)
@@ -125,7 +125,7 @@ def recipe(experiment: Experiment) -> None:
 
 
 def geometry(launcher: str, nodes: str, gpus: str) -> None:
-    """Start what the launcher starts for a training, but only print what each process has."""
+    """Start processes as the launcher does for a training; each only prints its resources."""
     from mt_scaffold.experiment.runtime.fairseq import launcher_command
 
     shown = "import os; print('node', os.environ['SLURM_NODEID'] + ',', len(os.sched_getaffinity(0)), 'processors,', "
@@ -162,7 +162,7 @@ def main() -> int:
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mt-scaffold-slurm-")))
         folder = folder.resolve()
-        # Those that disturb a training need an undisturbed one.
+        # Disturbed trainings are compared with an undisturbed one.
         if set(chosen) - {"recipe", "complete"} and not (folder / "reference").exists():
             chosen = [name for name in SCENARIOS if name in {*chosen, "complete"}]
         shutil.rmtree(folder / "slurm", ignore_errors=True)

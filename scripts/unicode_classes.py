@@ -1,7 +1,7 @@
-"""Write the classes of all code points, as the installed ``regex`` package has them, for the core's pre-tokenisers.
+"""Write the classes of all code points in the installed ``regex`` package, for the core's pre-tokenisers.
 
-``python scripts/unicode_classes.py`` rewrites mt_scaffold/core/text/unicode_classes.hpp. Run it when
-constraints.txt gets another version of regex, whose Unicode version may differ.
+``python scripts/unicode_classes.py`` rewrites mt_scaffold/core/text/unicode_classes.hpp. Run it when the version of
+regex in constraints.txt changes, because its Unicode version may as well.
 """
 
 import itertools
@@ -80,7 +80,7 @@ inline constexpr CharacterClass class_of(uint32_t code_point) {{
 
 
 def unicode_version() -> str:
-    """The Unicode version that the installed regex implements; no attribute of the package has it, only its README."""
+    """Return the Unicode version of the installed regex package, which is stated only in its README."""
     found = re.search(r"supports Unicode (\d+\.\d+)", str(metadata("regex").json["description"]))
     if found is None:
         raise SystemExit("regex: its description no longer states a Unicode version; look it up and adapt this script")
@@ -88,19 +88,19 @@ def unicode_version() -> str:
 
 
 def classes() -> str:
-    """The class of every code point as one digit each."""
+    """Return the class of every code point, as one digit each."""
     text = "".join(map(chr, range(0x110000)))
     found = bytearray(b"0" * len(text))
     for number, pattern in enumerate(CLASSES.values(), 1):
         for match in regex.finditer(f"{pattern}+", text):
             if found.count(b"0", *match.span()) != len(match.group()):
-                raise SystemExit(f"{pattern}: matches characters of another class too")
+                raise SystemExit(f"{pattern}: also matches characters of another class")
             found[match.start() : match.end()] = str(number).encode() * len(match.group())
     return found.decode()
 
 
 def table() -> str:
-    """The text of unicode_classes.hpp."""
+    """Return the text of unicode_classes.hpp."""
     digits = classes()
     end = -(-len(digits.rstrip("0")) // BLOCK) * BLOCK
     blocks: dict[str, int] = {}

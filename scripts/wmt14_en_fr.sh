@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The paper's translation experiment on WMT'14 English–French, from nothing to the table: BPE and Scaffold-BPE, each with
-# and without BPE-dropout, in the setup of Ott et al. 2018. docs/paper.md has choices, hours and disk.
+# The paper's translation experiment on WMT'14 English–French, from scratch to the table: BPE and Scaffold-BPE, with and
+# without BPE-dropout, in the setup of Ott et al. 2018. docs/paper.md has choices, hours and disk.
 #
 #   scripts/wmt14_en_fr.sh [OPTION ...]       options of mt-scaffold run
 #
@@ -8,7 +8,7 @@
 #   scripts/wmt14_en_fr.sh --sample 20000 --batch small --output experiments/rehearsal \
 #       --set average.last=2 --set train.batches.small.options.max-update=400      a rehearsal
 #
-# Stop it whenever you like; the same command resumes it.
+# Stop it at any time; the same command resumes it.
 set -euo pipefail
 for option; do
     if [[ $option == -h || $option == --help ]]; then
@@ -18,16 +18,16 @@ for option; do
 done
 cd "$(dirname "$0")/.."
 config=configs/wmt14_en_fr.yaml
-# Must be seen by all nodes of a cluster.
+# All nodes of a cluster must see this folder.
 export MT_SCAFFOLD_CACHE=${MT_SCAFFOLD_CACHE:-$PWD/data-cache}
 
-# 1. The environment: mt-scaffold, PyTorch and fairseq, unless it is there.
+# 1. The environment with mt-scaffold, PyTorch and fairseq, unless it exists.
 make --silent venv
 export PATH="$PWD/.venv/bin:$PATH"
 
 # 2. The text, checked against its digests; only this step needs the network.
 mt-scaffold get-data --config "$config" --fetch-only
 
-# 3. Words, codes, data, trainings, translations and scores. The last thing that it prints is the table, which
-#    experiments/wmt14_en_fr/comparison.txt has, too.
+# 3. Words, codes, data, trainings, translations and scores. It ends by printing the table, which is also in
+#    experiments/wmt14_en_fr/comparison.txt.
 mt-scaffold run "$config" --profile "${PROFILE:-local}" "$@"

@@ -1,14 +1,15 @@
-"""The dictionaries of BPE and Scaffold-BPE, with and without dropout: entries, those that never occur, running <unk>.
+"""Compare the dictionaries of BPE and Scaffold-BPE, with and without dropout: entries, unused entries, running <unk>.
 
 python -m studies.dictionaries MULTI30K MDN > table.md
 
-MULTI30K: the folder of the raw text (train.en.gz, ..., test_2016_flickr.de.gz). MDN: a text of words, one language.
+MULTI30K: the folder of the raw text (train.en.gz, ..., test_2016_flickr.de.gz). MDN: a tokenised text in one language.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -24,13 +25,14 @@ from mt_scaffold.methods import make_method
 from mt_scaffold.methods.learn import learn
 from mt_scaffold.segment.draw import Draw
 from mt_scaffold.tables import format_table
+from studies import exit_status
 
 DROPOUT = Draw("dropout", 0.1)
 MULTI30K_SYMBOLS, MDN_SYMBOLS, MDN_LIMIT = 10_000, 32_000, 32_768
 
 
 class Dictionary(NamedTuple):
-    """One dictionary: how many entries it has, how many never occur, running ``<unk>`` in training and test text."""
+    """A dictionary: entries, those that never occur, and running ``<unk>`` in training and in test text."""
 
     entries: int
     unused: int
@@ -41,7 +43,7 @@ class Dictionary(NamedTuple):
 def dictionary(
     bpe: BPE, texts: Sequence[WordCounts], tests: Sequence[WordCounts], dropout: bool, limit: int = -1
 ) -> Dictionary:
-    """Make the dictionary of texts together, as ``make_dictionaries`` does, and count."""
+    """Make one dictionary of all texts, as ``make_dictionaries`` does, and count."""
     counted: Counter[str] = Counter()
     for text in texts:
         counted.update(dict(bpe.count_subwords(text).items()))
@@ -59,12 +61,12 @@ def dictionary(
 
 
 def codes(algorithm: str, symbols: int, paths: Sequence[Path]) -> BPE:
-    """Learn joint codes."""
+    """Learn joint codes of all texts."""
     return BPE(learn(paths=paths, method=make_method(algorithm, symbols=symbols)).codes)
 
 
 def multi30k(folder: Path) -> Iterator[list[str]]:
-    """Yield the rows of Multi30k: joint codes, with one dictionary and with one of each language."""
+    """Yield the rows of Multi30k: joint codes, with one dictionary and with one per language."""
     with tempfile.TemporaryDirectory() as words:
         paths = {}
         for part, language in itertools.product(("train", "test_2016_flickr"), ("en", "de")):
@@ -89,12 +91,12 @@ def mdn(path: Path) -> Iterator[list[str]]:
         bpe = codes(algorithm, MDN_SYMBOLS, [path])
         for dropout, limit in itertools.product((False, True), (-1, MDN_LIMIT)):
             name = algorithm + " + dropout" * dropout
-            what = f"at most {limit:,}" if limit > 0 else "all"
-            yield ["mdn.de", name, what, *cells(dictionary(bpe, [counts], [], dropout, limit))]
+            kind = f"at most {limit:,}" if limit > 0 else "all"
+            yield ["mdn.de", name, kind, *cells(dictionary(bpe, [counts], [], dropout, limit))]
 
 
 def cells(found: Dictionary) -> list[str]:
-    """Return what the table shows."""
+    """Return the cells of a dictionary in the table."""
     return ["" if number is None else f"{number:,}" for number in found]
 
 
@@ -110,4 +112,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_status("studies.dictionaries", main))

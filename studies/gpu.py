@@ -1,10 +1,10 @@
 """python -m studies.gpu: the measurements and trainings that need a GPU, in slices that resume.
 
-In this order: scripts/smoke_gpu.sh; the speed and memory of transformer-big of WMT'14, on generated text; Multi30k
+In this order: scripts/smoke_gpu.sh; the speed and memory of WMT'14's transformer-big, on generated text; Multi30k
 English to German in the published size, ten seeds of four systems, several trainings at once on the GPU; Debian English
 to German, five seeds. Nothing is downloaded: name the folders that have the text. Seeds are added in steps, so that
-there are comparisons early. Whatever is finished is in OUTPUT/results, and in results.tar.gz, after each slice; the
-rest of OUTPUT is needed to resume. --rehearse does it on the CPU with tiny models, whose figures mean nothing.
+there are early comparisons. After each slice, finished results are in OUTPUT/results and results.tar.gz; the rest of
+OUTPUT is needed to resume. --rehearse runs everything on the CPU with tiny models, whose figures mean nothing.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.runtime.fairseq import sees_gpu
 
 SOURCE = Path(__file__).resolve().parent.parent
-# For trainings to save, and for what was stopped to end.
+# Time for trainings to save and for stopped commands to end.
 STOPPING_SECONDS = 60
-# What the publication trains for; the same with either batch.
+# The published number of updates, the same for either batch.
 BIG_UPDATES = 24000
-# Tokens at once and batches per update: of the published 8 GPUs each, and of one large GPU for all of them.
+# Max-tokens and update-freq: of each of the published 8 GPUs, and of one large GPU in place of them.
 BIG_BATCHES = {"large": (3584, 16), "h200": (57344, 8)}
 TINY_BATCHES = {"large": (256, 2), "h200": (1024, 1)}
 LEAST_TOKENS = 7168
@@ -59,7 +59,7 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True)
 class Slice:
-    """One call. output: the folder of everything. until: when it ends (time.monotonic)."""
+    """One call. output: the folder of all files. until: when the slice ends (time.monotonic)."""
 
     output: Path
     until: float
@@ -70,11 +70,14 @@ class Slice:
 
     @property
     def results(self) -> Path:
-        """What to bring back."""
+        """The folder of the results to bring back."""
         return self.output / "results"
 
     def run(self, command: Sequence[object], log: Path, variables: Mapping[str, str] | None = None) -> int:
-        """Run a command, its output added to a log, and return its status. OutOfTime: it was stopped by Ctrl-C."""
+        """Run a command, append its output to a log, and return its status.
+
+        Raises OutOfTime if the slice ends; a running command is stopped as by Ctrl-C.
+        """
         left = self.until - time.monotonic() - STOPPING_SECONDS
         if left <= 0:
             raise OutOfTime
@@ -95,7 +98,7 @@ class Slice:
                 raise
 
     def experiment(self, configuration: Path, output: str, *more: object) -> None:
-        """``mt-scaffold run``; MTScaffoldError, with the end of its log, where it fails."""
+        """Run ``mt-scaffold run``; raise MTScaffoldError, with the end of its log, if it fails."""
         log = self.output / "logs" / f"{output}.log"
         profile = write_yaml(self.output / "profile" / "config.yaml", self._profile()).parent
         words = ["run", configuration, "--output", output, "--profile", profile, *more]
@@ -104,8 +107,8 @@ class Slice:
             raise MTScaffoldError(end_of(log))
 
     def _profile(self) -> dict[str, Any]:
-        # One GPU is counted as several, of which each training takes one: all use the first that PyTorch sees. Without
-        # a share of the cores, a step on a GPU would take them all, and run alone.
+        # One GPU is counted as several, so that several trainings share the first that PyTorch sees. Without a share of
+        # the cores, a step on a GPU would take them all and run alone.
         gpu = 0 if self.rehearse else 1
         rules = ("train", "translate", "translate_checkpoint", "losses", "evaluate", "evaluate_tasks", "sample")
         return {
@@ -117,7 +120,7 @@ class Slice:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ctrl-C for a command and all that it started, and if that does not end it, an end."""
+    """Stop a command and its children as by Ctrl-C, and kill them if they do not end."""
     os.killpg(process.pid, signal.SIGINT)
     try:
         process.wait(STOPPING_SECONDS - 10)
@@ -144,17 +147,17 @@ def write_json(path: Path, content: object) -> None:
     write_text(path, json.dumps(content, indent=1) + "\n")
 
 
-# -- the steps: each returns what is to be said of it; OutOfTime: the next slice resumes it
+# -- the steps: each returns a line for the status, or raises OutOfTime for the next slice to resume it
 
 
 def smoke(now: Slice) -> str:
-    """Run scripts/smoke_gpu.sh, which cannot resume: for at most a slice. MTScaffoldError where it fails."""
+    """Run scripts/smoke_gpu.sh, which cannot resume, for at most a slice. Raises MTScaffoldError if it fails."""
     log, folder = now.results / "smoke.txt", now.output / "smoke"
     log.unlink(missing_ok=True)
     try:
         status = now.run(["bash", SOURCE / "scripts" / "smoke_gpu.sh", folder], log, {"PYTHON": sys.executable})
     except OutOfTime:
-        return "not finished within the slice; smoke.txt is its output until then"
+        return "not finished within the slice; smoke.txt has its output so far"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if status:
@@ -163,10 +166,10 @@ def smoke(now: Slice) -> str:
 
 
 def big(now: Slice) -> str:
-    """Train transformer-big for a few updates with each batch; where it does not fit, with half the tokens at once.
+    """Train transformer-big for a few updates with each batch; if it does not fit, with half the tokens at once.
 
-    As many tokens as in WMT'14, in shorter sentences, which need a little less memory and time for attention.
-    MTScaffoldError where a training fails for another reason than memory.
+    A batch has as many tokens as for WMT'14, in shorter sentences, which need a little less memory and time for
+    attention. Raises MTScaffoldError if a training fails for another reason than memory.
     """
     measured: dict[str, Any] = {}
     for name, (tokens, batches) in (TINY_BATCHES if now.rehearse else BIG_BATCHES).items():
@@ -235,9 +238,10 @@ def big_configuration(tokens: int, batches: int, rehearse: bool = False) -> dict
 
 
 def speed(log: Path, tokens: int, batches: int) -> dict[str, Any]:
-    """Return what a training log says of speed and memory, without its first updates, and hours of the whole training.
+    """Return speed and memory from a training log, without its first updates, and the hours of a whole training.
 
-    The log has a line for each update, with the seconds since the training began (fairseq's wall).
+    The log has a line for each update, with the seconds since the training began (fairseq's wall). Raises
+    MTScaffoldError for too few updates.
     """
     updates = list(_updates(log))[4:]
     if len(updates) < 2:
@@ -276,7 +280,7 @@ def _device() -> dict[str, Any]:
 
 
 def multi30k(now: Slice) -> str:
-    """Multi30k in the published size and batch, 60 epochs on one GPU: four systems, ten seeds."""
+    """Train on Multi30k in the published size and batch, 60 epochs on one GPU: four systems, ten seeds."""
     if now.cache is None:
         return "skipped: --cache does not name a folder with Multi30k's files"
     systems = ["bpe", "scaffold", "bpe+dropout", "scaffold+dropout"]
@@ -284,7 +288,7 @@ def multi30k(now: Slice) -> str:
 
 
 def debian(now: Slice) -> str:
-    """Debian English to German: BPE and Scaffold-BPE, five seeds."""
+    """Train on Debian English to German: BPE and Scaffold-BPE, five seeds."""
     if now.debian is None:
         return "skipped: --debian does not name the output of studies.debian"
     link = now.output / "debian_corpus"
@@ -292,26 +296,26 @@ def debian(now: Slice) -> str:
         link.symlink_to(now.debian.resolve())
     if link.resolve() != now.debian.resolve():
         raise MTScaffoldError(
-            f"{link} is {link.resolve()}, not {now.debian}; name the former with --debian, or another --output"
+            f"{link}: links to {link.resolve()}, not {now.debian}; name the former with --debian, or another --output"
         )
     systems = ["bpe", "scaffold"]
     return _seeds(now, "debian_en_de", SOURCE / "studies" / "debian" / "debian_en_de.yaml", (1, 3, 5), systems)
 
 
 def _seeds(now: Slice, name: str, configuration: Path, upto: Sequence[int], systems: Sequence[str]) -> str:
-    """Train a study's systems with more and more seeds, and keep each comparison."""
+    """Train a study's systems with increasing numbers of seeds, and keep each comparison."""
     more: list[object] = []
     if now.rehearse:
         upto, systems = (1, 2), systems[:2]
-        # Validated at its end alone: Debian's validation text takes longer than these updates.
+        # Validated only at the end: Debian's validation text takes longer than these updates.
         options = {**TINY, "arch": "transformer", "warmup-updates": 10, "validate-interval": 1000}
         train: dict[str, Any] = {"options": options}
-        # Each in the way that the configuration itself ends a training.
+        # Each configuration has its own setting to end a training.
         if "multi30k" in name:
             train["stop"] = {"updates": 30}
         else:
             options["max-update"] = 30
-        # Models that have learned nothing would not end their sentences.
+        # Untrained models would not end their sentences.
         short = {"options": {"beam": 1, "max-len-a": 0, "max-len-b": 5}}
         settings = {"train": train, "average": {"last": 1}, "codes": {"symbols": 300}, "translate": short}
         more = ["--sample", 300, *_set(settings)]
@@ -335,7 +339,7 @@ def _set(settings: Mapping[str, Any]) -> list[str]:
 
 
 def keep_results(experiment: Path, results: Path) -> None:
-    """Copy the comparison of an experiment, its figures, and what each training reports of itself but its curves."""
+    """Copy the comparison of an experiment, its figures, and the report of each training, without its curves."""
     make_folder(results / "figures")
     for file in (*(experiment / name for name in RESULT_FILES), *experiment.glob("figures/*.svg")):
         shutil.copyfile(file, results / file.relative_to(experiment))
@@ -355,7 +359,7 @@ STEPS: dict[str, Callable[[Slice], str]] = {"smoke": smoke, "big": big, "multi30
 
 
 def run_slice(now: Slice, steps: Sequence[str] = tuple(STEPS), say: Callable[[str], None] = print) -> bool:
-    """Run the steps that are not finished until the slice ends; return whether all are. Failures are tried again."""
+    """Run the unfinished steps until the slice ends; return whether all are finished. Failed steps are tried again."""
     make_folder(now.results)
     status = now.results / "status.json"
     said: dict[str, Any] = json.loads(status.read_text(encoding="utf-8")) if status.exists() else {}
@@ -379,7 +383,7 @@ def run_slice(now: Slice, steps: Sequence[str] = tuple(STEPS), say: Callable[[st
         say(f"{name}: {entry['said']} ({entry['seconds']:,} s in all)")
         if out_of_time:
             break
-    # A single file, which some machines can send back where they cannot send a folder.
+    # As a single file as well, because some machines cannot send back a folder.
     shutil.make_archive(str(now.results), "gztar", now.results)
     return all(said.get(name, {}).get("finished", False) for name in steps)
 
@@ -387,7 +391,7 @@ def run_slice(now: Slice, steps: Sequence[str] = tuple(STEPS), say: Callable[[st
 def parser() -> argparse.ArgumentParser:
     """Return the command line's parser."""
     result = argparse.ArgumentParser(prog="python -m studies.gpu", description=__doc__)
-    result.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for everything")
+    result.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for all files")
     result.add_argument("--minutes", type=float, default=10, metavar="M", help="length of this slice (10)")
     result.add_argument("--cache", type=Path, metavar="DIR", help="folder with Multi30k's files (mt-scaffold get-data)")
     result.add_argument("--debian", type=Path, metavar="DIR", help="output of python -m studies.debian --languages de")
@@ -398,16 +402,18 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one slice; the exit status: 0 when all steps are finished, 75 when another slice is needed."""
+    """Run one slice and return the exit status: 0 if all steps are finished, 75 if another slice is needed."""
     options = parser().parse_args(arguments)
     until = time.monotonic() + 60 * options.minutes
-    # Commands that are started must be able to take Ctrl-C, even if this was started where it is ignored.
+    # Child processes must react to Ctrl-C, even if this process was started with it ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         for name in ("cache", "debian"):
             folder = getattr(options, name)
             if folder is not None and not folder.is_dir():
                 raise UsageError(f"--{name} {folder}: not a directory")
+        if options.at_once < 1:
+            raise UsageError(f"--at-once {options.at_once}: must be 1 or more")
         if not options.rehearse and not sees_gpu():
             raise UsageError("PyTorch finds no GPU; --rehearse runs everything small on the CPU")
         cache = None if options.cache is None else options.cache.resolve()

@@ -1,15 +1,15 @@
-"""The four comparisons of Multi30k that configs/multi30k_en_de.yaml names, from comparisons that are stored.
+"""Print the four comparisons of Multi30k that configs/multi30k_en_de.yaml names, from stored comparisons.
 
 python -m studies.named_comparisons FOLDER/comparison.json ... [--average TEST ...] [--seeds N ...]
 
-The primary measure is the mean over the test sets that --average names, in each of two metrics; each test set by itself
-is secondary. Segments of older trainings are not stored, so the test is Welch's (1947) over trainings alone: it says
-nothing about other sentences. p of the primary measure is corrected by Holm over the four comparisons, in each metric
-by itself. Intervals and p take three trainings of each system. Beside each interval stand the gains that the paper
-reports in BLEU on WMT'14; the probability with which this test would have found a true difference of that size, at the
-first step of Holm's correction, and the 95 % interval of that, since the spread of the trainings is an estimate; and
-how often people prefer the system with the higher BLEU where two differ by so much. Systems have a table first, with
-the trainings that ended while they still improved. Trainings that the files lack are listed.
+The primary measure is the mean over the test sets that --average names, in each of two metrics; each single test set is
+secondary. Segments of older trainings are not stored, so the test is Welch's (1947) over trainings alone: it says
+nothing about other sentences. p of the primary measure is corrected by Holm over the four comparisons, separately in
+each metric. Intervals and p need three trainings of each system. Next to each interval are the gains that the paper
+reports in BLEU on WMT'14; the probability that this test finds a true difference of that size, at the first step of
+Holm's correction, with its 95 % interval, since the spread of the trainings is an estimate; and how often people prefer
+the system with the higher BLEU if two differ by as much. The first table shows the systems, with the number of
+trainings that ended while still improving. Missing trainings are listed.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ UNTOUCHED = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 
 
 class Named(NamedTuple):
-    """A system, what it is compared with, and the paper's gains in BLEU on En-De and En-Fr, if it has this pair.
+    """A system, its baseline, and the paper's gains in BLEU on En-De and En-Fr, if it has this comparison.
 
-    exploratory: it was named when its trainings had been scored.
+    exploratory: whether it was named after its trainings had been scored.
     """
 
     system: str
@@ -56,7 +56,7 @@ class Named(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As tables have it."""
+        """The name of the comparison in tables."""
         return f"{self.system} − {self.baseline}"
 
 
@@ -73,7 +73,10 @@ Scores = dict[str, dict[str, dict[int, float]]]
 
 @dataclass(frozen=True)
 class Training:
-    """What a comparison says of one training; rows: of its embeddings, without fairseq's own symbols and padding."""
+    """One training in a comparison. rows: of its embeddings, without fairseq's own symbols and padding.
+
+    improving: whether its last validation was the best.
+    """
 
     epochs: int
     updates: int
@@ -108,7 +111,10 @@ class Welch:
 
 
 def read(paths: Iterable[Path], metric: str) -> tuple[Scores, Trainings]:
-    """Return the scores and trainings of all files; the same training may stand in one of them only."""
+    """Return the scores and trainings of all files.
+
+    Raises MTScaffoldError if a file is missing or malformed, or a training is in two of them.
+    """
     scores: Scores = {}
     trainings: Trainings = {}
     for path in paths:
@@ -167,19 +173,19 @@ def welch(system: Sequence[float], baseline: Sequence[float]) -> Welch | None:
 
 
 def people_agree(difference: float) -> float:
-    """Return in how many % of pairs of systems people prefer the one whose BLEU is higher by ``difference``.
+    """Return the percentage of pairs of systems in which people prefer the one whose BLEU is higher by ``difference``.
 
-    50 is chance; below it, where the fit does not hold any more, 50 is returned.
+    50 is chance, and the least that is returned: below it, the fit no longer holds.
 
-    Source: Kocmi et al. 2024, "Navigating the Metrics Maze: Reconciling Score Magnitudes and Accuracies", a curve that
-    was fitted to pairs of systems, mostly of one company, that people had assessed; its two constants are those of
+    Source: Kocmi et al. 2024, "Navigating the Metrics Maze: Reconciling Score Magnitudes and Accuracies": a curve
+    fitted to pairs of systems, mostly of one company, that people had assessed. Its constants are those of
     mt-thresholds 1.0.4.
     """
     return max(50.0, 88.33333333333225 / (1 + math.exp(-0.9663926931178954 * abs(difference))))
 
 
 def systems_table(scores: Scores, trainings: Trainings, tests: Sequence[str], digits: int) -> str:
-    """Return a line for each system of the comparisons that was trained: how, and its scores."""
+    """Return a table of the trained systems of the comparisons: trainings and scores."""
     means = averaged(scores, tests)
     lines = [["system", "trainings", "epochs", "updates", "subwords", "rows", "still improving", *tests, "mean"]]
     for system in dict.fromkeys(each for named in NAMED for each in (named.baseline, named.system)):
@@ -195,7 +201,7 @@ def systems_table(scores: Scores, trainings: Trainings, tests: Sequence[str], di
 
 
 def _range(values: Iterable[int]) -> str:
-    """Return the least and the largest of some numbers, or the one that all are."""
+    """Return the smallest and the largest of some numbers, or their common value."""
     ordered = sorted(values)
     return " to ".join(f"{value:,}" for value in dict.fromkeys((ordered[0], ordered[-1])))
 
@@ -216,7 +222,7 @@ def rows_of(
         if systems.get(named.system) and systems.get(named.baseline)
     }
     first = next(iter(measures)) if primary else ""
-    # One that is missing counts with the largest p, so that no corrected p rises when it comes.
+    # A missing one counts with the largest p, so that no corrected p rises when it is added.
     holm = correct({named: 1.0 if (test := tests.get((first, named))) is None else test.p for named in NAMED})
     for (name, named), test in tests.items():
         sides = [measures[name][each].values() for each in (named.system, named.baseline)]
@@ -234,17 +240,17 @@ def rows_of(
             row.append(" to ".join(decimal(end, digits, signed=True) for end in test.interval))
             row += [_p(test.p), _p(holm[named]) if name == first else ""]
         if test is not None and metric == "bleu" and name == first:
-            row.append("; ".join(_beside(test, gain) for gain in named.gains))
+            row.append("; ".join(_gain_and_interval(test, gain) for gain in named.gains))
         yield row + [""] * (len(HEADING) - len(row))
 
 
 def _p(value: float) -> str:
-    """Return a p without what Markdown would escape."""
+    """Return a p without the sign that Markdown would escape."""
     return shown_p(value).replace("< ", "under ")
 
 
-def _beside(test: Welch, gain: float) -> str:
-    """Say how a gain of the paper lies to an interval, and what it is."""
+def _gain_and_interval(test: Welch, gain: float) -> str:
+    """Return whether a gain of the paper is in the interval, its power, and how often people agree with it."""
     low, high = test.interval
     found, *ends = (decimal(100 * each, 0) for each in test.power(gain))
     return (
@@ -254,7 +260,7 @@ def _beside(test: Welch, gain: float) -> str:
 
 
 def missing_trainings(systems: Mapping[str, Mapping[int, float]], seeds: Sequence[int]) -> list[str]:
-    """Return the trainings of the named systems that there are no scores of."""
+    """Return the trainings of the named systems without scores."""
     lines = []
     for system in dict.fromkeys(each for named in NAMED for each in (named.system, named.baseline)):
         lacking = [str(seed) for seed in seeds if seed not in systems.get(system, {})]
@@ -268,7 +274,7 @@ HEADING += ["the paper's gains"]
 
 
 def report(paths: Sequence[Path], tests: Sequence[str], seeds: Sequence[int]) -> str:
-    """Return the tables of both metrics, and what is missing."""
+    """Return the tables of both metrics, and the missing trainings."""
     parts = []
     for metric, (name, digits) in METRICS.items():
         scores, trainings = read(paths, metric)

@@ -1,15 +1,16 @@
-"""How loose the bits per byte of the reference are: one segmentation against the sum over that and sampled ones.
+"""Measure how loose the bits per byte of the reference are: one segmentation against the sum over several.
 
 python -m studies.reference_bound EXPERIMENT [--test-set NAME] [--sentences 200] [--samples 64] [--dropout 0.1]
 
 -log2 of the probability of one segmentation is an upper bound of that of the text, whose probability is the sum over
-all segmentations. The sum over some that differ, drawn with BPE-dropout, lies between, so that what is printed is the
-least by which the bound is loose. Sentences with <unk> in any system are left out for all.
+all segmentations. The sum over some of them, drawn with BPE-dropout, lies in between, so that the printed difference is
+a lower bound of the looseness. Sentences with <unk> in any system are left out for all.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy
@@ -23,12 +24,16 @@ from mt_scaffold.experiment.configuration.translation_layout import TranslationL
 from mt_scaffold.experiment.inference.forced_decoding import forced_decode
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.tables import format_table
+from studies import exit_status
 
 
 def targets_of(
     layout: TranslationLayout, system: str, test: str, sentences: int, samples: int, dropout: float
 ) -> list[list[list[int]]]:
-    """Return the different segmentations of each sentence as ids, the system's own first, those with <unk> last."""
+    """Return the distinct segmentations of each sentence as ids, the system's own first, others only without <unk>.
+
+    Raises UsageError if the system's method has no dropout.
+    """
     segmenter = segmentation_in(layout, layout.segmentation_of(system)).segmenters()[1]
     if not isinstance(segmenter, BPE):
         raise UsageError(f"{system}: its method has no dropout; give other systems with --systems")
@@ -41,13 +46,13 @@ def targets_of(
             [*(ids.get(subword, UNKNOWN_ID) for subword in each.split()), END_ID]
             for each in dict.fromkeys([own, *drawn])
         ]
-        # A sampled subword that the dictionary lacks makes another text.
+        # With <unk>, a sampled segmentation is of another text.
         found.append([each for place, each in enumerate(as_ids) if place == 0 or UNKNOWN_ID not in each])
     return found
 
 
 def main() -> None:
-    """Print a row for each system, of its first seed."""
+    """Print a row for each system, with its first seed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiment", metavar="FOLDER")
     parser.add_argument("--test-set", metavar="NAME", help="default: the first")
@@ -88,4 +93,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_status("studies.reference_bound", main))

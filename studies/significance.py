@@ -1,10 +1,10 @@
-"""How often the test over trainings and segments errs, and what it can find: docs/results/significance.
+"""Simulate the error rate and the power of the test over trainings and segments: docs/results/significance.
 
 python -m studies.significance [--experiments 10000] [--part normal|real] [--multi30k FOLDER] [--text FILE]
 
-Normal scores: a segment is worth the sum of a common difficulty, of the system's own mean for it (standard deviation
-1), and of how this training happens to treat it (1); a training adds the same to all of its segments. The spread is
-the standard error that the trainings add to the difference, as a multiple of the one that the segments add.
+Normal scores: the score of a segment is the sum of its difficulty, common to all systems, of the system's effect on it
+(standard deviation 1), and of the training's effect on it (1); a training adds a constant to all of its segments. The
+spread is the standard error that the trainings add to the difference, as a multiple of the one that the segments add.
 
 Real statistics: of BLEU, by translating Multi30k with the most similar sentence of the training text; of bits per byte,
 by n-gram models of bytes. A training is one random part of the training text. There are 40 of each system, and an
@@ -53,7 +53,7 @@ POOL = 40
 
 @dataclass
 class Outcome:
-    """Experiments: differences found less the true one, and the least that would be significant, by two estimates."""
+    """Experiments: differences found minus the true one, and the least significant one by each of two estimates."""
 
     found: list[Floats]
     critical: list[Floats]
@@ -62,15 +62,15 @@ class Outcome:
 
     @classmethod
     def empty(cls) -> Outcome:
-        """Return no experiments."""
+        """Return an outcome without experiments."""
         return cls([], [], [], [])
 
     def add(self, scores: Sequence[Floats], resampled: Sequence[Floats], segments: int, true: float) -> None:
-        """Test many experiments at once; the leading axis of the arrays is theirs."""
+        """Test many experiments at once; they are the leading axis of the arrays."""
         parts = variances(scores, resampled, segments)
         self.found.append(scores[0].mean(axis=-1) - scores[1].mean(axis=-1) - true)
         self.critical.append(least_significant(parts))
-        # The simpler estimate: all that resampling the segments shows, though s² holds a part of it already.
+        # The simpler estimate adds the whole variance of resampled segments, of which s² already contains a part.
         differences = resampled[0].mean(axis=-2) - resampled[1].mean(axis=-2)
         by_segments = differences.var(axis=-1, ddof=1) * segments / (segments - 1)
         self.counted_twice.append(least_significant([(by_segments, parts[0][1]), *parts[1:]]))
@@ -78,7 +78,7 @@ class Outcome:
         self.spread.append(numpy.array([by_trainings.mean(), by_segments.mean()]))
 
     def wrong(self, critical: list[Floats]) -> float:
-        """Return the percentage of experiments that find a difference other than the true one."""
+        """Return the percentage of experiments whose interval misses the true difference."""
         return 100 * float(numpy.mean(numpy.abs(numpy.concatenate(self.found)) > numpy.concatenate(critical)))
 
     def found_in_four_of_five(self, critical: list[Floats], error: float) -> float:
@@ -96,7 +96,7 @@ def least_significant(parts: list[tuple[Any, float]]) -> Floats:
 def normal_systems(
     draw: numpy.random.Generator, experiments: int, trainings: int, between: Sequence[float]
 ) -> list[Floats]:  # fmt: skip
-    """Return the scores of the segments (experiments × trainings × segments) of two systems that do not differ.
+    """Return the scores of the segments (experiments × trainings × segments) of two equal systems.
 
     between: the standard deviation between the trainings of each.
     """
@@ -110,14 +110,14 @@ def normal_systems(
 
 
 def deviations(trainings: int, spread: float, ratio: float) -> list[float]:
-    """Return the standard deviations between trainings of two systems, from the ratio of their variances."""
+    """Return the standard deviations between the trainings of two systems, from the ratio of their variances."""
     both = spread**2 * 2 * (1 + 1 / trainings) / SEGMENTS * trainings
     first = 1.0 if ratio == math.inf else ratio / (1 + ratio)
     return [math.sqrt(both * first), math.sqrt(both * (1 - first))]
 
 
 def check(sides: Sequence[Floats], drawn: Floats, outcome: Outcome) -> None:
-    """Check on one experiment that what is simulated here is what ``compare`` computes."""
+    """Check on one experiment that the simulation computes the same test as ``compare``."""
     trained = [
         [resample(SumRatio(), [(float(value), 1.0) for value in row], drawn) for row in side[0]] for side in sides
     ]
@@ -127,7 +127,7 @@ def check(sides: Sequence[Floats], drawn: Floats, outcome: Outcome) -> None:
 
 
 def normal_table(experiments: int) -> None:
-    """Print how often normal scores of equal systems are found to differ, and the least difference found."""
+    """Print how often normal scores of equal systems are found to differ, and the differences that can be found."""
     draw = numpy.random.default_rng(3)
     drawn = draw_segments(SEGMENTS, SAMPLES)
     print(f"Normal scores: {experiments:,} experiments per row, {SEGMENTS} segments, {SAMPLES} resamples\n")
@@ -168,7 +168,7 @@ def normal_table(experiments: int) -> None:
 
 
 def one_training(experiments: int) -> None:
-    """Print how often the paired bootstrap over segments errs where trainings differ, too."""
+    """Print how often the paired bootstrap over segments errs if trainings differ as well."""
     draw = numpy.random.default_rng(4)
     drawn = draw_segments(SEGMENTS, SAMPLES)
     print(f"\nOne training per system, sentences only: {experiments:,} experiments per row\n")
@@ -189,7 +189,7 @@ def one_training(experiments: int) -> None:
 
 @dataclass(frozen=True)
 class Pool:
-    """The trainings of two systems on one test set: their statistics (trainings × segments × statistics), each."""
+    """The statistics of two systems on one test set (each: trainings × segments × statistics), and their score."""
 
     name: str
     sides: tuple[Floats, Floats]
@@ -197,19 +197,19 @@ class Pool:
 
 
 def bleu(sums: Floats) -> Floats:
-    """Return BLEU of sums of sacreBLEU's statistics (the last axis), none of which may be 0."""
+    """Return BLEU from sums of sacreBLEU's statistics (the last axis), none of which may be 0."""
     lengths, references, matching, total = sums[..., 0], sums[..., 1], sums[..., 2:6], sums[..., 6:10]
     brevity = numpy.minimum(1.0, numpy.exp(1 - references / lengths))
     return numpy.asarray(100 * brevity * numpy.exp(numpy.log(matching / total).mean(axis=-1)))
 
 
 def ratio(sums: Floats) -> Floats:
-    """Return bits per byte of sums of bits and bytes (the last axis)."""
+    """Return bits per byte from sums of bits and bytes (the last axis)."""
     return numpy.asarray(sums[..., 0] / sums[..., 1])
 
 
 def parts_of(size: int, varying: bool, seed: int) -> Iterator[NDArray[numpy.bool_]]:
-    """Yield which lines of the training text each training has: half of them, or a share from 1/20 to all."""
+    """Yield a mask of the lines of the training text for each training: half of them, or a share from 1/20 to all."""
     draw = numpy.random.default_rng(seed)
     for _ in range(POOL):
         share = draw.uniform(0.05, 1) if varying else 0.5
@@ -234,7 +234,7 @@ def trigrams_of(line: str) -> list[str]:
 
 
 def vectors(lines: list[str], features: Callable[[str], list[str]], size: int) -> Any:
-    """Return a unit vector per line of tf-idf weights; documents are the first ``size`` lines."""
+    """Return a unit vector of tf-idf weights per line; document frequencies are those of the first ``size`` lines."""
     numbers: dict[str, int] = {}
     rows, columns = [], []
     for row, line in enumerate(lines):
@@ -281,7 +281,10 @@ def translations(folder: Path, varying: bool) -> Pool:
 
 
 def byte_model(text: bytes, order: int) -> Callable[[bytes], Floats]:
-    """Return the bits of each byte of a text in an interpolated n-gram model (Witten and Bell 1991) of ``text``."""
+    """Return a function for the bits of each byte of data in an n-gram model of ``text``.
+
+    Source: the interpolation of Witten and Bell 1991, with the uniform distribution at the bottom.
+    """
 
     def keys(data: bytes, length: int) -> NDArray[numpy.uint64]:
         values = numpy.frombuffer(b"\n" * (order - 1) + data, numpy.uint8).astype(numpy.uint64)
@@ -314,7 +317,7 @@ def byte_model(text: bytes, order: int) -> Callable[[bytes], Floats]:
 
 
 def documents(path: Path, varying: bool) -> Pool:
-    """Return the bits and bytes of blocks of 20 lines, in models of three and of four bytes."""
+    """Return the bits and bytes of blocks of 20 lines, in models of orders three and four."""
     with open_input(path) as stream:
         lines = [line for line, _ in zip(stream, range(LINES), strict=False)]
     blocks = [b"".join(lines[begin : begin + 20]) for begin in range(0, len(lines), 20)]
@@ -361,7 +364,7 @@ def real_table(pools: Sequence[Pool], experiments: int) -> None:
 def main() -> None:
     """Print the tables as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--experiments", type=int, default=10_000, metavar="N", help="per row; a tenth with real ones")
+    parser.add_argument("--experiments", type=int, default=10_000, metavar="N", help="per row; a tenth for real ones")
     parser.add_argument("--part", choices=("normal", "real"), help="print only these tables")
     parser.add_argument("--multi30k", type=Path, metavar="FOLDER", help="train and test_2016_flickr, .en.gz and .de.gz")
     parser.add_argument("--text", type=Path, metavar="FILE", help=f"a text of {LINES:,} lines or more, .gz")

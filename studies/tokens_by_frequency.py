@@ -1,15 +1,16 @@
-"""Count the tokens of words by their frequency in the training text, for every system of language models.
+"""Count the tokens of words by the words' frequency in the training text, for every system of language models.
 
 python -m studies.tokens_by_frequency EXPERIMENT
 
-EXPERIMENT is a folder that mt-scaffold run has finished, with codes of bytes; run it where that ran. Prints, for each
-test set and each decade of a word's count in the training text, the words of the test set, and for each system how
-many of them are one token, in %, and the tokens of a word. Words are the pre-tokeniser's.
+EXPERIMENT is a folder that mt-scaffold run has finished, with codes of bytes; run this in the same directory. For each
+test set and each decade of a word's count in the training text, the tables show the words of the test set and, for each
+system, the percentage of them that are one token and the mean tokens per word. Words are the pre-tokeniser's.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.evaluation.losses.loss_split import DECADES, WordFrequencies
 from mt_scaffold.tables import format_table
+from studies import exit_status
 
 
 def main() -> None:
@@ -29,7 +31,7 @@ def main() -> None:
     codes = {system: BPE(layout.codes(layout.segmentation_of(system))) for system in layout.config.systems}
     pretokeniser = next(iter(codes.values())).pretokeniser
     if pretokeniser is None:
-        parser.error("codes between spaces leave no words to compare")
+        parser.error("codes without a pre-tokeniser have no words to compare")
     counts, _ = load_counts([layout.counts])
     frequencies = WordFrequencies(counts.byte_items())
     for test_set in layout.config.test_sets:
@@ -54,4 +56,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_status("studies.tokens_by_frequency", main))

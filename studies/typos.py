@@ -1,8 +1,8 @@
 """python -m studies.typos: copy a test set with seeded typos, one letter in each tenth word.
 
-Words are what stands between white space and has four letters or more. Of each ten, one is drawn, and one of its
-letters is dropped, doubled, exchanged with the character after it, or replaced by a letter of a to z, each as often.
-Text is a line, or with .jsonl the field "text" of a document; .gz as well.
+Words are separated by white space; those with fewer than four letters are not counted. In one of each ten, drawn at
+random, one letter is dropped, doubled, swapped with the next character, or replaced by a letter from a to z, with equal
+probability. Text is a line or, in .jsonl files, the field "text" of a document; files may be compressed (.gz).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LETTERS = 4
 
 
 class Typos:
-    """Makes typos; only ``Random.random`` is called, whose sequence Python guarantees for a seed."""
+    """Makes typos, drawing only with ``Random.random``, whose sequence Python guarantees for a seed."""
 
     def __init__(self, seed: int) -> None:
         self._rng = Random(seed)
@@ -37,7 +37,7 @@ class Typos:
         return int(self._rng.random() * number)
 
     def text(self, text: str) -> str:
-        """Return the text with a typo in one of each ten words, counted on from the last text."""
+        """Return the text with a typo in one of each ten words; the count continues from the last text."""
         return _WORD.sub(lambda found: self._word(found[0]), text)
 
     def _word(self, word: str) -> str:
@@ -52,7 +52,7 @@ class Typos:
         return self._typo(word, letters) if chosen else word
 
     def _typo(self, word: str, letters: Sequence[int]) -> str:
-        """Return the word with one letter wrong; it is another word."""
+        """Return the word with one wrong letter, never unchanged."""
         while True:
             at = letters[self._draw(len(letters))]
             letter = string.ascii_lowercase[self._draw(26)]
@@ -68,7 +68,10 @@ class Typos:
 
 
 def make_typos(source: Path, output: Path, seed: int) -> int:
-    """Copy a file with typos, and return how many. Raises MTScaffoldError for a line that is no JSON with a text."""
+    """Copy a file with typos, and return their number.
+
+    Raises MTScaffoldError for a line that is not UTF-8, or not a JSON object with a text.
+    """
     refuse_overwriting([output], [source])
     typos, documents = Typos(seed), source.name.removesuffix(".gz").endswith(".jsonl")
     with open_input(source) as lines, open_output(output) as stream:
@@ -92,11 +95,11 @@ def make_typos(source: Path, output: Path, seed: int) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status."""
+    """Run the command line and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m studies.typos", description=__doc__)
     parser.add_argument("--input", required=True, type=Path, metavar="FILE")
     parser.add_argument("--output", required=True, type=Path, metavar="FILE")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another number makes other typos (1)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the typos (1)")
     options = parser.parse_args(arguments)
     try:
         made = make_typos(options.input, options.output, options.seed)

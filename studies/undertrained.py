@@ -1,20 +1,20 @@
-"""Compare how well models have trained scaffold tokens, those that replace them, and others as frequent.
+"""Compare how well models have trained the tokens that Scaffold-BPE removes or adds, and others of equal frequency.
 
 python -m studies.undertrained EXPERIMENT [--bpe NAME] [--scaffold NAME] [--test-set NAME] [--figure PATH]
 
-EXPERIMENT is a folder that mt-scaffold run has finished; its tokens.csv and averaged.pt files are read. Removed are the
-tokens of BPE's dictionary that Scaffold-BPE's lacks, as they stand in BPE's models; new is the reverse. Each is
-compared with its peers, the tokens that both have and that occur as often in the training text of the same model, to
-within 10 % (for bits, in that of the target); a token without any is left out. Printed are means over tokens, and of
-the differences over the seeds, with their 95 % interval by Student's t. Figures:
+EXPERIMENT is a folder that mt-scaffold run has finished; its tokens.csv and averaged.pt files are read. Removed tokens
+are those in BPE's dictionary but not in Scaffold-BPE's, measured in BPE's models; new tokens are the reverse. Each is
+compared with its peers, the tokens in both dictionaries that occur equally often, to within 10 %, in the training text
+of the same model (for bits, in its target side); a token without peers is left out. The tables show means over tokens
+and, for the differences, over the seeds, with their 95 % interval by Student's t. Figures:
 
-percentile   of the indicator of Land and Bartolo 2024 among the tokens of the model, less the mean of the peers': 0 is
+percentile   of the indicator of Land and Bartolo 2024 among the tokens of the model, minus the mean of the peers': 0 is
              the least trained
-bits         per occurrence in the test set, less the mean of the peers'; only of tokens and peers that occur there
-uniformity   of the input's rows of all the tokens together (Wang and Isola 2020), less that of as many peers, each of
-             one token, the nearest in frequency: the higher, the more clustered
+bits         per occurrence in the test set, minus the mean of the peers'; only of tokens and peers that occur there
+uniformity   of the input rows of all the tokens (Wang and Isola 2020), minus that of as many peers, one per token, the
+             nearest in frequency: the higher, the more clustered
 
---figure draws percentile and bits by frequency, each with its tokens and with those that both systems have.
+--figure draws percentile and bits by frequency, for a system's own tokens and for those in both dictionaries.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.evaluation.significance import LEVEL, t_quantile
 from mt_scaffold.experiment.report.embeddings import symbol_rows, uniformity
 from mt_scaffold.experiment.report.figures import BinnedPanel, Point, by_occurrences
 from mt_scaffold.experiment.tasks import read_layout, task_of
 from mt_scaffold.tables import decimal, format_table
 
-# How far the counts of two tokens that are called equally frequent may be apart.
+# The largest ratio of the counts of two peers.
 CLOSE = 1.1
 SHOWN = {"percentile": 1, "bits": 2}
 UNIFORMITY, UNIFORMITY_DIGITS = "uniformity", 3
-# Classes of the figure: four to a power of ten, and as many tokens as a mean over them needs.
+# Classes of the figure: four per power of ten; those with fewer tokens are not drawn.
 CLASSES_TO_TEN, LEAST_TOKENS = 4, 5
 LABELS = {"percentile": "percentile of the indicator", "bits": "bits per occurrence"}
 
@@ -49,8 +49,8 @@ LABELS = {"percentile": "percentile of the indicator", "bits": "bits per occurre
 class Token(NamedTuple):
     """One token of a model.
 
-    times: how often it occurs in the training text; written: on the side that the model writes. figures: None for one
-    that it does not have. row: of its embedding.
+    times: its occurrences in the training text. written: those on the target side. figures: by name; None for a missing
+    one. row: of its embedding.
     """
 
     times: int
@@ -59,7 +59,7 @@ class Token(NamedTuple):
     row: int = 0
 
     def frequency(self, figure: str) -> int:
-        """How often it occurs where the model learns what the figure measures."""
+        """Return its occurrences in the text from which the model learns what the figure measures."""
         return self.written if figure == "bits" else self.times
 
 
@@ -68,7 +68,10 @@ Tokens = dict[str, Token]
 
 @dataclass(frozen=True)
 class Contrast:
-    """A class of tokens against others as frequent in one model: means over the tokens that have such peers."""
+    """A class of tokens against their peers in one model.
+
+    tokens: of the class. matched: those with peers. count, own, peers: means over these.
+    """
 
     tokens: int
     matched: int
@@ -78,7 +81,10 @@ class Contrast:
 
 
 def read_tokens(path: Path, test_set: str) -> Tokens:
-    """Return the tokens that one tokens.csv has of the target, or of both sides."""
+    """Return the tokens of a tokens.csv, without those with the side ``source``.
+
+    Raises MTScaffoldError if the file is missing or malformed.
+    """
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             rows = [row for row in csv.DictReader(stream) if row["side"] != "source"]
@@ -99,9 +105,9 @@ def _token(row: Mapping[str, str], test_set: str) -> Token:
 
 
 def contrast(tokens: Tokens, other: Tokens, figure: str) -> Contrast | None:
-    """Compare the tokens that another model lacks with those that both have, of those that occur in training.
+    """Compare the tokens that are not in another model with their peers, among those that occur in training.
 
-    None where none has a peer.
+    None if none has a peer.
     """
     having = {
         name: (token.frequency(figure), value)
@@ -122,7 +128,7 @@ def contrast(tokens: Tokens, other: Tokens, figure: str) -> Contrast | None:
 
 
 def twins(tokens: Tokens, other: Tokens) -> list[tuple[Token, Token]]:
-    """Return the tokens that another model lacks, each with the nearest peer in frequency that is not taken yet."""
+    """Return the tokens that are not in another model, each with the nearest free peer in frequency."""
     free = sorted((token for name, token in tokens.items() if token.times and name in other), key=_by_frequency)
     pairs = []
     for token in sorted((one for name, one in tokens.items() if one.times and name not in other), key=_by_frequency):
@@ -138,7 +144,7 @@ def _by_frequency(token: Token) -> tuple[int, int]:
 
 
 def spread_contrast(tokens: Tokens, other: Tokens, checkpoint: Path) -> Contrast | None:
-    """Compare how clustered the rows of the tokens are that another model lacks, and those of their peers.
+    """Compare the uniformity of the rows of tokens that are not in another model with that of their peers.
 
     None for fewer than two tokens with a peer.
     """
@@ -167,7 +173,7 @@ def mean_and_margin(values: Sequence[float]) -> tuple[float, float | None]:
 
 @dataclass(frozen=True)
 class Trained:
-    """The trainings of one system: their tokens and their checkpoints, by seed; what its own tokens are called."""
+    """The trainings of one system: tokens and checkpoints, by seed. own: the label of its own tokens."""
 
     name: str
     own: str
@@ -176,7 +182,7 @@ class Trained:
 
     @property
     def dictionary(self) -> Tokens:
-        """The tokens of any training: all of a system have the same ones."""
+        """The tokens of the first training; those of all trainings of a system are the same."""
         return next(iter(self.tokens.values()))
 
     @property
@@ -219,7 +225,7 @@ def rows_of(bpe: Trained, scaffold: Trained) -> Iterator[list[str]]:
 
 
 def panel(own: Trained, other: Trained, figure: str) -> BinnedPanel:
-    """Return a figure of the system by classes of frequency: its own tokens, and those that the other has, too."""
+    """Return a figure of the system by classes of frequency: of its own tokens, and of those that both have."""
     lines: dict[str, list[Point]] = {}
     for label, shared in ((own.own, False), ("in both", True)):
         by_class: dict[int, list[float]] = {}
@@ -243,7 +249,7 @@ HEADING = ["tokens", "figure", "with peers", "occurrences", "theirs", "peers'", 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a table for each group of systems that are compared; return the exit status."""
+    """Print a table for each group of compared systems; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m studies.undertrained", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -256,6 +262,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         layout = read_layout(options.experiment)
         test_set = options.test_set or next(iter(layout.config.test_sets))
+        if test_set not in layout.config.test_sets:
+            known = ", ".join(layout.config.test_sets)
+            raise UsageError(f"--test-set {test_set}: not a test set of {options.experiment} ({known})")
         groups: dict[str, dict[str, Trained]] = {}
         for group, run in task_of(layout.config).compared(layout):
             if run.system in (options.bpe, options.scaffold):
@@ -265,7 +274,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 of.checkpoints[int(run.seed)] = layout.averaged(run)
         if any(len(systems) < 2 for systems in groups.values()) or not groups:
             known = ", ".join(layout.config.systems)
-            raise MTScaffoldError(f"{options.experiment}: not with {options.bpe} and {options.scaffold}, but {known}")
+            wanted = f"{options.bpe} and {options.scaffold}"
+            raise MTScaffoldError(f"{options.experiment}: has {known}, not {wanted}; name two of its systems")
         for group, systems in groups.items():
             both = systems[options.bpe], systems[options.scaffold]
             title = ", ".join(filter(None, (group, f"bits on {test_set}")))

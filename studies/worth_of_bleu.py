@@ -1,17 +1,18 @@
-"""What a difference in BLEU is worth in chrF and in bits per byte of the reference, and the seeds that each would need.
+"""Convert a difference in BLEU into chrF and bits per byte of the reference, with the seeds that each would need.
 
 python -m studies.worth_of_bleu EXPERIMENT --epochs 8 12 16 20 [--checkpoints FOLDER] [--difference 0.5]
 
-Each model scored is the mean of the last epochs until one of --epochs, as many as the experiment averages: with a
-schedule that does not depend on the end, that of the same training stopped there. Train with
---set train.options.keep-last-epochs=20, or name a folder that has SYSTEM/seed-N/checkpointE.pt. The slope of a metric
-over BLEU, by least squares with a constant for each training, gives what the difference is worth. The spread is over
-the seeds of the experiment, pooled over its systems; the seeds are those of mt-scaffold plan.
+Each scored model averages as many epochs as the experiment does, up to one of --epochs: with a learning-rate schedule
+that does not depend on the end, it is the model of the same training stopped there. Train with
+--set train.options.keep-last-epochs=20, or name a folder that has SYSTEM/seed-N/checkpointE.pt. The difference is
+converted by the slope of a metric over BLEU, by least squares with a constant for each training. The spread is over the
+seeds of the experiment, pooled over its systems; the seeds are those of mt-scaffold plan.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy
@@ -29,12 +30,13 @@ from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.average import average
 from mt_scaffold.experiment.workflow.common_steps import plan
 from mt_scaffold.tables import format_table
+from studies import exit_status
 
 METRICS = ("bleu", "chrf", "reference_bits_per_byte")
 
 
 def scores_at(layout: TranslationLayout, run: Run, epoch: int, checkpoints: Path, test: str) -> list[float]:
-    """Return the metrics of a training stopped after ``epoch``; its files stay beside the checkpoints."""
+    """Return the metrics of a training stopped after ``epoch``; its files are kept next to the checkpoints."""
     folder = checkpoints / f"epoch-{epoch}"
     model, output = folder / "averaged.pt", folder / f"{test}.json"
     if not output.exists():
@@ -58,7 +60,7 @@ def scores_at(layout: TranslationLayout, run: Run, epoch: int, checkpoints: Path
 
 
 def slopes(scores: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
-    """Return how each metric moves with the first one (trainings × epochs × metrics)."""
+    """Return the slope of each metric over the first one. scores: trainings × epochs × metrics."""
     centred = scores - scores.mean(axis=1, keepdims=True)
     first = centred[:, :, :1]
     each: NDArray[numpy.float64] = (first * centred).sum(axis=(0, 1)) / (first**2).sum(axis=(0, 1))
@@ -66,7 +68,10 @@ def slopes(scores: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
 
 
 def spreads(layout: TranslationLayout, test: str) -> list[float]:
-    """Return the standard deviation of each metric over the seeds of a system: that of all systems scored, pooled."""
+    """Return the standard deviation of each metric over the seeds, pooled over the scored systems.
+
+    Raises MTScaffoldError if no system has two scored seeds.
+    """
     variances = []
     for system in layout.config.systems:
         files = [layout.scores(run, test) for run in layout.of_systems([system]).runs]
@@ -74,11 +79,13 @@ def spreads(layout: TranslationLayout, test: str) -> list[float]:
         if len(metrics) > 1:
             values = [[each[name].score for name in METRICS] for each in metrics]
             variances.append(numpy.var(values, axis=0, ddof=1))
+    if not variances:
+        raise MTScaffoldError(f"{layout.folder}: no system has scores of two seeds on {test}; train more seeds")
     return [float(each) for each in numpy.sqrt(numpy.mean(variances, axis=0))]
 
 
 def main() -> None:
-    """Print the scores after each epoch, and what the difference is worth."""
+    """Print the scores after each epoch, and the converted difference."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiment", type=Path, metavar="EXPERIMENT")
     parser.add_argument("--epochs", type=int, nargs="+", required=True, metavar="E")
@@ -87,7 +94,7 @@ def main() -> None:
     parser.add_argument("--difference", type=float, default=0.5, metavar="D", help="in BLEU (0.5)")
     options = parser.parse_args()
     if len(options.epochs) < 2:
-        parser.error("--epochs: give two or more, between which the metrics move")
+        parser.error("--epochs: give two or more, between which the metrics change")
     layout = TranslationLayout.read(options.experiment)
     test = options.test_set or layout.config.test_sets[0]
     first = min(options.epochs) - layout.config.average.last + 1
@@ -120,4 +127,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_status("studies.worth_of_bleu", main))

@@ -1,11 +1,11 @@
-"""Words that are awkward to segment, for hypothesis."""
+"""Strategies of hypothesis for words that are awkward to segment."""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
 
-# Few letters, so that ties, overlaps and strings made by several merges are the rule; the letters of "</w>", which
-# a word may spell out; letters of one to four bytes.
+# Few letters, so that ties, overlaps and tokens of several derivations are common; the letters of "</w>", which a word
+# may spell out; letters of one to four bytes.
 ALPHABETS = ["a", "ab", "abc", "a</w>", "aä日😀"]
 LONGEST_SHORT_WORD = 48  # the core handles longer ones differently
 

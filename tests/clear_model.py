@@ -1,8 +1,8 @@
 """A fairseq transformer with clear choices: each sentence has two or three translations, of known probability.
 
-In a model with random parameters, or trained a little, many hypotheses are as good as equal, and which of them wins
-depends on the order in which a library adds. Here greedy search, beam search and each length penalty still prefer
-different translations, but by margins that no rounding reaches.
+In a model that is untrained, or hardly trained, many hypotheses are almost equal, and the winner depends on the order
+in which a library sums. Here, greedy search, beam search and each length penalty prefer different translations as well,
+but by margins larger than any rounding.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SMOOTHING = 0.1
 
 
 class Built(NamedTuple):
-    """A model of fairseq's, in memory and as a checkpoint."""
+    """A fairseq model, in memory and as a checkpoint."""
 
     task: Any
     model: Any
@@ -41,7 +41,7 @@ def sources(data: Path, subset: str) -> list[list[int]]:
 
 
 def initialised(data: Path, path: Path, options: str, seed: int) -> tuple[Built, Any]:
-    """A model as fairseq initialises it, not yet saved, and its configuration."""
+    """Return a model as fairseq initialises it, not yet saved, and its configuration."""
     import torch
     from fairseq import tasks
     from fairseq_training import fairseq_config
@@ -67,11 +67,11 @@ def saved(built: Built, cfg: Any) -> Built:
 
 
 def alternatives(number: int, reference: Sequence[int], symbols: int) -> list[tuple[list[int], float]]:
-    """Translations of a sentence, made of its reference's subwords, and their probabilities.
+    """Return translations of a sentence, made of its reference's subwords, and their probabilities.
 
-    Of every second sentence, the likelier translation is the beginning of the other one: which one wins is up to the
-    length penalty. Of the rest, the likeliest first subword leads to two translations that are less likely than the
-    one that begins otherwise: greedy search misses it.
+    For every second sentence, the likelier translation is a prefix of the other one: the length penalty decides which
+    wins. For the rest, the likeliest first subword leads to two translations that are each less likely than one that
+    begins differently, which greedy search misses.
     """
     words = [*reference, *reference, *reference]
     if number % 2:

@@ -1,16 +1,16 @@
-"""Compare what two releases make of the same texts, byte for byte: a check before a release, not a test.
+"""Compare the output of two releases for the same texts, byte for byte: a check before a release, not a test.
 
-The old release is checked out beside this one and its core is built. Both then run the same commands, each in a folder
-of its own and through ``python -m mt_scaffold`` only, so that internal changes do not matter. They compare the
+The old release is checked out in a separate work tree and its core is built. Both then run the same commands, each in a
+separate folder and only through ``python -m mt_scaffold``, so that internal changes do not matter. Compared are the
 codes, subwords, vocabularies, words, fairseq data folders, ids and vocabularies of other programs of
 
 - ``tests/vectors``;
-- Multi30k, where it is there;
-- the generated corpus of ``configs/demo.yaml``, up to the trainings; with ``--demo`` the whole experiment too, and a
-  short one of language models on the same text.
+- Multi30k, if it is available;
+- the generated corpus of ``configs/demo.yaml``, up to the trainings; with ``--demo`` also the whole experiment, and a
+  short one with language models on the same text.
 
-What is generated and configured is this release's in both: either may change from release to release. Logs, versions
-and times are not compared. The exit status is 1 if anything differs.
+Both use the generated text and the configurations of this release, because either may change between releases. Logs,
+versions and times are not compared. The exit status is 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 VECTORS = ROOT / "tests" / "vectors"
 ALGORITHMS = ("bpe", "scaffold")
-# Of a whole experiment: what does not hold versions, times or the numbers of a figure's parts.
+# Files of a whole experiment without versions, times or generated ids of figures.
 RESULTS = (
     "codes/*",
     "raw/*",
@@ -51,9 +51,9 @@ RESULTS = (
     "statistics.json",
 )
 EXPERIMENTS = ("translation", "language-models")
-# Descriptions that a release may change; what they describe is compared.
+# Descriptions that a release may change; the described files are compared.
 NOT_RESULTS = (".log", ".generate.txt", "binarised.json", "segmentation.json", ".manifest.json")
-# Of JSON.
+# Keys of JSON files.
 _NOT_COMPARED = {"versions", "figures"}
 
 
@@ -72,7 +72,7 @@ class Release:
         return own if own.exists() else self.checkout / "scripts" / "Snakefile"
 
     def run(self, command: list[str]) -> None:
-        """Run Python with ``command`` in the release's folder; exit where it fails."""
+        """Run Python with ``command`` in the release's folder; exit if it fails."""
         environment = os.environ | {"PYTHONPATH": str(self.checkout), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(
             [sys.executable, *command], cwd=self.folder, env=environment, capture_output=True, text=True
@@ -82,14 +82,14 @@ class Release:
             sys.exit(f"{self.name} release: python {shlex.join(command)} (in {self.folder}) failed:\n{end}")
 
     def build(self) -> None:
-        """Build the core in place, and make sure that it is this package that runs."""
+        """Build the core in place, and make sure that Python imports this package."""
         command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
         subprocess.run(command, cwd=self.checkout, check=True, stdout=sys.stderr)
         package = self.checkout / "mt_scaffold"
         self.run(["-c", f"import mt_scaffold._core as core; assert core.__file__.startswith({str(package)!r}), core"])
 
     def artefacts(self) -> dict[str, Path]:
-        """Everything the commands have written, by name."""
+        """Return the files that the commands have written, by name."""
         found = {}
         for path in sorted(path for path in self.folder.rglob("*") if path.is_file()):
             name = path.relative_to(self.folder)
@@ -110,13 +110,13 @@ class Both:
     new: Release
 
     def run(self, command: str, *more: object) -> None:
-        """Run ``mt-scaffold`` in both; ``more`` are arguments that may hold spaces."""
+        """Run ``mt-scaffold`` in both. more: arguments that may contain spaces."""
         arguments = [*command.split(), *map(str, more)]
         for release in (self.old, self.new):
             release.run(["-m", "mt_scaffold", *arguments])
 
     def make_folder(self, name: str) -> None:
-        """In both, for commands that do not make the folder of their output."""
+        """Make a folder in both, for commands that do not make that of their output."""
         for release in (self.old, self.new):
             (release.folder / name).mkdir(parents=True, exist_ok=True)
 
@@ -206,7 +206,7 @@ def binarise(both: Both, folder: str, parts: tuple[str, ...], codes: dict[str, s
 
 
 def run_generated(both: Both) -> None:
-    """The steps of the demonstration before its trainings."""
+    """Run the steps of the demonstration before its trainings."""
     config = read_config("demo.yaml")
     config["data"] = {"synthetic": {"pairs": 12000, "valid": 500, "test": 1000, "seed": 1}}
     both.make_folder("generated")
@@ -234,7 +234,7 @@ def run_generated(both: Both) -> None:
 
 
 def run_ids(both: Both) -> None:
-    """Learn from the generated text after GPT-2's pattern, make ids of it, and go to other programs and back."""
+    """Learn from the generated text with GPT-2's pattern, encode it, and export codes to other programs and back."""
     both.make_folder("ids")
     text = both.new.folder / "generated" / "raw" / "train.de"
     for algorithm in ALGORITHMS:
@@ -254,13 +254,13 @@ def run_ids(both: Both) -> None:
 
 
 def read_config(name: str) -> dict[str, Any]:
-    """A configuration of this release."""
+    """Return a configuration of this release."""
     config: dict[str, Any] = yaml.safe_load((ROOT / "configs" / name).read_text(encoding="utf-8"))
     return config
 
 
 def translation_config(both: Both) -> dict[str, Any]:
-    """The demonstration, on the generated text as files."""
+    """Return the demonstration's configuration, with the generated text as files."""
     raw = both.new.folder / "generated" / "raw"
 
     def pair(part: str) -> list[dict[str, dict[str, str]]]:
@@ -273,7 +273,7 @@ def translation_config(both: Both) -> dict[str, Any]:
 
 
 def language_model_config(both: Both) -> dict[str, Any]:
-    """The demonstration of language models, on the generated text as documents, with a fifth of its tokens."""
+    """Return the configuration of lm_demo with the generated text as documents and a fifth of the tokens."""
     documents = {}
     for part in ("train", "valid", "test"):
         lines = (both.new.folder / "generated" / "raw" / f"{part}.en").read_text(encoding="utf-8").splitlines(True)
@@ -288,7 +288,7 @@ def language_model_config(both: Both) -> dict[str, Any]:
 
 
 def run_experiment(both: Both, name: str, config: dict[str, Any], cores: int) -> None:
-    """A whole experiment in both, in the folder ``name``."""
+    """Run a whole experiment in both, in the folder ``name``."""
     for release in (both.old, both.new):
         path = release.folder / f".{name}.yaml"
         path.write_text(yaml.safe_dump(config), encoding="utf-8")
@@ -297,7 +297,7 @@ def run_experiment(both: Both, name: str, config: dict[str, Any], cores: int) ->
 
 
 def digest(path: Path | None) -> str:
-    """The sha256 of a file; of JSON, without the versions of what made it and the list of the figures beside it."""
+    """Return the sha256 of a file; for JSON, without the versions and the list of figures."""
     if path is None:
         return "missing"
     content = path.read_bytes()
@@ -309,7 +309,7 @@ def digest(path: Path | None) -> str:
 
 
 def compare(both: Both) -> int:
-    """Print the table; returns the number of differences."""
+    """Print the table and return the number of differences."""
     old, new = both.old.artefacts(), both.new.artefacts()
     names = sorted(old.keys() | new.keys())
     width = max(map(len, names))
@@ -329,7 +329,7 @@ def say(text: str) -> None:
 
 @contextlib.contextmanager
 def checked_out(revision: str, folder: Path) -> Iterator[Path]:
-    """A work tree of ``revision``, removed at the end."""
+    """Check out a work tree of ``revision``, which is removed at the end."""
     checkout = folder / "checkout"
     git = ["git", "-C", str(ROOT), "worktree"]
     subprocess.run([*git, "add", "--quiet", "--detach", str(checkout), revision], check=True)
@@ -360,7 +360,7 @@ def main() -> int:
         metavar="FOLDER",
         help="train, val and test_*, each .en.gz and .de.gz (left out if it is missing)",
     )
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave what both made in FOLDER, to be looked at")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the output of both in FOLDER")
     options = parser.parse_args()
 
     folder = Path(tempfile.mkdtemp(prefix="compare-releases-")).resolve()
@@ -383,13 +383,13 @@ def main() -> int:
             say("ids")
             run_ids(both)
             if options.demo:
-                say("the experiment of translation")
+                say("the experiment with translation")
                 run_experiment(both, "translation", translation_config(both), options.cores)
-                say("the experiment of language models")
+                say("the experiment with language models")
                 run_experiment(both, "language-models", language_model_config(both), options.cores)
             differences = compare(both)
     finally:
-        # After an error, too: what it left helps to find the cause.
+        # Also after an error, to help find the cause.
         for name in ("old", "new") if options.keep else ():
             shutil.copytree(folder / name, options.keep / name, dirs_exist_ok=True)
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What several tests need: a tiny parallel text, and a model trained on it."""
+"""Fixtures that several tests share: a tiny parallel text, models trained on it, and a server of forked programs."""
 
 import contextlib
 import gc
@@ -24,13 +24,13 @@ TINY_MODEL = (
     "--label-smoothing 0.1 --max-tokens 400"
 ).split()
 
-# A thread of OpenMP that waits for another spins, unless told before OpenMP is loaded. With more threads than cores, as
-# several trainings at a time have, that took as long as the trainings.
+# Set before OpenMP is loaded, because its waiting threads spin by default. With several trainings at once, which have
+# more threads than cores, the spinning took as long as the trainings.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def pytest_configure() -> None:
-    """Refuse to test another core than the one that `make sanitize` built; no test of hypothesis goes by seconds."""
+    """Refuse to test a core other than the one that `make sanitize` built; run hypothesis without deadlines."""
     with contextlib.suppress(ImportError):
         from hypothesis import settings
 
@@ -40,19 +40,19 @@ def pytest_configure() -> None:
     if folder is not None:
         core = importlib.import_module("mt_scaffold._core").__file__
         if not str(core).startswith(folder):
-            pytest.exit(f"{core} would be tested, not that in {folder}", returncode=1)
+            pytest.exit(f"{core} would be tested instead of the core in {folder}", returncode=1)
 
 
-# The servers that tests start are on this machine; and a test is no job, even if it runs in one.
+# Servers of the tests are on this machine; and tests must not behave as a SLURM job, even if they run in one.
 os.environ.update(dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost"))
 for name in [name for name in os.environ if name.startswith("SLURM_")]:
     del os.environ[name]
 
-# What fairseq imports for tasks other than translation, a third of the time that fairseq-train takes to start.
+# Modules that fairseq imports only for tasks other than translation: a third of fairseq-train's start-up time.
 UNUSED_BY_TRANSLATION = {
     "sklearn/__init__.py": "",
     "sklearn/metrics.py": "f1_score = matthews_corrcoef = roc_curve = None\n",
-    # All but stats is there.
+    # Everything but stats remains.
     "scipy/__init__.py": "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n",
     "scipy/stats.py": "pearsonr = spearmanr = None\n",
 }
@@ -60,10 +60,10 @@ UNUSED_BY_TRANSLATION = {
 
 @pytest.fixture(scope="session", autouse=True)
 def fairseq_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
-    """Starts programs that use fairseq, which takes seconds to import, on one thread each.
+    """Start programs that use fairseq, which takes seconds to import, with one thread each.
 
-    The commands of fairseq and of steps are forked, too, except with ``environment_without_forks()``. All programs find
-    empty modules in place of large ones; this process has the real ones.
+    Commands of fairseq and of steps are forked as well, except with ``environment_without_forks()``. All programs
+    import empty modules in place of large ones; this process has the real ones.
     """
     folder = tmp_path_factory.mktemp("left-out-by-conftest")
     for name, text in UNUSED_BY_TRANSLATION.items():
@@ -74,7 +74,7 @@ def fairseq_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkS
         patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         # run_command sets the seed.
         environment = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-        # The path of a socket has 108 characters at most, and a job's own TMPDIR may have most of them.
+        # The path of a socket has at most 108 characters, and a job's TMPDIR may be almost as long.
         with tempfile.TemporaryDirectory(dir="/tmp") as short:
             address = Path(short) / "server"
             with ForkServer("fairseq_started", address=address, **environment) as server:
@@ -113,7 +113,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with {train,valid,odd.1,test1}.{en,de}: 200, 20, 13 and 9 pairs, in words; and ``codes``."""
+    """A folder with {train,valid,odd.1,test1}.{en,de}: 200, 20, 13 and 9 tokenised pairs; and ``codes``."""
     from mt_scaffold.experiment.data.synthetic import sentence_pairs
     from mt_scaffold.methods.learn import learn_bpe
 
@@ -130,7 +130,7 @@ def tiny_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_data(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same, binarised; the test sets keep their names, odd as they are."""
+    """The same text, binarised; the test sets keep their unusual names."""
     from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
     from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 
@@ -152,7 +152,7 @@ def tiny_model(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture(scope="session")
 def clear_model(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> "Built":
-    """A model whose translations of odd.1 and test1 do not depend on how a processor rounds."""
+    """A model whose translations of odd.1 and test1 do not depend on rounding."""
     from clear_model import build_clear
     from language_models import one_thread
 
@@ -164,20 +164,20 @@ def replace_checkpoint(state: dict[str, Any], path: Path) -> None:
     """Save a checkpoint in place of the one that it was loaded from, which is still mapped."""
     import torch
 
-    beside = path.with_suffix(".new")
-    torch.save(state, beside)
-    beside.replace(path)
+    new = path.with_suffix(".new")
+    torch.save(state, new)
+    new.replace(path)
 
 
 # A process started in the background ignores Ctrl-C, and so would the programs that the tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# One started with nohup ignores this.
+# A process started with nohup ignores SIGHUP.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture
 def models_of_transformers(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The package transformers, which imports torchaudio, whose wheel may not load beside a torch without CUDA."""
+    """The package transformers, which imports torchaudio, whose wheel may not load with a torch without CUDA."""
     pytest.importorskip("torch")
     try:
         importlib.import_module("torchaudio")
@@ -190,9 +190,9 @@ def models_of_transformers(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as long what needs a whole experiment of the workflow, which a module's fixture trains; trainings first.
+    """Mark tests as long that need the whole experiment of a module's fixture; run tests with trainings first.
 
-    So no file of minutes is left to one worker when the others have finished.
+    So no file that takes minutes is left to one worker when the others have finished.
     """
     items.sort(key=lambda item: "experiment" not in item.path.parts)
     for item in items:
@@ -201,6 +201,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Spare each collection of garbage the modules that the tests import, which take it half a second."""
+    """Exclude the modules that the tests import from garbage collection, which they slow down by half a second."""
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Training with fairseq in this process, keeping every batch and its loss; as a program, in a separate process."""
+"""Train with fairseq in this process and keep every batch and its loss; as a program, do so in a separate process."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ class Step(NamedTuple):
 
 
 def load_plugin() -> None:
-    """What --user-dir does."""
+    """Load the plug-in as --user-dir does."""
     from fairseq import utils
 
     from mt_scaffold.experiment.runtime.fairseq import user_dir
@@ -29,19 +29,19 @@ def load_plugin() -> None:
 
 
 def fairseq_config(arguments: list[str]) -> Any:
-    """The configuration that fairseq-train makes of a command line."""
+    """Return the configuration that fairseq-train makes from a command line."""
     from fairseq import options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
     load_plugin()
-    # fairseq looks for --user-dir in the arguments of this process.
+    # fairseq would look for --user-dir in the arguments of this process.
     with mock.patch.object(sys, "argv", ["fairseq-train"]):
         parser = options.get_training_parser()
     return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, arguments))
 
 
 def fairseq_train(arguments: list[str], signal_at: int = 0) -> list[Step]:
-    """Run fairseq-train on the CPU; returns what it trained on, step by step. It gets SIGUSR1 in step ``signal_at``."""
+    """Run fairseq-train on the CPU, with SIGUSR1 in step ``signal_at``; return the batch and loss of each step."""
     from fairseq.tasks import FairseqTask
 
     steps: list[Step] = []
@@ -61,7 +61,7 @@ def fairseq_train(arguments: list[str], signal_at: int = 0) -> list[Step]:
 
 
 def train_on_cpu(arguments: list[str]) -> None:
-    """Run fairseq-train on the CPU, keeping nothing, not even the plug-in's handlers of signals."""
+    """Run fairseq-train on the CPU, and restore the signal handlers that the plug-in replaces."""
     from fairseq.distributed import utils as distributed
     from fairseq_cli import train
     from torch.utils.data import _utils
@@ -69,7 +69,7 @@ def train_on_cpu(arguments: list[str]) -> None:
     config = fairseq_config([*arguments, "--cpu", "--no-progress-bar", "--required-batch-size-multiple", "1"])
     handlers = {number: signal.getsignal(number) for number in (signal.SIGUSR1, signal.SIGINT)}
     try:
-        # In this process, which has other threads, one that loads batches may miss its end, and be waited for so long.
+        # This process has other threads, so that a data-loading worker may miss its end; it checks again this often.
         with mock.patch.object(_utils, "MP_STATUS_CHECK_INTERVAL", 0.5):
             distributed.call_main(config, train.main)
     finally:

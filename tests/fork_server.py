@@ -1,4 +1,4 @@
-"""Programs without their start: a process that has imported what takes them seconds forks for each of them."""
+"""Start programs quickly: a process that has already imported their slow modules forks for each of them."""
 
 import atexit
 import contextlib
@@ -28,9 +28,9 @@ SNAKEFILE = snakefile()
 
 
 class ForkServer:
-    """Starts Python programs, each in a separate process, which has imported ``modules``.
+    """Starts Python programs, each in a forked process that has imported ``modules``.
 
-    Commands that run ``forked_program.py`` as sitecustomize, with FORK_SERVER=``address``, are forked, too.
+    Commands that run ``forked_program.py`` as sitecustomize, with FORK_SERVER=``address``, are forked as well.
     """
 
     def __init__(self, *modules: str, address: Path | None = None, **environment: str) -> None:
@@ -53,17 +53,17 @@ class ForkServer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         with self._server:
-            # Its input may not end: workers that a test has forked, and that are still there, hold it open.
+            # Its input may not end, because remaining workers that a test has forked hold it open.
             self._server.terminate()
 
     def start(
         self, command: Sequence[str], folder: Path, output: Path, environment: Mapping[str, str] | None = None
     ) -> int:
-        """Start ``-m MODULE`` or a file with arguments; returns the process id. All that it prints goes to a file."""
+        """Start ``-m MODULE`` or a file with arguments, printing to the file ``output``; return the process id."""
         return int(self._ask("start", list(command), str(folder), str(output), dict(environment or {})))
 
     def wait(self, process: int, timeout: float = 300) -> int:
-        """Return its exit status, or raise TimeoutExpired, and kill it, where it has none after ``timeout`` seconds."""
+        """Return its exit status; if it has none after ``timeout`` seconds, kill it and raise TimeoutExpired."""
         if (status := self._ask("wait", process, timeout)) is None:
             raise subprocess.TimeoutExpired(str(process), timeout)
         return int(status)
@@ -75,19 +75,19 @@ class ForkServer:
 
 
 def environment_without_forks() -> dict[str, str]:
-    """Return that of programs whose trainings are the processes that users have, of one thread as the forked ones."""
+    """Return the environment of programs that start trainings as users do, but with one thread, as the forked ones."""
     return {name: value for name, value in os.environ.items() if name != "FORK_SERVER"} | {"OMP_NUM_THREADS": "1"}
 
 
 class Snakemake(ForkServer):
-    """Runs ``python -m snakemake`` on ``SNAKEFILE``; importing it takes longer than a dry run."""
+    """Runs ``python -m snakemake`` on ``SNAKEFILE``, whose import takes longer than a dry run."""
 
     def __init__(self) -> None:
-        # Snakemake itself, and what the Snakefile imports.
+        # Snakemake itself, and the imports of the Snakefile.
         super().__init__("snakemake.cli", "mt_scaffold.experiment.workflow.common_steps")
 
     def run(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run it in ``folder``; ``stdout`` of the result is all that it and its steps have printed."""
+        """Run it in ``folder``; ``stdout`` of the result is all output of it and its steps."""
         # A rule with ``run:`` would start another Snakemake.
         command = ["-m", "snakemake", "-s", str(SNAKEFILE), "--force-use-threads", *arguments]
         with tempfile.NamedTemporaryFile() as output:
@@ -96,7 +96,7 @@ class Snakemake(ForkServer):
 
 
 class Server:
-    """The other side: forks, and tells those who wait how the programs ended."""
+    """The server process: forks, and reports the exit status of programs to those who wait for them."""
 
     def __init__(self, address: str, modules: list[str]) -> None:
         self._modules = modules
@@ -106,10 +106,10 @@ class Server:
         if address:
             self._listener.bind(address)
             self._listener.listen()
-        # Those who wait for the programs that they have had forked.
+        # Process → the connection of the program that it replaces.
         self._callers: dict[int, socket.socket] = {}
         self._ended: dict[int, int] = {}
-        # The program that the starter of this one waits for, and until when.
+        # The process that the client waits for, and until when.
         self._awaited: tuple[int, float] | None = None
 
     def serve(self) -> None:
@@ -141,7 +141,7 @@ class Server:
                         running += 1
                         print(process, file=self._answers, flush=True)
                 else:
-                    # Who waits says nothing: it has ended, and its program ends with it.
+                    # A waiting program sends nothing, so it has ended; its fork ends with it.
                     for process in [process for process, caller in self._callers.items() if caller is each]:
                         self._callers.pop(process).close()
                         os.kill(process, signal.SIGKILL)
@@ -155,7 +155,7 @@ class Server:
             for module in self._modules:
                 importlib.import_module(module)
             self._modules = []
-            # Going through all that was imported takes a fork a second at its end, and copies it.
+            # Otherwise each fork traverses all imported modules at its end, which takes a second and copies them.
             gc.collect()
             gc.freeze()
         return os.fork()
@@ -179,7 +179,7 @@ class Server:
 
 
 def received(caller: socket.socket) -> tuple[list[Any], list[int]]:
-    """Return the request of a ``forked_program.py``, and its files."""
+    """Return the request of a ``forked_program.py``, and its open files."""
     length, opened, _, _ = socket.recv_fds(caller, 4, 3)
     with caller.makefile("rb") as stream:
         return json.loads(stream.read(int.from_bytes(length, "big"))), opened
@@ -203,19 +203,19 @@ def become_started(command: list[str], folder: str, output: str, environment: di
 
 
 def become(command: list[str], folder: str, opened: Sequence[int], environment: dict[str, str]) -> NoReturn:
-    """Do what a Python started for this command would do, to its exit."""
+    """Do what a new Python would do for this command, up to its exit."""
     os.chdir(folder)
     os.environ.update(environment)
     for number, file in enumerate(opened):
         os.dup2(file, number)
-    # An import may have configured it, which a program does before its imports.
+    # An import may have configured logging, which a program configures before its imports.
     logging.root.handlers.clear()
     if command[0] == "-P":
         del sys.path[0], command[0]
     elif command[0] == "-m":
         sys.path[0] = folder
     status = status_of(command)
-    # All of Python's end but taking apart what the server has imported, half a second of work.
+    # Python's own exit, without the destruction of the imported modules, which takes half a second.
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     with contextlib.suppress(OSError):
@@ -224,7 +224,7 @@ def become(command: list[str], folder: str, opened: Sequence[int], environment: 
 
 
 def status_of(command: list[str]) -> int:
-    """Run the program; returns its exit status."""
+    """Run the program and return its exit status."""
     try:
         if command[0] == "-m":
             sys.argv[1:] = command[2:]

@@ -1,14 +1,14 @@
-"""What Python runs at its start as sitecustomize: with FORK_SERVER set, some programs run in forks of that server.
+"""Imported by Python at startup as sitecustomize: with FORK_SERVER set, some programs run in forks of that server.
 
-They are those of fairseq and the commands that import it; the server has imported it. This process waits: it ends with
-the program's status, and the program with it. But the program is in no process group, session or list of children of
-who starts it: tests of those give ``environment_without_forks()``.
+These are the programs of fairseq and the commands that import it, which the server has done already. This process waits
+and ends with the program's status; if it ends earlier, so does the program. The program is not in the process group,
+session or children of the process that started it: tests of these use ``environment_without_forks()``.
 """
 
 import os
 import sys
 
-# What they and their arguments begin with, after Python's own options.
+# The start of their command lines, after Python's own options.
 PROGRAMS = (
     "-m fairseq_cli.",
     "-m mt_scaffold experiment ",
@@ -19,8 +19,8 @@ PROGRAMS = (
 
 
 def run_forked(path: str, command: list[str]) -> int:
-    """Have the server run ``command`` with what this process has; returns its exit status, negative for a signal."""
-    # Not for every program that starts.
+    """Have the server run ``command`` in this process's environment; return its status, negative for a signal."""
+    # Imported here, because every program that starts imports this module.
     import json
     import signal
     import socket
@@ -38,7 +38,7 @@ if os.environ.get("FORK_SERVER") and " ".join(sys.orig_argv[1:]).removeprefix("-
     status = 1
     try:
         status = run_forked(os.environ["FORK_SERVER"], sys.orig_argv[1:])
-    except BaseException as error:  # Python would ignore it
+    except BaseException as error:  # Python would ignore it in sitecustomize
         print("The fork server of the tests:", repr(error), file=sys.stderr)
     if status < 0:
         import signal

@@ -1,4 +1,4 @@
-"""The archive of IWSLT'14 German-English as it is distributed (names, markup), with generated text in it."""
+"""The archive of IWSLT'14 German-English with the distributed names and markup, and generated text."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SENTENCES = 12
 def make_archive(folder: Path, talks: int = 12) -> dict[str, list[tuple[str, str]]]:
     """Write the archive into ``folder`` and return its sentences, German and English: ``train``, and the test parts.
 
-    A talk has a title, a description and SENTENCES sentences, of which the second is too unequal to be kept. The first
-    sentence of each test part has U+2019, an entity and capitals in it.
+    A talk has a title, a description and SENTENCES sentences; the lengths of the second pair are too unequal to be
+    kept. The first sentence of each test part contains U+2019, an entity and capitals.
     """
     pairs = ((source.capitalize(), target.capitalize()) for source, target in sentence_pairs(7))
     texts: dict[str, list[tuple[str, str]]] = {"train": []}

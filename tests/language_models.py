@@ -1,4 +1,4 @@
-"""What the tests of language models share: a small text of documents, byte codes, options of a tiny model."""
+"""Helpers for tests of language models: a small text of documents, byte codes, options of a tiny model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TINY_LLAMA = ["--arch", "llama", *_TRAINED.split()]
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute in one thread: models this small take several times longer in two."""
+    """Compute with one thread: models this small take several times longer with two."""
     import torch
 
     before = torch.get_num_threads()
@@ -39,7 +39,7 @@ def one_thread() -> Iterator[None]:
 def write_documents(folder: Path) -> None:
     """Write train, valid and test, one document per line: most are longer than a model's positions, one is short.
 
-    An empty line, bytes that are not UTF-8, and symbols of fairseq's spelled out are among them.
+    They include an empty line, bytes that are not UTF-8, and fairseq's symbols spelt out.
     """
     pairs, lengths = sentence_pairs(1), random.Random(2)
     for name, number in {"train": 42, "valid": 8, "test": 9}.items():
@@ -51,7 +51,7 @@ def write_documents(folder: Path) -> None:
 
 
 def documents_of(path: Path) -> list[bytes]:
-    """The documents of a file that are binarised."""
+    """Return the documents of a file that are binarised."""
     return [line for line in path.read_bytes().split(b"\n") if line]
 
 

@@ -1,4 +1,4 @@
-"""Learning with a method that a test names, for tests that run over several."""
+"""Learn with a method given by name, for tests of several methods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def learn_with(
     algorithm: str = "scaffold",
     **options: Any,
 ) -> LearnedCodes:
-    """Learn codes; options: the method's settings, of which None is left out, and those of ``learn``."""
+    """Learn codes. options: the method's settings, without those that are None, and those of ``learn``."""
     settings = {name: options.pop(name) for name in method_type(algorithm).settings() if name in options}
     settings = {name: value for name, value in settings.items() if value is not None}
     if options.get("threshold", "") is None:

@@ -1,4 +1,4 @@
-"""Where the tests find the rest of the repository."""
+"""The root of the repository."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the tests of the segmenting core share: known results, the reference's codes, text that is hard to segment."""
+"""Helpers for tests of the segmenting core: known results, the reference's codes, text that is hard to segment."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from mt_scaffold.analysis.reference_picky import (
 from mt_scaffold.corpus.text import bytes_to_notation, notation_to_bytes
 
 VECTORS = Path(__file__).parent / "vectors"
-# Text that may not be redistributed with the project.
+# Text that must not be redistributed with the project.
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 MULTI30K = SHARED / "data" / "multi30k"
 
 
 def needs(path: Path) -> pytest.MarkDecorator:
-    """Skip if data that does not come with the project is missing."""
+    """Return a mark that skips a test if data from outside the project is missing."""
     return pytest.mark.skipif(not path.exists(), reason=f"{os.path.relpath(path)} is missing")
 
 
 class Figures(NamedTuple):
-    """What learning from a text and segmenting it gives: a row of ``vectors/figures.tsv``."""
+    """The results of learning from a text and segmenting it: a row of ``vectors/figures.tsv``."""
 
     symbols: int
     algorithm: str
@@ -55,14 +55,14 @@ class Figures(NamedTuple):
 
 
 def figures_of(corpus: str) -> list[Figures]:
-    """The known figures of a corpus."""
+    """Return the known figures of a corpus."""
     with open(VECTORS / "figures.tsv", encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file, delimiter="\t") if row.pop("corpus") == corpus]
     return [Figures._make(int(field) if field.isdigit() else field for field in row.values()) for row in rows]
 
 
 def measure(texts: Sequence[Path], symbols: int, algorithm: str) -> Figures:
-    """The same figures as the core makes them now."""
+    """Return the same figures as computed by the core."""
     learned = learn_bpe(paths=texts, num_symbols=symbols, algorithm=algorithm, num_workers=2)
     subwords: Counter[bytes] = Counter()
     bpe = BPE(learned.text)
@@ -76,11 +76,11 @@ def measure(texts: Sequence[Path], symbols: int, algorithm: str) -> Figures:
 
 
 class Mode(NamedTuple):
-    """What base symbols are: the first line of such codes, and how a symbol is written in the lines after it.
+    """The kind of base symbols: the first line of such codes, and the notation of symbols in their other lines.
 
     picky_line: the first line of such codes of PickyBPE.
 
-    The reference has words and symbols of bytes as text in which each character stands for a byte (latin-1).
+    The reference represents words and symbols of bytes as text in which each character stands for a byte (latin-1).
     """
 
     first_line: str
@@ -102,7 +102,7 @@ class Mode(NamedTuple):
         return {"pretokenise": "gpt2"} if self == PRETOKENISED else {"byte_level": self.byte_level}
 
     def word(self, word: str) -> bytes:
-        """A word of the reference as the text has it."""
+        """Return a word of the reference as it is written in the text."""
         return word.encode("latin-1" if self.byte_level else "utf-8")
 
 
@@ -127,7 +127,7 @@ MODE_NAMES = ["characters", "bytes", "pretokenised"]
 
 
 def reference_codes(learned: Learned, mode: Mode = CHARACTERS) -> bytes:
-    """The codes file that the reference's merges make."""
+    """Return the codes file with the reference's merges."""
     lines = [mode.first_line.encode()]
     for left, right in learned.merges:
         fields = [mode.in_file(left), mode.in_file(right)] + [b"scaffold"] * (left + right in learned.scaffold)
@@ -147,7 +147,7 @@ def learn_with_reference(
 
 
 def parity_codes(learned: LearnedParity, mode: Mode = CHARACTERS) -> bytes:
-    """The codes file that the reference's merges make."""
+    """Return the codes file with the reference's merges."""
     merges = [b" ".join(map(mode.in_file, merge)) for merge in learned.merges]
     return b"\n".join([mode.first_line.encode(), *merges]) + b"\n"
 
@@ -155,7 +155,7 @@ def parity_codes(learned: LearnedParity, mode: Mode = CHARACTERS) -> bytes:
 def reference_of(
     codes: bytes, merges: int = -1, separator: str = "@@", vocabulary: set[str] | None = None
 ) -> ReferenceBPE:
-    """The reference with the codes of a file, whose first line names a mode or, with other words, a pre-tokeniser."""
+    """Return the reference with the codes of a file, whose first line is that of a mode or of another pre-tokeniser."""
     first, *rest = codes.split(b"\n")[:-1]
     mode = next((mode for mode in MODES if mode.first_line.encode() == first), PRETOKENISED)
     rest = rest if merges == -1 else rest[:merges]
@@ -166,7 +166,7 @@ def reference_of(
 
 
 def picky_codes(events: Iterable[Event], mode: Mode = CHARACTERS) -> bytes:
-    """The codes file that the events of PickyBPE make."""
+    """Return the codes file with the events of PickyBPE."""
     lines = [mode.picky_line.encode()]
     for event in events:
         if isinstance(event, MergeEvent):
@@ -191,7 +191,7 @@ def learn_picky_with_reference(
 def picky_reference_of(
     codes: bytes, merges: int = -1, separator: str = "@@", vocabulary: set[str] | None = None
 ) -> ReferencePickyBPE:
-    """The reference with PickyBPE codes of a file: the first ``merges`` merges, each with the splits after it."""
+    """Return the reference with PickyBPE codes: the first ``merges`` merges, each with the splits after it."""
     first, *rest = codes.split(b"\n")[:-1]
     mode = next((mode for mode in MODES if mode.picky_line.encode() == first), PRETOKENISED)
     events: list[Event] = []
@@ -209,35 +209,35 @@ def picky_reference_of(
 
 
 def reference_subwords(reference: ReferenceBPE, words: Iterable[bytes], survives: Callable[[], bool] = always) -> str:
-    """Words of a pre-tokeniser as segmented text shows them."""
+    """Return the subwords of a pre-tokeniser's words as they appear in segmented text."""
     pieces = [piece for word in words for piece in reference.segment_word(word.decode("latin-1"), survives)]
     return " ".join(bytes_to_notation(piece.encode("latin-1")) for piece in pieces)
 
 
 def dictionary_lines(counts: dict[str, int]) -> list[str]:
-    """Words with their counts, as ``--dict-input`` reads them."""
+    """Return words with their counts, as ``--dict-input`` reads them."""
     return [f"{word} {count}" for word, count in counts.items()]
 
 
-# Letters of one to four bytes, combining marks, spaces that are no word boundary, and the letters of "</w>".
+# Letters of one to four bytes, combining marks, spaces that are not word boundaries, and the letters of "</w>".
 ALPHABET = [
     *"abcdeenrst",
     "ä", "é", "e\u0301", "ß", "ж", "נּ", "한", "日", "本", "𝔸", "😀", "👩\u200d👧", "\u0301", "\u200b",
     "\u00a0", "\u3000", "\t", "<", "/", "w", ">", "</w>", "@", "@@", "\\", "\x00",
 ]  # fmt: skip
-# Those that Python's regular expressions treat as white space.
+# Those of them that Python's regular expressions treat as white space.
 UNICODE_SPACES = ["\u00a0", "\u3000", "\t"]
 
 
 def hard_words(generator: random.Random, number: int, alphabet: list[str]) -> list[str]:
-    """Words of a small lexicon with a long tail, so that pairs repeat and many are equally frequent."""
+    """Return words of a small lexicon with a long tail, so that pairs repeat and many are equally frequent."""
     stems = ["".join(generator.choice(alphabet) for _ in range(generator.randint(1, 4))) for _ in range(60)]
     lexicon = ["".join(generator.choice(stems) for _ in range(generator.randint(1, 3))) for _ in range(number // 5)]
     return [lexicon[min(int(generator.paretovariate(0.7)), len(lexicon)) - 1] for _ in range(number)]
 
 
 def hard_text(seed: int, words: int, alphabet: list[str] | None = None, long_word: int = 0) -> str:
-    """Text with all that a line may contain: blank lines, CR LF, spaces at both ends and in runs, no LF at the end."""
+    """Return text with all kinds of lines: blank, with CR LF, with spaces at the ends and in runs, without final LF."""
     generator = random.Random(seed)
     chosen = hard_words(generator, words, alphabet or ALPHABET)
     if long_word:
@@ -255,7 +255,7 @@ def hard_text(seed: int, words: int, alphabet: list[str] | None = None, long_wor
 
 
 def rich_text(seed: int, types: int, alphabet: Sequence[str]) -> list[str]:
-    """A line for each of many words, most of them rare, as often as it occurs: where merges do not run out soon."""
+    """Return a line for each of many words, mostly rare, repeated by its count, so that there are many merges."""
     generator = random.Random(seed)
     stems = ["".join(generator.choices(alphabet, k=generator.randint(1, 3))) for _ in range(types // 8 + 5)]
     words = ["".join(generator.choices(stems, k=generator.randint(1, 3))) for _ in range(types)]
@@ -263,5 +263,5 @@ def rich_text(seed: int, types: int, alphabet: Sequence[str]) -> list[str]:
 
 
 def lines_at_lf(text: str) -> list[str]:
-    """The lines of a text with their LFs; LF alone ends a line."""
+    """Return the lines of a text with their LFs; only LF ends a line."""
     return [line + "\n" for line in text.split("\n")[:-1]] + [text.split("\n")[-1]] * (not text.endswith("\n"))

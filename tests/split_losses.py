@@ -15,7 +15,7 @@ from mt_scaffold.experiment.runtime.results import write_result
 
 
 def write_split(path: Path, system: str, seed: int, frequent: list[float], rare: list[float], sha: str = "0") -> Path:
-    """Write the split loss of documents of ten bytes, eight of them in frequent words, from the bits of each kind."""
+    """Write the split loss of documents with ten bytes, eight of them in frequent words, from the bits of each kind."""
     size = 10 * len(frequent)
     parts = {
         FREQUENT: Part([8] + [0] * (len(frequent) - 1), [8] * len(frequent), frequent),

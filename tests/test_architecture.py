@@ -1,4 +1,4 @@
-"""The walls of the package: segmentation never imports experiment, no step a later one, every import is declared."""
+"""The walls of the package: segmentation never imports experiment, no stage a later one, every import is declared."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ GRAPH = grimp.build_graph("mt_scaffold", include_external_packages=True, cache_d
 # Includes imports within functions and under TYPE_CHECKING.
 OWN = sorted(module for module in GRAPH.modules if module.split(".")[0] == "mt_scaffold")
 
-# The extras of setup.cfg that bring what a folder imports ("" is the package's own); of segmentation, within functions
-# only.
+# The extras of setup.cfg that install the imports of a folder ("": of the package's own modules); segmentation has such
+# imports only within functions.
 EXTRAS = {
     "": "documents",
     "analysis": "documents",
@@ -47,12 +47,12 @@ EXTRAS = {
     "experiment.training": "workflow fairseq",
     "experiment.workflow": "workflow",
 }
-# Declared because they are run, call the package, or are imported by lm_eval's model of transformers, datatrove or
-# fsspec.
+# Declared, but not imported here: they are run, call the package, or are imported by lm_eval's model of transformers,
+# datatrove or fsspec.
 RUN = {"accelerate", "gcsfs", "huggingface_hub", "orjson", "s3fs", "snakemake_executor_plugin_slurm"}
-# What pip can only compile, so that no extra has it; who asks for it is told.
+# Packages that pip can only compile, so that they are in no extra; an error names them when they are needed.
 COMPILED = {"fastBPE", "youtokentome"}
-# What a distribution is imported as, where the name differs.
+# Distribution → import name, if it differs.
 IMPORT_NAMES = {
     "backports.zstd": "backports",
     "import-linter": "importlinter",
@@ -67,7 +67,7 @@ IMPORT_NAMES = {
 
 
 def folder_of(module: str) -> str:
-    """The folder of EXTRAS that a module is in: ``experiment.report`` for ``mt_scaffold.experiment.report.html``."""
+    """Return a module's folder in EXTRAS: ``experiment.report`` for ``mt_scaffold.experiment.report.html``."""
     parts = module.split(".")[1:]
     if parts[:1] == ["experiment"]:
         return ".".join(parts[:2])
@@ -75,7 +75,7 @@ def folder_of(module: str) -> str:
 
 
 def third_party(module: str) -> set[str]:
-    """The packages that a module imports besides Python's own and this one."""
+    """Return the packages that a module imports, besides Python's own and this one."""
     names = {imported.split(".")[0] for imported in GRAPH.find_modules_directly_imported_by(module)}
     return names - sys.stdlib_module_names - {"mt_scaffold", "compression"}  # the last is Python's own from 3.14
 
@@ -89,7 +89,7 @@ def test_the_walls_of_the_package_stand() -> None:
 
 
 def test_a_folder_can_be_surveyed() -> None:
-    """At most 15 modules in a folder, a C++ source and its header being one; commands/ is a list, and may be longer."""
+    """A folder has at most 15 modules, a C++ source and its header counting as one; commands/ may have more."""
     modules = {path.with_suffix("") for ending in ("py", "cpp", "hpp") for path in PACKAGE.rglob(f"*.{ending}")}
     counts = Counter(str(module.parent.relative_to(PACKAGE)) for module in modules)
     assert len(counts) > 20
@@ -97,7 +97,7 @@ def test_a_folder_can_be_surveyed() -> None:
 
 
 def test_no_circle_among_the_folders_of_the_core() -> None:
-    """Import-linter sees Python only."""
+    """Import-linter checks only Python."""
     included: dict[str, set[str]] = {}
     for path in PACKAGE.glob("core/*/*.?pp"):
         folders = re.findall(r'^#include "(\w+)/', path.read_text("utf-8"), re.MULTILINE)
@@ -164,14 +164,14 @@ print(*sorted(set(sys.modules) - before), file=sys.stderr)
     assert "mt_scaffold._core" in loaded
     assert not [name for name in loaded if name.startswith(EXPERIMENT)]
     assert {name.split(".")[0] for name in loaded} - sys.stdlib_module_names == {"mt_scaffold"}
-    # Each of these takes longer to import than the core takes for a thousand sentences.
-    # What learns is a dataclass (mt_scaffold.methods), and takes longer than that anyway.
+    # Importing any of these takes longer than segmenting a thousand sentences. Commands that learn are exempt: methods
+    # are dataclasses, and learning takes longer anyway.
     if command.split(" ")[0] in ("", "apply-bpe", "get-vocab"):
         assert {"dataclasses", "inspect", "pathlib"} & set(loaded) == set()
 
 
 def declared() -> dict[str, set[str]]:
-    """The import names of what setup.cfg declares, by extra; "" is what ``pip install .`` brings."""
+    """Return the import names of the declared requirements by extra; "" is for those of ``pip install .``."""
     setup = configparser.ConfigParser()
     setup.read(SETUP, encoding="utf-8")
     lists = {"": setup["options"]["install_requires"], **setup["options.extras_require"]}
@@ -180,7 +180,7 @@ def declared() -> dict[str, set[str]]:
 
 
 def test_segmentation_needs_nothing() -> None:
-    """No third-party package is declared; that none is loaded, test_segmentation_loads_only_itself checks."""
+    """No third-party package is declared; test_segmentation_loads_only_itself checks that none is loaded."""
     assert declared()[""] == set()
 
 
@@ -198,7 +198,7 @@ def test_the_extras_of_a_folder_declare_what_it_imports() -> None:
 
 @pytest.mark.parametrize("extra", sorted({extra for extras in EXTRAS.values() for extra in extras.split()}))
 def test_an_extra_declares_nothing_unused(extra: str) -> None:
-    """What nobody imports, nobody should have to install."""
+    """Nobody should have to install a package that is not imported."""
     served = (module for module in OWN if extra in EXTRAS.get(folder_of(module), "").split())
     unused = declared()[extra] - set().union(*map(third_party, served)) - RUN
     assert not unused, f"declared in the extra {extra!r} of setup.cfg, but not imported: {unused}"
@@ -213,21 +213,21 @@ def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
     imported |= {
         node.module: path for path, node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level
     }
-    beside = {path.stem for part in ("scripts", "benchmarks") for path in (PACKAGE.parent / part).glob("*.py")}
-    beside |= {
+    ours = {path.stem for part in ("scripts", "benchmarks") for path in (PACKAGE.parent / part).glob("*.py")}
+    ours |= {
         path.parent.name for part in ("scripts", "tests") for path in (PACKAGE.parent / part).glob("*/__init__.py")
     }
-    beside |= {path.stem for path in (PACKAGE.parent / "tests").rglob("*.py")}
+    ours |= {path.stem for path in (PACKAGE.parent / "tests").rglob("*.py")}
     trainers = (PACKAGE.parent / "tests" / "trainers" / "requirements.in").read_text("utf-8")
-    beside |= set(re.findall(r"^[\w-]+", trainers, re.MULTILINE))
-    beside |= {"mt_scaffold", "studies", "fairseq_cli"}  # fairseq's second package
-    known = sys.stdlib_module_names | beside | COMPILED | set.union(*declared().values())
+    ours |= set(re.findall(r"^[\w-]+", trainers, re.MULTILINE))
+    ours |= {"mt_scaffold", "studies", "fairseq_cli"}  # fairseq's second package
+    known = sys.stdlib_module_names | ours | COMPILED | set.union(*declared().values())
     missing = {name: path.name for name, path in imported.items() if name.split(".")[0] not in known}
     assert not missing, f"imported, but not declared in any extra of setup.cfg: {missing}"
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    """Whoever cites the software names the release that was used."""
+    """A citation of the software names the release that was used."""
     from mt_scaffold import __version__
 
     citation = (PACKAGE.parent / "CITATION.cff").read_text(encoding="utf-8")
@@ -235,7 +235,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 
 def test_the_snakefile_is_rules_and_nothing_else() -> None:
-    """Its logic belongs in Python that is typed and tested: a file stays short, its functions within ten lines."""
+    """Logic belongs in Python that is typed and tested: a file stays short, its functions within ten lines."""
     folder = PACKAGE / "experiment" / "workflow"
     files = [folder / "Snakefile", *folder.glob("rules/*.smk")]
     assert len(files) > 1

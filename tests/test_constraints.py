@@ -1,4 +1,4 @@
-"""constraints.txt: what `make` installs is what was tested, byte for byte."""
+"""constraints.txt: `make` installs the packages that were tested, byte for byte."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from requirements import requirements  # noqa: E402
 
 
 def pinned() -> dict[str, list[tuple[Requirement, int]]]:
-    """The lines of constraints.txt by name, each with its number of hashes; several lines differ in their markers."""
+    """Return the lines of constraints.txt by name (several differ in their markers), each with its number of hashes."""
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
     found: dict[str, list[tuple[Requirement, int]]] = {}
     for line in lines:
@@ -33,7 +33,7 @@ def pinned() -> dict[str, list[tuple[Requirement, int]]]:
 
 
 def test_every_pin_has_hashes() -> None:
-    """pip checks the hashes of all packages or of none, so one line without would stop every installation."""
+    """pip checks the hashes of all packages or of none, so one line without a hash would stop every installation."""
     for name, lines in pinned().items():
         for requirement, hashes in lines:
             assert hashes > 0, f"{name} has no hash; run make constraints"
@@ -42,7 +42,7 @@ def test_every_pin_has_hashes() -> None:
 
 @pytest.mark.parametrize("required", [*requirements(), "pip", "setuptools", "wheel", "Cython", "nanobind"])
 def test_every_extra_is_pinned(required: str) -> None:
-    """A requirement that was added to setup.cfg, or changed there, without `make constraints` would not install."""
+    """A requirement added or changed in setup.cfg without `make constraints` could not be installed."""
     requirement = Requirement(required)
     lines = pinned().get(canonicalize_name(requirement.name), [])
     assert lines, f"{requirement.name} is not in constraints.txt; run make constraints"
@@ -52,7 +52,7 @@ def test_every_extra_is_pinned(required: str) -> None:
 
 
 def installs(command: list[str], folder: Path, pip: Path) -> list[tuple[str, str]]:
-    """Run ``command`` in ``folder`` with CUDA_HOME set, and pip replaced: what is installed, and with which value."""
+    """Run ``command`` with CUDA_HOME set and pip replaced; return what it installs, with the value of CUDA_HOME."""
     pip.parent.mkdir(parents=True, exist_ok=True)
     pip.write_text(f'#!/bin/sh\necho "$*|${{CUDA_HOME-none}}" >> {folder}/calls\n', encoding="utf-8")
     pip.chmod(0o755)
@@ -63,7 +63,7 @@ def installs(command: list[str], folder: Path, pip: Path) -> list[tuple[str, str
 
 
 def test_make_builds_fairseq_where_cuda_home_is_set(tmp_path: Path) -> None:
-    """Most clusters' modules set it; the source archive of fairseq-fixed lacks the CUDA files it would then compile."""
+    """Most clusters' modules set it, but fairseq-fixed's source archive lacks the CUDA files to compile then."""
     for name in ("Makefile", "constraints.txt"):
         (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
     command = ["make", "PYTHON=true", ".venv/installed"]

@@ -1,4 +1,4 @@
-"""How many threads a command starts unless told: what the process can use, or what the environment says."""
+"""The default number of threads: the cores that the process can use, or the number in the environment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def group(root: Path, line: str, files: dict[str, str]) -> str:
-    """A machine whose process is in the control groups of ``line``, and whose files there are these."""
+    """Write the files of a machine whose process is in the control groups of ``line``; return its root."""
     for name, content in {"proc/self/cgroup": line, **files}.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,25 +52,25 @@ def group(root: Path, line: str, files: dict[str, str]) -> str:
     ],
 )
 def test_the_quota_of_a_container(tmp_path: Path, line: str, files: dict[str, str], cores: float) -> None:
-    """Version 1 and 2, a limit on the group or on one around it, and none."""
+    """Versions 1 and 2; a limit on the group, on one above it, or none."""
     assert quota(group(tmp_path, line, files)) == cores
 
 
 def test_without_control_groups(tmp_path: Path) -> None:
-    """Another system than Linux has no such files."""
+    """Systems other than Linux have no such files."""
     assert quota(str(tmp_path)) == float("inf")
 
 
 @pytest.mark.parametrize(("limit", "cores"), [(float("inf"), 8), (2.5, 3), (0.2, 1), (64, 8)])
 def test_cores_that_can_be_used(monkeypatch: pytest.MonkeyPatch, limit: float, cores: int) -> None:
-    """As many as the process may run on, unless its quota pays for fewer; at least one."""
+    """All that the process may run on, or fewer if its quota is lower; at least one."""
     monkeypatch.setattr("mt_scaffold.cores.allowed_cores", lambda: 8)
     monkeypatch.setattr("mt_scaffold.cores._own_quota", lambda: limit)
     assert usable_cores() == cores
 
 
 def test_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All cores that can be used, up to 16; the variable comes first, and a number that is given before both."""
+    """All usable cores, up to 16; the variable takes precedence, and an explicit number over both."""
     for cores, workers in ((1, 1), (5, 5), (16, 16), (192, 16)):
         monkeypatch.setattr(options, "usable_cores", lambda cores=cores: cores)
         assert worker_count() == worker_count(None) == workers
@@ -84,7 +84,7 @@ def test_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wrong_variable(
     value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """One line that names it and status 2, from every command; none where the number is given."""
+    """One line that names it and status 2, from every command; it is ignored if the number is given."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MT_SCAFFOLD_NUM_WORKERS", value)
     Path("text").write_bytes(TEXT)
@@ -107,7 +107,7 @@ def test_a_wrong_variable(
 
 
 def test_the_output_does_not_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Codes, subwords, with dropout too, and vocabularies are the same for any default."""
+    """Codes, vocabularies and subwords, also with dropout, are the same for any default."""
 
     def results() -> list[bytes]:
         learned = learn_bpe(io.BytesIO(TEXT), num_symbols=100)

@@ -21,7 +21,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *so
 
 
 def parser_of(command: str) -> argparse.ArgumentParser:
-    """The parser with the arguments of one command, where its packages are installed."""
+    """Return the parser with the arguments of one command; skip if its packages are not installed."""
     try:
         return cli.make_parser([command])
     except ModuleNotFoundError as error:
@@ -29,7 +29,7 @@ def parser_of(command: str) -> argparse.ArgumentParser:
 
 
 def command_lines(text: str) -> Iterator[list[str]]:
-    """The words of each call of mt-scaffold in lines of shell, without its redirections."""
+    """Yield the words of each call of mt-scaffold in lines of shell, without its redirections."""
     for line in text.replace("\\\n", " ").splitlines():
         line = re.sub(r" [0-9]>[^|;]*", "", line.strip().removeprefix("$ "))
         for part in [line, *re.findall(r"[$<]\((mt-scaffold [^)]*)\)", line)]:
@@ -47,7 +47,7 @@ def command_lines(text: str) -> Iterator[list[str]]:
 
 
 def check(words: list[str], where: str) -> None:
-    """Fail where the real parser does not accept a command line."""
+    """Fail if the real parser does not accept a command line."""
     command = next(word for word in words[1:] if not word.startswith("-"))
     assert command in cli.COMMANDS, f"{where}: {shlex.join(words)}: no such command"
     try:
@@ -58,7 +58,7 @@ def check(words: list[str], where: str) -> None:
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_every_command_shows_examples_that_it_accepts(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A new command needs EXAMPLES beside its arguments, and a renamed option cannot be left in one."""
+    """A new command needs EXAMPLES, and none can keep the old name of an option."""
     parser = parser_of(command)
     found = list(command_lines(cli.command_module(command).EXAMPLES))
     assert command in {words[1] for words in found}
@@ -72,7 +72,7 @@ def test_every_command_shows_examples_that_it_accepts(command: str, capsys: pyte
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_documentation_calls_commands_as_they_are(page: Path) -> None:
-    """Every line of a code block that calls mt-scaffold is accepted, unless it says that something is left out."""
+    """Every line of a code block that calls mt-scaffold is accepted, unless it contains an ellipsis."""
     blocks = re.findall(
         r"^ *```(?:console|sh)?\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
@@ -86,7 +86,7 @@ def test_the_documentation_calls_commands_as_they_are(page: Path) -> None:
 
 
 def test_the_page_of_commands_has_each() -> None:
-    """Readers on a code host have no generated reference; nothing there is a command that is gone."""
+    """Readers on a code host have no generated reference; the page has every command, and no removed one."""
     table = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8").partition("|---|---|\n")[2]
     named = re.findall(
         r"`([a-z-]+)[^`]*`", "".join(line.rsplit(" | ", 1)[1] for line in table.splitlines(keepends=True))
@@ -96,7 +96,7 @@ def test_the_page_of_commands_has_each() -> None:
 
 @pytest.mark.parametrize("script", sorted((ROOT / "scripts").glob("wmt14_*.sh")), ids=lambda path: path.name)
 def test_the_scripts_of_the_paper_call_commands_as_they_are(script: Path) -> None:
-    """Nobody runs them to completion before the GPUs are paid for; their comments are accepted, too."""
+    """Nobody runs them to completion before paying for GPUs; commands in their comments are accepted as well."""
     text = script.read_text(encoding="utf-8")
     subprocess.run(["bash", "-n", script], check=True)
     found = list(command_lines(text))
@@ -110,7 +110,7 @@ def test_the_scripts_of_the_paper_call_commands_as_they_are(script: Path) -> Non
 @pytest.mark.parametrize("option", ["-h", "--help"])
 @pytest.mark.parametrize("script", sorted((ROOT / "scripts").glob("*.sh")), ids=lambda path: path.name)
 def test_the_shell_scripts_have_help(script: Path, option: str, tmp_path: Path) -> None:
-    """It was an option of ``run``, or a folder, so that the script first fetched gigabytes, or trained."""
+    """It used to be passed to ``run``, or used as a folder, so that the script first fetched gigabytes or trained."""
     for options in ([option], ["--sample", option]):
         done = subprocess.run(["bash", script, *options], cwd=tmp_path, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 and done.stderr == ""
@@ -142,7 +142,7 @@ def test_commands_that_are_easily_confused_name_each_other(command: str, other: 
 
 
 def test_a_wrong_example_is_noticed() -> None:
-    """The tests above would see an option that does not exist, after a pipe too."""
+    """The tests above see an option that does not exist, even after a pipe."""
     wrong = "cat text | mt-scaffold apply-bpe --codes codes --no-such-option 1 > out"
     (words,) = command_lines(wrong)
     assert words == ["mt-scaffold", "apply-bpe", "--codes", "codes", "--no-such-option", "1"]
@@ -164,7 +164,7 @@ def test_a_wrong_example_is_noticed() -> None:
 def test_a_misspelt_command_or_option_gets_a_suggestion(
     words: str, says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In one line, which points to the help of the command, not to the list of all commands."""
+    """In one line, which points to the help of that command, not to the list of all commands."""
     with pytest.raises(SystemExit) as end:
         cli.main(words.split())
     error = capsys.readouterr().err
@@ -173,7 +173,7 @@ def test_a_misspelt_command_or_option_gets_a_suggestion(
 
 
 def test_every_help_is_readable_without_an_extra() -> None:
-    """Whoever has installed segmentation alone can read what the other commands do, and what they would need."""
+    """With only segmentation installed, the help of every other command can be read."""
     program = f"""
 import sys, importlib.abc, os
 class Blocker(importlib.abc.MetaPathFinder):
@@ -210,7 +210,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def completed(script: Path, *words: str) -> set[str]:
-    """What bash offers for the last word of a command line."""
+    """Return bash's completions of the last word of a command line."""
     program = (
         f"source {shlex.quote(str(script))}; COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; "
         'function=$(complete -p mt-scaffold | grep -o "\\-F [^ ]*" | cut -c 4-); '
@@ -221,19 +221,20 @@ def completed(script: Path, *words: str) -> set[str]:
 
 
 def test_bash_completes_commands_options_values_and_files(scripts: dict[str, Path]) -> None:
-    """What a user gets from the tab key, from bash itself."""
+    """As a user gets them with the tab key, from bash itself."""
     learning = {"learn-bpe", "learn-joint-bpe-and-vocab", "learn-unigram"}
     assert learning == completed(scripts["bash"], "mt-scaffold", "learn")
     assert {"--total-symbols"} == completed(scripts["bash"], "mt-scaffold", "learn-bpe", "--to")
     from mt_scaffold.methods import methods
 
     assert set(methods("learn-bpe")) == completed(scripts["bash"], "mt-scaffold", "learn-bpe", "--algorithm", "")
-    assert {"setup.py", "setup.cfg"} <= completed(scripts["bash"], "mt-scaffold", "apply-bpe", "--codes", "set")
+    for words in (["apply-bpe", "--codes"], ["run"], ["trim"], ["resize-embeddings", "model"]):
+        assert {"setup.py", "setup.cfg"} <= completed(scripts["bash"], "mt-scaffold", *words, "set")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_script_has_every_command_and_option(scripts: dict[str, Path], shell: str) -> None:
-    """It is made from the parsers, and the shell, where it is installed, can read it."""
+    """It is made from the parsers, and the shell can read it, if it is installed."""
     text = scripts[shell].read_text(encoding="utf-8")
     assert [name for name in cli.COMMANDS if name not in text] == []
     for option in ("glossaries", "vocabulary-threshold", "dropout"):
@@ -243,6 +244,6 @@ def test_a_script_has_every_command_and_option(scripts: dict[str, Path], shell: 
 
 
 def test_a_command_is_listed_once_and_found() -> None:
-    """Each module with EXAMPLES has its line among the commands, which alone say what there is."""
+    """Each module with EXAMPLES is among the commands of the command line, which is the only list of them."""
     files = [path for path in (ROOT / "mt_scaffold").rglob("commands/*.py") if "\nEXAMPLES = " in path.read_text()]
     assert sorted(path.stem.replace("_", "-") for path in files) == sorted(cli.COMMANDS)

@@ -1,4 +1,4 @@
-"""scripts/marian_stream.py: what ``apply-bpe`` writes, resampled and reordered in every epoch, always the same."""
+"""scripts/marian_stream.py: the output of ``apply-bpe``, resampled and reordered in every epoch, reproducibly."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ def test_lines_may_end_in_cr_lf(run: Run, tiny_words: Path) -> None:
 
 
 def test_it_ends_quietly_when_marian_does(run: Run) -> None:
-    """A stream without ``--epochs`` is endless; that its reader has gone is no failure."""
+    """A stream without ``--epochs`` is endless; a closed pipe is not a failure."""
     command = f"{sys.executable} {SCRIPT} --codes codes --input train.en train.de | head -n 250"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, timeout=120)
     assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 250)
 
 
 def test_a_full_disk_is_one_line(run: Run) -> None:
-    """Where the stream is kept in a file."""
+    """If the stream is redirected to a file."""
     command = f"{sys.executable} {SCRIPT} --codes codes --input train.en train.de --epochs 1 > /dev/full"
     done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120)
     assert (done.returncode, done.stderr) == (1, b"marian_stream.py: standard output: No space left on device\n")
@@ -106,14 +106,14 @@ def test_a_full_disk_is_one_line(run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        (["--input", "tab", "train.de"], 1, b"tab: line 2: a tab, which separates source from target; replace it\n"),
+        (["--input", "tab", "train.de"], 1, b"tab: line 2: a tab, which separates source and target; replace it\n"),
         (["--input", "valid.en", "train.de"], 1, b"valid.en has 20 lines, train.de has 200; they must be parallel\n"),
         (
             ["--input", "empty", "empty"],
             1,
             b"empty and empty: no sentences, and Marian would wait for one; give text\n",
         ),
-        (["--codes", "a", "b", "c"], 2, b"give joint codes, or those of source and target, not 3 files\n"),
+        (["--codes", "a", "b", "c"], 2, b"--codes: give one joint file, or one per side, not 3 files\n"),
         (["--epochs", "0"], 2, b"the number of epochs must be positive, not 0\n"),
     ],
 )

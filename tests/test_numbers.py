@@ -1,4 +1,4 @@
-"""Numbers in tables: one function writes them."""
+"""All numbers in tables are written by one function."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def test_zero_has_no_minus(value: float) -> None:
 
 
 def test_other_numbers_are_as_python_writes_them() -> None:
-    """Halves too, which are rounded by what the float is."""
+    """Including halves, which are rounded by the float's exact value."""
     for value in (-0.005, 0.125, -2.675, 1e9, -0.0051, 37.915, float("nan"), float("-inf")):
         assert decimal(value) == f"{value:.2f}" and decimal(value, 3, signed=True) == f"{value:+.3f}"
     assert decimal(-12345.678, 1, grouped=True) == "-12,345.7"
 
 
 def test_signed_numbers_are_written_in_one_place() -> None:
-    """Elsewhere a format with a sign would bring the minus of a zero back, in text or in a template."""
+    """A signed format elsewhere, in text or in a template, would show the minus of a zero again."""
     signed = re.compile(r":z?\+,?\.|%\+\.")
     files = [*(ROOT / "mt_scaffold").rglob("*.py"), *(ROOT / "mt_scaffold").rglob("*.jinja")]
     assert len(files) > 100

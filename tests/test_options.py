@@ -1,4 +1,4 @@
-"""A single string in place of a list: its letters would be the entries, without a word."""
+"""A single string in place of a list is refused: its letters would silently be the entries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mt_scaffold.experiment.runtime.fairseq import refuse_options
 from mt_scaffold.subword_nmt.apply_bpe import BPE
 
 CODES = "#version: 0.2\na b\nab c</w>\n"
-# A list is wanted of each; typed as anything, as a caller without a type checker gives it.
+# Each call expects a list; typed as Any, like the argument of a caller without a type checker.
 TEXT = cast(Any, "abc")
 
 

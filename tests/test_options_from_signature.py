@@ -1,4 +1,4 @@
-"""A command line built from a function: what each kind of argument becomes, and that the call gets its values."""
+"""A command line built from a function: the option for each kind of argument, and the values that the call gets."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def rest(*options: Annotated[str, Option("-- OPTIONS")], seed: int | str = 1) ->
 
 
 def parsed(function: Callable[..., object], line: str) -> Any:
-    """What a call of ``function`` with a command line returns."""
+    """Return the result of calling ``function`` with a command line."""
     parser = argparse.ArgumentParser(exit_on_error=False)
     options_from_signature.add_arguments(parser, function)
     return options_from_signature.call(function, parser.parse_args(line.split()))
@@ -96,13 +96,13 @@ def test_options_of_another_program_come_after_two_dashes() -> None:
 
 @pytest.mark.parametrize("line", ["", "one --codes c", "one --least 3", "one --codes c --least x --most 2"])
 def test_what_has_no_default_is_required(line: str) -> None:
-    """Of the function, and of a dataclass among its arguments; numbers are checked."""
+    """Arguments of the function, and of a dataclass among them; numbers are checked."""
     with pytest.raises((SystemExit, argparse.ArgumentError)):
         parsed(command, line)
 
 
 def test_help_is_the_docstring() -> None:
-    """Its paragraphs after the first, a line for each argument, the meaning of a shared type, and the defaults."""
+    """The help has its paragraphs after the first, a line for each argument, that of a shared type, and defaults."""
     parser = argparse.ArgumentParser()
     options_from_signature.add_arguments(parser, command)
     text = " ".join(parser.format_help().split())

@@ -16,7 +16,7 @@ dpkg = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is 
 
 
 def make_package(folder: Path, files: dict[str, str]) -> Path:
-    """A package of these files."""
+    """Build a package of these files."""
     root = folder / "root"
     control = "Package: words\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: none\n"
     for name, content in {"DEBIAN/control": control, **files}.items():
@@ -27,12 +27,12 @@ def make_package(folder: Path, files: dict[str, str]) -> Path:
 
 
 def run(*packages: Path) -> subprocess.CompletedProcess[str]:
-    """The script's lines, status and errors."""
+    """Run the script on packages."""
     return subprocess.run([sys.executable, SCRIPT, *packages], capture_output=True, encoding="utf-8")
 
 
 def test_paragraphs_are_lines_of_words() -> None:
-    """Mark-up, scripts and line ends within a paragraph go, entities become characters, punctuation stands alone."""
+    """Markup, scripts and line ends in a paragraph are removed, entities decoded, punctuation marks separated."""
     spec = importlib.util.spec_from_file_location("package_text", SCRIPT)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -44,7 +44,7 @@ def test_paragraphs_are_lines_of_words() -> None:
 
 @dpkg
 def test_a_line_is_written_once(tmp_path: Path) -> None:
-    """Of all packages together; files that are no text are left out."""
+    """Lines are distinct over all packages together; files that are not text are left out."""
     files = {"usr/a.txt": "same\n\nfirst\n", "usr/b.html": "<p>same</p>", "usr/c.png": "no"}
     package = make_package(tmp_path, files)
     found = run(package, package)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from paths import ROOT
 
+from mt_scaffold.cli import main
 from mt_scaffold.experiment.configuration import load_experiment
 from mt_scaffold.experiment.report.paper import read_paper
 
@@ -30,6 +31,18 @@ def test_no_row_is_cut_off_from_its_table(page: Path) -> None:
         if line.startswith("|") and not before.startswith("|") and not after.startswith(("|-", "|:", "| -", "| :"))
     ]
     assert not cut
+
+
+@pytest.mark.parametrize("text", [b"x" * 17 + b"\xe4\n", b"a\n"], ids=["latin-1", "no-pair"])
+def test_troubleshooting_quotes_the_messages(text: bytes, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Who searches the page for the message finds its row."""
+    path = tmp_path / "text"
+    path.write_bytes(text)
+    main(["learn-bpe", "--symbols", "1", "--input", str(path), "--output", str(tmp_path / "codes")])
+    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    quoted = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
+    printed = capfd.readouterr().err
+    assert [message for message in quoted if message in printed]
 
 
 # Of the primary measure, with their digits.
@@ -163,7 +176,7 @@ def test_the_primary_measure_is_what_the_stored_scores_give() -> None:
         f"differ by 0.45 BLEU, they prefer the one with more in {people[0]} % of pairs, at 0.61 BLEU in {people[1]} %"
         in page
     )
-    assert f"[People prefer](docs/results/README.md) 0.61 BLEU more in {people[1]} % of pairs" in text_of(
+    assert f"At +0.61 BLEU, [people prefer](docs/results/README.md) the higher score in {people[1]} %" in text_of(
         "../README.md"
     )
     bleu, bits = (row for row in rows if row[1:3] == ["mean of 3 (primary)", "control − bpe"])
@@ -286,7 +299,7 @@ def test_the_control_has_the_lowest_entropy_and_the_fewest_bits() -> None:
         }
     ahead = [bits[(*key[:2], "scaffold")] - bits[(*key[:2], "control")] for key in bits]
     shown = " to ".join(f"{end:.3f}" for end in (min(ahead), max(ahead)))
-    assert f"The control is {shown} ahead of Scaffold-BPE, too" in text_of("results/README.md")
+    assert f"The control is also {shown} ahead of Scaffold-BPE." in text_of("results/README.md")
     fewest = {key[:2]: min(("bpe", "scaffold", "control"), key=lambda system: bits[(*key[:2], system)]) for key in bits}
     assert min(entropy) == entropy[2] and max(redundancy) == redundancy[2] and {*fewest.values()} == {"control"}
     page = text_of("results/README.md")

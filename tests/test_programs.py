@@ -1,4 +1,4 @@
-"""What users meet at the command line, on programs alone: no module of the package but its entry point is imported."""
+"""The command line as users meet it: of the package, only the entry point is imported."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run(*words: str) -> int:
 def test_apply_bpe_and_learn_bpe_warn_of_input_that_is_not_plain_words(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Segmented text, a byte order mark and an empty separator: the output is subword-nmt's, and stderr says why."""
+    """Segmented text, a byte order mark and an empty separator: output as from subword-nmt, with a warning."""
     write("codes", "#version: 0.2\nl o\nlo w</w>\n")
     write("segmented", SEGMENTED)
     write("marked", MARKED)
@@ -63,7 +63,7 @@ def test_apply_bpe_and_learn_bpe_warn_of_input_that_is_not_plain_words(
 
 
 def test_ids_are_not_decoded_with_other_codes(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """The text that other codes give is fluent garbage."""
+    """Other codes would decode them to fluent garbage."""
     for name, symbols in (("codes", "5"), ("other", "12")):
         learn = ["learn-bpe", "--pretokenise", "gpt2", "--symbols", symbols, "--input", "text", "--output", name]
         assert run(*learn) == 0
@@ -75,7 +75,7 @@ def test_ids_are_not_decoded_with_other_codes(folder: Path, capfd: pytest.Captur
 
 
 def test_join_undoes_apply_bpe(folder: Path) -> None:
-    """In place of a sed expression."""
+    """So that no sed expression is needed."""
     assert run("learn-bpe", "--symbols", "5", "--input", "text", "--output", "codes") == 0
     assert run("apply-bpe", "--codes", "codes", "--input", "text", "--output", "subwords") == 0
     assert run("join", "--input", "subwords", "--output", "words") == 0
@@ -83,7 +83,7 @@ def test_join_undoes_apply_bpe(folder: Path) -> None:
 
 
 def test_help_has_commands_in_groups(capfd: pytest.CaptureFixture[str]) -> None:
-    """Fifty commands in one list help nobody; which come first is what a newcomer needs first."""
+    """A single list of fifty commands helps nobody; the first are those that a newcomer needs first."""
     assert run("--help") == 0
     shown = capfd.readouterr().out
     groups = re.findall(r"^  ([a-z][a-z ]+):$", shown, re.MULTILINE)
@@ -119,7 +119,7 @@ train:
 
 
 def write_pairs() -> None:
-    """corpus/{train,valid,test}.{en,de}: the same few words in other orders."""
+    """Write corpus/{train,valid,test}.{en,de}: the same few words in different orders."""
     for name, lines in (("train", 400), ("valid", 20), ("test", 20)):
         for language in ("en", "de"):
             sentences = [
@@ -146,7 +146,7 @@ def program(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_check_finds_what_would_fail_later(experiment: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """All of it at once, with places and suggestions; a dry run approved each of these."""
+    """All faults at once, with places and suggestions; a dry run accepted each of these."""
     write("tab.yaml", CONFIGURATION.replace("codes:", "\tcodes:"))
     assert run("check", "tab.yaml") == 2 and "tab.yaml:10: not valid YAML" in capfd.readouterr().err
     write("corpus/test.de", "zu kurz\n")
@@ -163,7 +163,7 @@ def test_a_check_finds_what_would_fail_later(experiment: Path, capfd: pytest.Cap
 
 
 def test_init_writes_a_configuration_for_ones_own_files(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """With languages, sizes and whether text is tokenised already; such text is not tokenised again."""
+    """It has languages, sizes and whether text is tokenised already; such text is not tokenised again."""
     pytest.importorskip("yaml", reason="comes with the extra 'workflow'")
     write_pairs()
     write("corpus/train.en", "The boy isn &apos;t here .\n" * 400)
@@ -188,7 +188,7 @@ def test_text_that_is_tokenised_already_is_reported(folder: Path, capfd: pytest.
 
 
 def test_tokenise_none_is_a_setting(folder: Path) -> None:
-    """For text that is words already, on both sides or one."""
+    """For text that is tokenised already, on both sides or one."""
     pytest.importorskip("yaml", reason="comes with the extra 'workflow'")
     write_pairs()
     for value in ("none", "{source: none}"):
@@ -197,7 +197,7 @@ def test_tokenise_none_is_a_setting(folder: Path) -> None:
 
 
 def test_get_data_removes_a_byte_order_mark(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Otherwise the first word of the text is another one; what is removed is printed."""
+    """Otherwise it would be part of the first word; the removal is reported."""
     pytest.importorskip("yaml", reason="comes with the extra 'workflow'")
     write_pairs()
     write("corpus/test.en", MARKED * 20)
@@ -208,7 +208,7 @@ def test_get_data_removes_a_byte_order_mark(folder: Path, capfd: pytest.CaptureF
 
 
 class Interrupted(NamedTuple):
-    """A run that a signal has ended in its first training. logs: of all steps. left: processes and unfinished files."""
+    """A run ended by a signal in its first training. logs: of all steps. left: processes and unfinished files."""
 
     status: int
     lines: list[str]
@@ -226,7 +226,7 @@ def sent(request: pytest.FixtureRequest) -> signal.Signals:
 
 @pytest.fixture(scope="module")
 def interrupted(sent: signal.Signals, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Interrupted]:
-    """``mt-scaffold run`` in a process group, as a terminal starts and interrupts it, or a scheduler."""
+    """``mt-scaffold run`` in a process group, started and interrupted as by a terminal or a scheduler."""
     pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
     pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
     folder = tmp_path_factory.mktemp("user")
@@ -268,7 +268,7 @@ def started() -> subprocess.Popen[str]:
 
 @pytest.mark.long
 def test_a_run_shows_one_line_per_step(interrupted: Interrupted) -> None:
-    """After what the check has found; nothing of Snakemake's. The time left is known once a model trains."""
+    """They follow the check's output, without Snakemake's. The remaining time is known once a model trains."""
     assert interrupted.lines[0] == "tiny: checked, and ready to run"
     first = next(index for index, line in enumerate(interrupted.lines) if line.startswith("["))
     steps = interrupted.lines[first : interrupted.lines.index("")]
@@ -279,7 +279,7 @@ def test_a_run_shows_one_line_per_step(interrupted: Interrupted) -> None:
 
 @pytest.mark.long
 def test_a_signal_leaves_every_training_saved(interrupted: Interrupted, sent: signal.Signals) -> None:
-    """Snakemake, shells and steps get it at once, or one process alone: no traceback, no step that fails, none left."""
+    """Whether all processes get it at once or only the first: no traceback, no failed step, no process left."""
     shown = "\n".join(interrupted.lines)
     assert interrupted.status == 128 + sent, shown
     assert not interrupted.left
@@ -294,7 +294,7 @@ def test_a_signal_leaves_every_training_saved(interrupted: Interrupted, sent: si
 
 
 def test_a_dry_run_checks_and_lists_the_steps(experiment: Path) -> None:
-    """Outside a clone; it leaves nothing behind."""
+    """Even outside a clone; it leaves nothing behind."""
     done = program("run", "tiny.yaml", "--dry-run", "--only", "bpe", "--output", "elsewhere")
     assert done.returncode == 0, done.stdout
     assert done.stdout.startswith("tiny: checked, and ready to run")

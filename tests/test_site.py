@@ -1,4 +1,4 @@
-"""The pages of the site that are made from code, and GitHub's Markdown as MkDocs' parser needs it.
+"""The pages of the site that are made from code, and Markdown that GitHub and MkDocs parse alike.
 
 ``make docs`` builds the site and checks its links.
 """
@@ -31,7 +31,7 @@ def scripts_are_importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_reference_has_every_command_and_every_option() -> None:
-    """Those of the parsers, so that a page cannot go stale."""
+    """They are taken from the parsers, so that a page cannot go stale."""
     from site_reference import EXPERIMENT, SEGMENTATION, commands_page
 
     assert sorted(SEGMENTATION + EXPERIMENT) == sorted(cli.COMMANDS)
@@ -46,7 +46,7 @@ def test_the_reference_has_every_command_and_every_option() -> None:
 
 
 def test_the_reference_has_every_public_name() -> None:
-    """mkdocstrings describes what the page lists."""
+    """mkdocstrings documents the names that the page lists."""
     import mt_scaffold
 
     page = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
@@ -54,7 +54,7 @@ def test_the_reference_has_every_public_name() -> None:
 
 
 def keys(value: Any) -> set[str]:
-    """The keys in a configuration that are not names of its own."""
+    """Return the keys in a configuration, without the names that it defines."""
     named = {"systems", "batches", "comparisons", "tests", "paper_setting", "options"}
     if isinstance(value, list):
         return set().union(*map(keys, value))
@@ -69,14 +69,14 @@ def keys(value: Any) -> set[str]:
 
 
 def test_the_reference_has_every_key_of_the_configurations() -> None:
-    """The page is made from the schema; whatever a configuration of ours uses is on it, with an example."""
+    """The page is made from the schema; every key in our configurations is on it, with an example."""
     from site_configuration import configuration_page
 
     from mt_scaffold.experiment.configuration import load_experiment
 
     pages: dict[type, str] = {}
     for path in sorted((ROOT / "configs").glob("*.yaml")):
-        if path.name == "study_intrinsic.yaml":  # no experiment: its schema is mt_scaffold.experiment.study's
+        if path.name == "study_intrinsic.yaml":  # not an experiment: its schema is mt_scaffold.experiment.study's
             continue
         kind = type(load_experiment(path))
         page = pages.setdefault(kind, configuration_page("Keys", kind))
@@ -88,7 +88,7 @@ def test_the_reference_has_every_key_of_the_configurations() -> None:
 
 
 def test_every_key_of_the_configurations_has_a_sentence_and_an_example() -> None:
-    """Its meaning, unit and how it is written: the schema accepts each example, and no entry is left over."""
+    """They give its meaning, unit and form: the schema accepts each example, and no entry is left over."""
     from site_configuration import _dataclasses, _keys, configuration_page
     from site_keys import INTRODUCTIONS, KEYS
 
@@ -113,7 +113,7 @@ def test_every_key_of_the_configurations_has_a_sentence_and_an_example() -> None
 
 
 def test_results_are_told_as_finding_figure_caveats_and_command() -> None:
-    """In this order, with figures that are there: a table alone leaves its meaning to the reader."""
+    """In this order, and the files of the figures exist: a table alone leaves its meaning to the reader."""
     page = (ROOT / "docs" / "results" / "README.md").read_text(encoding="utf-8")
     told = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
     for section in told:
@@ -125,7 +125,7 @@ def test_results_are_told_as_finding_figure_caveats_and_command() -> None:
 
 
 def test_the_site_is_searched_from_a_folder_and_commands_wrap() -> None:
-    """Search needs a plugin for that; a long command continues on the next line instead of over the right edge."""
+    """Search without a server needs a plugin; a long command wraps instead of running over the right edge."""
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert "\nuse_directory_urls: false\n" in settings and "\n  - offline\n" in settings
     style = (ROOT / "docs" / "site" / "site.css").read_text(encoding="utf-8")
@@ -133,14 +133,14 @@ def test_the_site_is_searched_from_a_folder_and_commands_wrap() -> None:
 
 
 def test_a_release_says_what_it_keeps() -> None:
-    """Codes, ids, keys, commands and Python names: whoever builds on them knows what stays."""
+    """Codes, ids, keys, commands and Python names: people who build on them know what stays."""
     releasing = (ROOT / "RELEASING.md").read_text(encoding="utf-8")
     kept = releasing.partition("\n## Compatibility\n")[2].partition("\n## ")[0]
     assert [name for name in ("codes files", "ids", "keys", "commands", "Python names") if name not in kept] == []
 
 
 def test_pages_promise_no_release() -> None:
-    """Until there is one: no page installs the package from an index or pulls an image."""
+    """Before the first release, no page installs the package from an index or pulls an image."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     promise = re.compile(r"pip3? install (?:-\S+ )*['\"]?mt[-_]scaffold\b|docker pull|pypi\.org/project/mt-scaffold")
     found = {path.name: promise.findall(path.read_text(encoding="utf-8")) for path in pages}
@@ -161,7 +161,7 @@ def test_the_readme_is_short() -> None:
 
 
 def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
-    """Whoever starts from docs/tutorial.md gets past the checks, and past that of the rehearsal below it."""
+    """A configuration copied from docs/tutorial.md passes the checks, and so do the options of the rehearsal there."""
     from mt_scaffold.experiment.commands.arguments import ExperimentOptions
     from mt_scaffold.experiment.configuration import load_config
     from mt_scaffold.experiment.configuration.layout import plan_experiment
@@ -181,7 +181,7 @@ def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", [*sorted((ROOT / "docs").rglob("*.md")), *OUTSIDE], ids=lambda path: path.name)
 def test_a_page_has_the_same_elements_on_github_and_on_the_site(page: Path) -> None:
-    """Both parsers count alike: no list without a blank line before it, no block of code in a list, no lost table."""
+    """Both parsers find as many: no list without a blank line before it, no code block in a list, no lost table."""
     import markdown
     from markdown_it import MarkdownIt
 
@@ -211,7 +211,7 @@ def test_a_docstring_lists_its_arguments() -> None:
 
 
 def test_search_leads_to_how_to_pages() -> None:
-    """A how-to page outweighs the reference, which has every word."""
+    """A how-to page outweighs the reference, which contains every word."""
     from site_hooks import search_of
 
     boosts = {
@@ -221,12 +221,12 @@ def test_search_leads_to_how_to_pages() -> None:
 
 
 def test_no_stored_table_is_a_page() -> None:
-    """Pages that nothing links to are found by the search all the same; the text, JSON and CSV are enough."""
+    """Search would find such pages although nothing links to them; the text, JSON and CSV are enough."""
     assert {path.name for path in (ROOT / "docs" / "results").rglob("*.md")} == {"README.md"}
 
 
 def test_the_home_page_of_the_site_links_to_the_reference() -> None:
-    """It is on the site that it would otherwise tell people to build."""
+    """Otherwise it would tell readers of the site to build the site."""
     from site_hooks import generated_pages, home_of_the_site
 
     home = home_of_the_site((ROOT / "docs" / "README.md").read_text(encoding="utf-8"))

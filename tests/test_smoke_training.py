@@ -1,4 +1,4 @@
-"""scripts/smoke_gpu.sh: a broken resume fails on devices that never compute the same twice, too."""
+"""scripts/smoke_gpu.sh: a broken resume fails even on devices that never compute the same result twice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from smoke_training import judge
 
 
 def training(folder: Path, noise: float, resumed_at: int = 1, broken: float = 0) -> Path:
-    """The log of 40 updates: chance adds ``noise`` per update; from ``resumed_at`` on, losses are ``broken`` higher."""
+    """Write a log of 40 updates with random ``noise``; from ``resumed_at``, losses are higher by ``broken``."""
     folder.mkdir()
     chance, drift, lines = random.Random(folder.name), 0.0, []
     for update in range(1, 41):
@@ -35,13 +35,13 @@ def training(folder: Path, noise: float, resumed_at: int = 1, broken: float = 0)
 def test_a_resume_may_differ_as_undisturbed_trainings_do(
     tmp_path: Path, noise: float, broken: float, good: bool
 ) -> None:
-    """That two undisturbed trainings differ must not excuse one that resumed with something else."""
+    """A difference between two undisturbed trainings must not excuse one that resumed with a different state."""
     whole, again = training(tmp_path / "whole", noise), training(tmp_path / "again", noise)
     assert judge(whole, again, training(tmp_path / "resumed", noise, 31, broken)) == good
 
 
 def test_a_resume_that_skips_updates_is_broken(tmp_path: Path) -> None:
-    """Its other losses may all be equal."""
+    """Even if all of its other losses are equal."""
     whole, again, resumed = (training(tmp_path / name, 0, 31) for name in ("whole", "again", "resumed"))
     assert judge(whole, again, resumed)
     log = resumed / "train.log"

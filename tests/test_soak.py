@@ -1,4 +1,4 @@
-"""``make soak`` itself: it tries what it says, and reports what it finds."""
+"""``make soak`` itself: it runs the trials that it lists, and reports the faults that it finds."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ import pytest
 pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
 SOAK = Path(__file__).parent / "soak"
-
-
 OPTIONS = ["--seconds", "2", "--only"]
 
 
 def test_random_trials_and_broken_files() -> None:
-    """Some of each are tried on every core, and nothing is found."""
+    """Some of each are tried on every core, and no fault is found."""
     command = [sys.executable, str(SOAK), *OPTIONS, "trials", "broken-files"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -27,7 +25,7 @@ def test_random_trials_and_broken_files() -> None:
 
 
 def test_random_vocabularies_of_other_programs() -> None:
-    """Files of each installed library are compared, and nothing is found."""
+    """Files of each installed library are compared, and no fault is found."""
     pytest.importorskip("sentencepiece", reason="SentencePiece comes with the extra 'unigram'")
     command = [sys.executable, str(SOAK), *OPTIONS, "imports"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -36,7 +34,7 @@ def test_random_vocabularies_of_other_programs() -> None:
 
 
 def test_what_is_found_fails() -> None:
-    """A reference that segments otherwise is noticed, with the seed that shows it."""
+    """A reference that segments differently is noticed, and reported with the seed that shows it."""
     program = (
         "import runpy, sys\n"
         f"sys.path[:0] = [{str(SOAK)!r}, {str(SOAK.parent)!r}]\n"

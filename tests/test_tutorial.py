@@ -1,4 +1,4 @@
-"""The tutorial and the README print what they say: command lines, the page in Python and the notebook are run."""
+"""The tutorial and the README show real output: their commands, the page in Python and the notebook are run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCK = re.compile(r"(<!-- not run by the tests: .+? -->\n)?```console\n(.*?)^``
 
 
 def commands(page: Path) -> list[tuple[str, str]]:
-    """The commands of a page's console blocks, each with the output that the page shows."""
+    """Return the commands of a page's console blocks, each with the output that the page shows."""
     found: list[tuple[str, str]] = []
     for not_run, block in BLOCK.findall(page.read_text(encoding="utf-8")):
         if not not_run:
@@ -29,7 +29,7 @@ def commands(page: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("page", "least"), [("tutorial.md", 15), ("semantics.md", 6)])
 def test_the_commands_print_what_the_page_shows(tmp_path: Path, page: str, least: int) -> None:
-    """Every command runs, in order and in one folder, and prints what stands below it, letter for letter."""
+    """Every command runs, in order and in one folder, and prints the output below it, letter for letter."""
     (tmp_path / "tutorial.txt").write_bytes(TEXT.read_bytes())
     program = tmp_path / "bin" / "mt-scaffold"
     program.parent.mkdir()
@@ -58,7 +58,7 @@ def test_the_commands_print_what_the_page_shows(tmp_path: Path, page: str, least
 def test_the_separator_that_the_page_advises_keeps_every_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Words that end in the usual one are lost, with a warning; with the option as the page spells it, none is."""
+    """With the default separator, words that end in it are lost, with a warning; with the page's option, none is."""
     monkeypatch.chdir(tmp_path)
     text = "@@ -1 +1 @@ foo@@ food\n" * 3
     Path("text").write_text(text, encoding="utf-8")
@@ -74,12 +74,12 @@ def test_the_separator_that_the_page_advises_keeps_every_word(
 
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# What takes minutes or installs; ``run`` is checked.
+# Commands that install or take minutes; in place of ``run``, ``check`` is run.
 NOT_RUN = re.compile(r"(make|pip|source) ")
 
 
 def readme_in_order() -> tuple[str, str]:
-    """All of README that can be run, as a script, and what its console blocks show."""
+    """Return all of README that can be run, as a script, and the output that its console blocks show."""
     script, shown = ["set -e"], ""
     for language, block in FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8")):
         if language == "console":
@@ -92,7 +92,7 @@ def readme_in_order() -> tuple[str, str]:
             script.append(f"{sys.executable} - <<'END'\n{block}END")
         elif language == "":
             lines = [line for line in block.splitlines() if not NOT_RUN.match(line)]
-            # A check says how much text and disk there is; its failures count.
+            # The output of a check depends on the machine; only its failures count.
             script += [
                 re.sub(r"^mt-scaffold run (\S+) --cores \d", r"mt-scaffold check \1", line) + " > check.log"
                 if line.startswith("mt-scaffold run")
@@ -103,7 +103,7 @@ def readme_in_order() -> tuple[str, str]:
 
 
 def test_readme_can_be_pasted_into_a_clone(tmp_path: Path) -> None:
-    """Its blocks run in the order in which they stand, from the folder of a clone, and print what they show."""
+    """Its blocks run in order, from the folder of a clone, and print the output that they show."""
     clone, program = tmp_path / "clone", tmp_path / "bin" / "mt-scaffold"
     for folder in ("docs", "configs", "mt_scaffold"):
         shutil.copytree(ROOT / folder, clone / folder, ignore=shutil.ignore_patterns("*.so", "core", "results"))
@@ -119,7 +119,7 @@ def test_readme_can_be_pasted_into_a_clone(tmp_path: Path) -> None:
 
 
 def test_the_notebook_is_the_page_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Page and notebook have one source and show what the code prints today; else run scripts/make_notebook.py."""
+    """Page and notebook have one source and today's output; if not, run scripts/make_notebook.py."""
     for needed in ("ipykernel", "nbclient", "nbformat"):
         pytest.importorskip(needed, reason="comes with the extra 'docs'")
     monkeypatch.syspath_prepend(ROOT / "scripts")

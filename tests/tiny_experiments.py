@@ -1,4 +1,4 @@
-"""What the tests that run whole experiments share: the smallest transformer, and the forms that a result comes in."""
+"""Helpers for tests that run whole experiments: the smallest transformer, and the forms of a result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TRANSFORMER = """\
 
 
 def forms_of_the_result(output: Path, done: subprocess.CompletedProcess[str]) -> dict[str, str]:
-    """The comparison's text by its suffix, the page, and ``end``: what the run printed; "" for what is not there."""
+    """Return the comparison and the page by their suffixes, "" for a missing one, and as ``end`` the run's output."""
     files = [*(output / f"comparison.{kind}" for kind in ("txt", "md", "json", "tex")), output / "report.html"]
     forms = {path.suffix: path.read_text(encoding="utf-8") if path.exists() else "" for path in files}
     return forms | {"end": done.stdout}

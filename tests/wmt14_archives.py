@@ -1,4 +1,4 @@
-"""Archives as WMT'14 has them (names, layout, formats), with generated text in them, for tests without a network."""
+"""Archives with the names, layout and formats of WMT'14, and generated text, for tests without a network."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEST_ARCHIVE = "test-full.tgz"
 
 
 def make_tar(path: Path, members: dict[str, bytes]) -> None:
-    """A tar archive with these members, compressed where the name says so."""
+    """Write a tar archive with these members, compressed if its name ends in gz."""
     with tarfile.open(path, "w:gz" if path.name.endswith("gz") else "w") as tar:
         for name, content in members.items():
             entry = tarfile.TarInfo(name)
@@ -41,7 +41,7 @@ def make_tar(path: Path, members: dict[str, bytes]) -> None:
 def make_archives(folder: Path, target: str, pairs: int = 60, test: int = 20) -> dict[str, str]:
     """Write all archives for English and ``target`` into ``folder``: ``pairs`` per member, ``test`` in the test set.
 
-    The first test sentence has U+2019 in it, the last one occurs in the training data. Returns sha256 by archive.
+    The first test sentence contains U+2019, the last one occurs in the training data. Return sha256 by archive.
     """
     source = sentence_pairs(5)
     tested = take(source, test)
@@ -74,7 +74,7 @@ def take(source: Iterator[tuple[str, str]], number: int) -> list[tuple[str, str]
 
 
 def derived_config(name: str, folder: Path, digests: dict[str, str]) -> dict[str, Any]:
-    """configs/wmt14_en_NAME.yaml with the digests of ``make_archives``; the unknown ones stay unknown."""
+    """Return configs/wmt14_en_NAME.yaml with the digests of ``make_archives``; ``unknown`` ones stay."""
     config: dict[str, Any] = yaml.safe_load((CONFIGS / f"wmt14_en_{name}.yaml").read_text(encoding="utf-8"))
     archives = config["data"]["archives"]
     for pair in archives["train"] + archives.get("valid", []):

@@ -1,4 +1,4 @@
-"""gigabpe (Rust): learns byte-level BPE after GPT-2's pattern; it leaves segmenting to other libraries."""
+"""gigabpe (Rust): learns byte-level BPE with GPT-2's pattern; it leaves segmenting to other libraries."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""rustbpe (Rust): learns byte-level BPE inside words; it segments one text at a time, so that is not measured."""
+"""rustbpe (Rust): learns byte-level BPE inside words; segmenting, one text at a time, is not measured."""
 
 import sys
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from mt_scaffold.corpus.files import make_folder, open_input, open_output, read_file, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.options import worker_count
 
 from . import archives, cleaning, corpus, segments
 from .mirror import Mirror, Package, as_json
@@ -23,30 +24,37 @@ STEPS = ("list", "download", "extract", "build")
 ALWAYS = r"^(wesnoth-[\d.]+-data|gimp-help-\w+)$"
 
 
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"not a regular expression ({error}): '{text}'") from None
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the command line's parser."""
     result = argparse.ArgumentParser(
         prog="python -m studies.debian",
         description="Make parallel text of English and other languages, and text of each, from a Debian mirror. Steps "
-        "whose output is there are not repeated, so the same command resumes an interrupted run.",
+        "whose output exists are not repeated, so the same command resumes an interrupted run.",
     )
     result.add_argument("--languages", nargs="+", required=True, choices=cleaning.CANDIDATES[1:], metavar="CODE",
-                        help=f"languages beside English: {', '.join(cleaning.CANDIDATES[1:])}")  # fmt: skip
-    result.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for everything")
+                        help=f"languages besides English: {', '.join(cleaning.CANDIDATES[1:])}")  # fmt: skip
+    result.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for all output")
     result.add_argument("--sources", metavar="FILE", help="apt's list of sources (default: this machine's for Debian)")
     result.add_argument(
         "--most-mb", type=float, default=20, metavar="MB", help="leave out packages over this size (20)"
     )
-    result.add_argument("--always", type=re.compile, default=ALWAYS, metavar="REGEX",
-                        help="names of packages of any size (Wesnoth's, GIMP's help)")  # fmt: skip
-    result.add_argument("--only", type=re.compile, metavar="REGEX", help="only these source packages, for a rehearsal")
+    result.add_argument("--always", type=_pattern, default=ALWAYS, metavar="REGEX",
+                        help="packages to use whatever their size (Wesnoth's, GIMP's help)")  # fmt: skip
+    result.add_argument("--only", type=_pattern, metavar="REGEX", help="only these source packages, for a rehearsal")
     result.add_argument("--connections", type=int, default=4, choices=range(1, 5), metavar="N",
-                        help="downloads at the same time, 1 to 4 (4)")  # fmt: skip
+                        help="parallel downloads, 1 to 4 (4)")  # fmt: skip
     result.add_argument("--jobs", type=int, default=2, metavar="N", help="processes that read packages (2)")
     result.add_argument("--test-pairs", type=int, default=2000, metavar="N",
                         help="at most N pairs in each test and validation set (2000)")  # fmt: skip
     result.add_argument("--text-kb", type=int, default=1000, metavar="KB",
-                        help="held-out text of each kind and language, to the end of a document (1000)")  # fmt: skip
+                        help="held-out text of each kind and language, in whole documents (1000)")  # fmt: skip
     result.add_argument(
         "--until", choices=STEPS, default="build", metavar="STEP", help="last step: list, download, extract, build"
     )
@@ -61,8 +69,7 @@ def list_packages(folder: Path, options: argparse.Namespace, mirror: Mirror) -> 
     """Write packages.json and descriptions.jsonl.gz from the mirror's indices."""
     mirror.update()
     languages = options.languages
-    always = re.compile(options.always)
-    chosen = mirror.choose(languages, int(options.most_mb * 1e6), always)
+    chosen = mirror.choose(languages, int(options.most_mb * 1e6), options.always)
     sources = {s["Package"]: s.get("Source", s["Package"]).split(" ")[0] for s in mirror.packages().values()}
     found: dict[tuple[str, str], dict[str, str]] = {}
     for _, stanza in mirror.stanzas("Translations"):
@@ -90,12 +97,15 @@ def list_packages(folder: Path, options: argparse.Namespace, mirror: Mirror) -> 
 def settings_of(options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings that decide which packages are listed."""
     only = None if options.only is None else options.only.pattern
-    always = options.always if isinstance(options.always, str) else options.always.pattern
+    always = options.always.pattern
     return {"languages": options.languages, "most_mb": options.most_mb, "always": always, "only": only}
 
 
 def read_packages(folder: Path, options: argparse.Namespace) -> tuple[list[Package], dict[str, str]]:
-    """Return the packages of packages.json and the digests of the indices. Raises UsageError for other settings."""
+    """Return the packages of packages.json and the digests of the indices.
+
+    Raises UsageError if the settings differ from those of ``options``.
+    """
     content = json.loads(read_file(folder / "packages.json"))
     for name, value in settings_of(options).items():
         if content["settings"][name] != value:
@@ -110,7 +120,7 @@ def read_packages(folder: Path, options: argparse.Namespace) -> tuple[list[Packa
 
 
 def extract_all(folder: Path, packages: Sequence[Package], languages: Sequence[str], jobs: int) -> None:
-    """Extract the text of each package that has yet to be."""
+    """Extract the text of each package that is not extracted yet."""
     make_folder(folder / "extracted")
     missing = [package for package in packages if archives.extracted(_text(folder, package), languages) is None]
     with ProcessPoolExecutor(jobs) as pool:
@@ -133,7 +143,7 @@ def _text(folder: Path, package: Package) -> Path:
 
 
 def build(folder: Path, packages: Sequence[Package], indices: dict[str, str], options: argparse.Namespace) -> None:
-    """Write the corpus from what was extracted."""
+    """Write the corpus from the extracted text."""
     loaded, heads = [], {}
     for package in packages:
         found = archives.extracted(_text(folder, package), options.languages)
@@ -154,6 +164,7 @@ def build(folder: Path, packages: Sequence[Package], indices: dict[str, str], op
 
 def run(options: argparse.Namespace) -> None:
     """Run the steps up to ``options.until``."""
+    jobs = worker_count(options.jobs)
     folder: Path = options.output
     make_folder(folder)
     mirror = Mirror(folder / "apt", options.sources, ["en", *options.languages])
@@ -167,7 +178,7 @@ def run(options: argparse.Namespace) -> None:
         mirror.download(packages, folder / "debs", options.connections)
         _say(f"download: all in {folder / 'debs'}")
     if last >= 2:
-        extract_all(folder, packages, options.languages, options.jobs)
+        extract_all(folder, packages, options.languages, jobs)
         _say(f"extract: all in {folder / 'extracted'}")
     if last >= 3:
         build(folder, packages, indices, options)
@@ -175,7 +186,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status."""
+    """Run the command line and return the exit status."""
     try:
         run(parser().parse_args(arguments))
     except MTScaffoldError as error:

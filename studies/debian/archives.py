@@ -1,4 +1,4 @@
-"""The text of one .deb archive, as a file of JSON lines; and its licences."""
+"""Extract the text of a .deb archive, with its licences, into a file of JSON lines."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mt_scaffold.errors import MTScaffoldError
 from . import formats
 from .mirror import Package, wanted
 
-# Raised with every change of what is written here, so that older files are written again.
+# The version of the extracted files; raised with every change of their content, so that older ones are rewritten.
 EDITION = 1
-# Longer files are lists or generated; one of this size takes a second.
+# Larger files are lists or generated; one of this size takes a second.
 MOST_BYTES = 20_000_000
 
 
 def text_of(path: str, content: bytes) -> dict[str, Any]:
-    """Return what a file holds: ``pairs`` of a catalogue, or ``blocks`` of a document (formats.py)."""
+    """Return the text of a file: ``pairs`` of a catalogue, or ``blocks`` of a document (formats.py)."""
     if path.endswith(".mo"):
         return {"pairs": formats.catalogue(content)}
     if "/man/" in path:
@@ -51,8 +51,8 @@ def document_key(path: str, language: str) -> str:
 def licences(copyright_file: bytes) -> list[str]:
     """Return the licences that a package's copyright file names.
 
-    The short names of a machine-readable file (the Files paragraphs' and the others'); of any other, the texts in
-    /usr/share/common-licenses that it refers to, each with "mentions".
+    These are the short names in a machine-readable file, whatever their paragraph; in any other file, the texts in
+    /usr/share/common-licenses that it refers to, each preceded by "mentions".
     """
     text = copyright_file.decode("utf-8", errors="replace")
     if re.match(r"\s*Format(?:-Specification)?:", text):
@@ -64,8 +64,10 @@ def licences(copyright_file: bytes) -> list[str]:
 def extract(package: Package, archive: Path, languages: Sequence[str], output: Path) -> None:
     """Write the text of ``package`` in English and ``languages``, read from ``archive``, to ``output``.
 
-    The first line has the licences; each of the others one file: path, language, document (the name that translations
-    share), and pairs or blocks. A file that cannot be read has an ``error`` instead, which the statistics count.
+    The first line has the licences; every other line has one file: path, language, document (the name that translations
+    share), and pairs or blocks, or an ``error`` if the file cannot be read. The statistics count these.
+
+    Raises MTScaffoldError if ``archive`` is not a Debian package.
     """
     patterns = [(language, pattern) for language in ("en", *languages) for pattern in wanted(language)]
     head: dict[str, Any] = {"edition": EDITION, "languages": list(languages), "licences": [], "licences_of": None}
@@ -79,7 +81,7 @@ def extract(package: Package, archive: Path, languages: Sequence[str], output: P
                     path = posixpath.normpath(member.name).lstrip("/")
                     documents = f"usr/share/doc/{package.name}"
                     if path == documents and member.issym():
-                        # Its licence is that of the package whose folder it shares.
+                        # It shares the folder, and so the licence, of another package.
                         head["licences_of"] = posixpath.basename(member.linkname)
                     if path == f"{documents}/copyright" and member.isfile():
                         file = members.extractfile(member)
@@ -113,7 +115,7 @@ def extract(package: Package, archive: Path, languages: Sequence[str], output: P
 
 
 def extracted(path: Path, languages: Sequence[str]) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
-    """Return the head and the records that ``extract`` wrote; None where it has yet to, or did with other settings."""
+    """Return the head and the records that ``extract`` wrote; None if they are missing or have other settings."""
     if not path.exists():
         return None
     with open_input(path) as stream:

@@ -1,4 +1,4 @@
-"""From the text of messages and documents to the segments of a corpus: markup, accelerators, language, keys."""
+"""Clean messages and documents into the segments of a corpus: markup, accelerators, language, keys of duplicates."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from functools import lru_cache
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-# Words from which on a segment's language is checked: with fewer, more is rejected wrongly than rightly.
+# The language of shorter segments is not checked: more would be rejected wrongly than rightly.
 CHECKED_WORDS = 6
 CHECKED_CHARACTERS = 200
-# What a segment's language may be mistaken for: the languages of Debian's translations in the Latin script that are
-# most like the ones here. English is the usual one, in a message that was left untranslated.
+# The languages to tell apart: English, which untranslated messages are in, and similar languages in Latin script.
 CANDIDATES = ("en", "de", "fr", "it", "es", "nl", "pt")
-# The share of a file's checked segments that must be in its language, for the file to be used at all.
+# A file is used if at least this share of its checked segments is in its language.
 FILE_SHARE = 0.7
 
-# Results that are kept, because the same text is asked about several times.
+# The size of caches: the same text is looked up several times.
 REMEMBERED = 1 << 21
 
 MOST_WORDS = 150
@@ -37,7 +36,7 @@ _ACCELERATED = re.compile(r"(?<![^\w\s(\[\"'«„“])([_&~])(?=\w)(?!\w+;)")
 _INVISIBLE = re.compile(
     r"[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
 )
-# Control characters that a program writes as they stand; C:\\new is a name.
+# Control characters that a program left escaped; C:\\new is a name.
 _ESCAPED = re.compile(r"(?<!:)\\[nrt](?![a-z])")
 _IDENTIFIER = re.compile(r"\S*(?:[A-Za-z0-9][_.:/=@\\][A-Za-z0-9]|[a-z][A-Z]|^[-/$%{<])\S*")
 _WORD = re.compile(r"(?:[^\w\s]|[\d_])*+[^\W\d_]\S*+")
@@ -48,8 +47,8 @@ _NOT_LETTERS = re.compile(r"[\W\d_]+")
 def without_accelerator(source: str, target: str) -> tuple[str, str]:
     """Remove the mark of the key that opens a menu entry: ``_File``, ``E_xit``, ``&File`` or ``~File``.
 
-    A mark counts as one if it is the only one of its kind in the text. In a word that both sides share it is part of a
-    name (``file_name``), and stays.
+    Only a mark that is the single one of its kind in the text is removed. In a word that both sides share, it is part
+    of a name (``file_name``) and stays.
     """
 
     def marked(text: str) -> tuple[str, str] | None:
@@ -80,8 +79,8 @@ def without_context(source: str, target: str) -> str:
 def plain(text: str) -> str:
     """Return ``text`` as one line without markup, entities and invisible characters.
 
-    A name in angle brackets is markup where it is closed (``<b>…</b>``, ``<br/>``). Elsewhere it is a placeholder, as
-    in ``copy <file>``, and stays, like ``%s`` and ``{name}``.
+    A name in angle brackets is markup if it is closed (``<b>…</b>``, ``<br/>``). Otherwise it is a placeholder, as in
+    ``copy <file>``, and stays, like ``%s`` and ``{name}``.
     """
     closed = {match[2].lower() for match in _TAG.finditer(text) if match[1]} | _LONE
 
@@ -98,7 +97,7 @@ def plain(text: str) -> str:
 
 
 def paragraphs(source: str, target: str) -> list[tuple[str, str]]:
-    """Split a message at blank lines, where both sides have the same number of paragraphs."""
+    """Split a message at blank lines if both sides have the same number of paragraphs."""
     sources, targets = (re.split(r"\n[ \t]*\n", text.strip("\n")) for text in (source, target))
     return list(zip(sources, targets, strict=True)) if len(sources) == len(targets) else [(source, target)]
 
@@ -109,12 +108,12 @@ def laid_out(text: str) -> bool:
 
 
 def words(text: str) -> int:
-    """Return the words of ``text``: what blanks separate and has a letter."""
+    """Return the number of words in ``text``, which are separated by blanks and contain a letter."""
     return len(_WORD.findall(text))
 
 
 def problem(source: str, target: str) -> str | None:
-    """Return why a pair is no translation to learn from; None where nothing of it can be seen."""
+    """Return why a pair is not a translation to learn from; None if it may be one."""
     if not source or not target:
         return "empty"
     if not words(source) or not words(target):
@@ -147,20 +146,20 @@ def _language(text: str) -> str:
 
 
 def in_language(text: str, language: str) -> bool | None:
-    """Return whether py3langid finds ``text`` to be in ``language``, of CANDIDATES; None where it has too few words.
+    """Return whether py3langid finds ``text`` to be in ``language``, of CANDIDATES; None if it has too few words.
 
-    The first CHECKED_CHARACTERS are looked at. Text of which a third is in another script is in none of them.
+    It sees the first CHECKED_CHARACTERS. Text with over a third of its letters in another script is in none of them.
     """
     return None if words(text) < CHECKED_WORDS else _language(text[:CHECKED_CHARACTERS]) == language
 
 
 def mostly_in(checks: Sequence[bool | None]) -> bool:
-    """Return whether a file with these results of ``in_language`` is in its language; True where all are None."""
+    """Return whether a file with these results of ``in_language`` is in its language; True if all are None."""
     known = [check for check in checks if check is not None]
     return not known or sum(known) >= FILE_SHARE * len(known)
 
 
 @lru_cache(REMEMBERED)
 def key(text: str) -> bytes:
-    """Return 8 bytes that are equal for texts with the same letters, whatever their case, digits and punctuation."""
+    """Return 8 bytes that are equal for texts with the same letters, ignoring case, digits and punctuation."""
     return hashlib.blake2b(_NOT_LETTERS.sub("", text.casefold()).encode("utf-8", "replace"), digest_size=8).digest()

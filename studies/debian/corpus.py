@@ -38,7 +38,7 @@ def _write_documents(path: Path, own: Sequence[Document]) -> Path:
 def write_parallel(
     folder: Path, extracted: Extracted, language: str, texts: Sequence[Document], most: int
 ) -> tuple[list[Path], dict[str, Any], Split]:
-    """Write the pairs of English and ``language`` to ``folder``: the files, their figures and the split."""
+    """Write the pairs of English and ``language`` to ``folder``; return the files, their figures and the split."""
     make_folder(folder)
     dropped = Dropped()
     result = split(pairs(extracted, language, dropped), texts, most)
@@ -71,12 +71,15 @@ def write_parallel(
 def write_text_of(
     folder: Path, language: str, texts: Sequence[Document], part: dict[str, str], most_bytes: int
 ) -> tuple[list[Path], dict[str, Any]]:
-    """Write the documents of ``language`` as gzipped JSONL: one file for training, held-out ones by kind."""
+    """Write the documents of ``language`` as gzipped JSONL: one file for training, held-out ones by kind.
+
+    Return the files and their figures.
+    """
     make_folder(folder)
     sets = split_documents(texts, part, most_bytes)
     files, figures = [], {}
     train = [document for kind in TEXT_KINDS for document in sets["train"].get(kind, [])]
-    # In an order in which the first N documents are a sample of all.
+    # In an order in which the first N documents are a sample of all documents.
     train.sort(key=lambda document: hashlib.sha256(f"{document.kind} {document.name}".encode()).digest())
     files.append(_write_documents(folder / f"{language}.train.jsonl.gz", train))
     for kind in TEXT_KINDS:
@@ -96,9 +99,9 @@ def write_text_of(
 
 
 def build(folder: Path, extracted: Extracted, heads: Mapping[str, dict[str, Any]], settings: dict[str, Any]) -> None:
-    """Write the whole corpus of what was extracted, then ``statistics.json``, ``statistics.md`` and ``manifest.json``.
+    """Write the whole corpus, then ``statistics.json``, ``statistics.md`` and ``manifest.json``.
 
-    ``heads`` has the licences of each package; ``settings`` languages, test_pairs, text_bytes, indices.
+    heads: the licences of each package. settings: languages, test_pairs, text_bytes, indices.
     """
     languages: list[str] = settings["languages"]
     text_dropped = {language: Dropped() for language in ("en", *languages)}
@@ -113,7 +116,7 @@ def build(folder: Path, extracted: Extracted, heads: Mapping[str, dict[str, Any]
         files += written
         statistics["pairs"][f"en-{language}"] = figures
         parts[language] = result.part
-    # English is held out as the first language has it.
+    # English is split as with the first language.
     parts["en"] = parts[languages[0]]
     for language in ("en", *languages):
         written, figures = write_text_of(
@@ -166,7 +169,7 @@ def build(folder: Path, extracted: Extracted, heads: Mapping[str, dict[str, Any]
 
 
 def as_tables(statistics: dict[str, Any]) -> str:
-    """Return the statistics as Markdown: pairs by kind, text by kind, what was left out, licences."""
+    """Return the statistics as Markdown: pairs by kind, dropped segments, text by kind, licences."""
 
     def count(number: float) -> str:
         return f"{number:,}"

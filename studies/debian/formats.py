@@ -1,6 +1,6 @@
 """Text of the files in packages: gettext catalogues, DocBook and Mallard, HTML, manual pages, descriptions.
 
-A document becomes blocks (tag, id, text), to be aligned with those of its translation; a catalogue has pairs.
+A document becomes blocks (tag, id, text), which are aligned with those of its translation; a catalogue has pairs.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import polib
 Block = tuple[str, str, str]
 Pair = tuple[str, str]
 
-# Elements that begin and end a block of text, of DocBook, Mallard and HTML.
+# Elements of DocBook, Mallard and HTML that begin and end a block of text.
 _BLOCKS = frozenset(
     "para simpara title subtitle term entry p h1 h2 h3 h4 h5 h6 li td th dt dd item div section page article chapter "
     "sect1 sect2 sect3 sect4 sect5 refsect1 refsect2 listitem varlistentry variablelist itemizedlist orderedlist note "
     "tip warning caution important table informaltable tr row thead tbody tgroup ul ol dl list steps terms desc figure "
     "blockquote caption guide question answer qandaset qandaentry procedure step body html center cite subject".split()
 )
-# Elements whose text is no prose, or not that of the document.
+# Elements whose text is not prose, or not part of the document.
 _SKIPPED = frozenset(
     "script style head pre programlisting screen literallayout synopsis cmdsynopsis code_block indexterm info "
     "articleinfo bookinfo chapterinfo sect1info refentryinfo legalnotice credit media mediaobject screenshot remark "
@@ -37,14 +37,14 @@ _PREDEFINED = frozenset({"amp", "lt", "gt", "quot", "apos"})
 
 
 def catalogue(content: bytes) -> list[Pair]:
-    """Return (message, translation) of a compiled gettext catalogue, without its header.
+    """Return the pairs (message, translation) of a compiled gettext catalogue, without its header.
 
     A message with a plural gives two pairs: the singular with the first form, the plural with the last.
-    Raises ValueError for a file that is none.
+    Raises ValueError if it is not a catalogue.
     """
     try:
         entries = polib.mofile(content)
-    except Exception as error:  # whatever a broken file brings about
+    except Exception as error:  # a broken file can raise anything
         raise ValueError(f"not a gettext catalogue ({error})") from error
     pairs = []
     for entry in entries:
@@ -65,9 +65,9 @@ def _decoded(content: bytes) -> str:
 
 
 def xml(content: bytes) -> list[Block]:
-    """Return the blocks of a DocBook or Mallard document. Raises ValueError where it cannot be parsed.
+    """Return the blocks of a DocBook or Mallard document. Raises ValueError if it cannot be parsed.
 
-    An entity that the file does not declare (&kde;) is written as its name, in every language alike.
+    An entity that the file does not declare (&kde;) is replaced by its name, which is the same in every language.
     """
     text = _decoded(content)
     text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text.removeprefix("\ufeff"))
@@ -90,7 +90,7 @@ def xml(content: bytes) -> list[Block]:
 
 
 def html(content: bytes) -> list[Block]:
-    """Return the blocks of an HTML document. Raises ValueError where it cannot be parsed."""
+    """Return the blocks of an HTML document. Raises ValueError if it cannot be parsed."""
     text = re.sub(r"^\s*<\?xml[^>]*\?>", "", _decoded(content).removeprefix("\ufeff"))
     try:
         root = lxml.html.document_fromstring(text)
@@ -145,9 +145,10 @@ _BREAKS = frozenset("PP P LP TP IP HP SH SS br sp TQ RS RE Pp Bl It El Sh Ss".sp
 
 
 def manual_page(content: bytes) -> list[Block]:
-    """Return the paragraphs of a gzipped manual page in man macros: what stands in its text lines and font macros.
+    """Return the paragraphs of a gzipped manual page in man macros, from its text lines and font macros.
 
-    Examples that are not filled (.nf to .fi) and all other macros are left out. Raises ValueError for a broken file.
+    Unfilled text, such as examples (.nf to .fi), and all other macros are left out. Raises ValueError for a broken
+    file.
     """
     try:
         lines = _decoded(gzip.decompress(content)).split("\n")
@@ -198,9 +199,9 @@ def _roff(line: str) -> str:
 
 
 def description(text: str) -> list[Block]:
-    """Return the title, paragraphs and items of a package's description, as its index has it.
+    """Return the title, paragraphs and items of a package's description in the form of the index.
 
-    Lines that are shown as they are (two blanks and no bullet) are left out.
+    Preformatted lines (two blanks and no bullet) are left out.
     """
     title, *lines = text.split("\n")
     blocks: list[Block] = [("title", "", title.strip())]
@@ -230,7 +231,7 @@ def description(text: str) -> list[Block]:
 
 
 def aligned(source: Sequence[Block], target: Sequence[Block]) -> list[tuple[str, str]]:
-    """Return the blocks that correspond: all, where the tags are the same in order; otherwise those of the same id."""
+    """Return the texts of corresponding blocks: all if the sequences of tags are equal, else those with the same id."""
     if [block[0] for block in source] == [block[0] for block in target]:
         return [(each[2], other[2]) for each, other in zip(source, target, strict=True)]
 

@@ -1,7 +1,7 @@
-"""What the machine's Debian mirror has, through apt with its state in the output folder: indices and packages.
+"""Indices and packages of the machine's Debian mirror, through apt with its state in the output folder.
 
-Nothing of the system's apt is changed, and nothing is installed. apt checks the signature of the mirror's Release file,
-and by it the SHA256 of every index and package.
+The system's apt is not changed, and nothing is installed. apt checks the signature of the mirror's Release file, and
+through it the SHA256 of every index and package.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from mt_scaffold.corpus.files import make_folder, write_text
 from mt_scaffold.errors import MTScaffoldError
 
 HELPER = "/usr/lib/apt/apt-helper"
-# Where Debian keeps its entry of sources.list, newer and older.
+# Debian's list of sources, in newer and older releases.
 SOURCES = ("/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list")
-# Packages to one call of apt's downloader.
+# Packages per call of apt's downloader.
 BATCH = 20
 
-# The files that are read, of a language as {code}; {code} is also taken with its country, as in de_DE.
+# The files to read for the language {code}; catalogues also with its country, as in de_DE.
 CATALOGUE = r"/{code}(?:_{country})?/LC_MESSAGES/[^/]+\.mo$"
 DOCUMENTS = (
     r"^usr/share/help/{help}/.+\.(?:page|docbook|xml)$",
@@ -36,12 +36,12 @@ DOCUMENTS = (
     r"^usr/share/doc/[^/]+-{code}/.+\.html$",
     r"^usr/share/man/{man}man\d/[^/]+\.gz$",
 )
-# Packages that have only the English of documents that other packages translate.
+# Packages with the English originals of documents that other packages have translated.
 ENGLISH_OF = {"libreoffice-help-": "libreoffice-help-en-us", "gimp-help-": "gimp-help-en"}
 
 
 def wanted(language: str) -> list[re.Pattern[str]]:
-    """Return the patterns of paths (without the leading slash) that have text in ``language``, as ``de`` or ``en``."""
+    """Return patterns for the paths, without leading slash, of files with text in ``language``, such as ``de``."""
     english = language == "en"
     fields = {
         "code": language,
@@ -73,14 +73,14 @@ class Package:
 
 
 class Mirror:
-    """apt with its state in ``folder``, for the sources in the file ``sources`` and the descriptions of ``languages``.
+    """apt with its state in ``folder``, for the list ``sources`` and with the descriptions in ``languages``.
 
-    Raises MTScaffoldError where apt, or a file of sources, is missing.
+    Raises MTScaffoldError if apt or the list is missing.
     """
 
     def __init__(self, folder: Path, sources: str | None, languages: Sequence[str]) -> None:
         if not os.access(HELPER, os.X_OK):
-            raise MTScaffoldError(f"{HELPER}: no such program; this needs a machine (or container) with Debian's apt")
+            raise MTScaffoldError(f"{HELPER}: no such program; use a machine or container with Debian's apt")
         found = [path for path in ((sources,) if sources else SOURCES) if os.path.isfile(path)]
         if not found:
             raise MTScaffoldError(f"{sources or SOURCES[0]}: no such file; name apt's list of sources with --sources")
@@ -116,7 +116,7 @@ class Mirror:
         return done.stdout
 
     def update(self) -> None:
-        """Fetch the indices, those of unchanged digest again not."""
+        """Fetch the indices whose digests have changed."""
         for name in ("lists/partial", "cache/archives/partial"):
             make_folder(self.folder / name)
         write_text(self.folder / "status", "")
@@ -132,7 +132,7 @@ class Mirror:
         return self._run(HELPER, "cat-file", path)
 
     def stanzas(self, kind: str) -> Iterator[tuple[str, dict[str, str]]]:
-        """Yield the stanzas of an index as (its file, field to value); a continuation keeps its line breaks."""
+        """Yield the stanzas of an index as (its file, field → value); continued values keep their line breaks."""
         for path in self.indices(kind):
             for stanza in self.read_index(path).decode().split("\n\n"):
                 fields: dict[str, str] = {}
@@ -149,7 +149,7 @@ class Mirror:
     def with_text(self, languages: Collection[str]) -> dict[str, int]:
         """Return the packages that have text in one of ``languages``, each with the number of such files."""
         patterns = [pattern for language in languages for pattern in wanted(language)]
-        # One cheap test before the patterns: the indices have millions of lines.
+        # A cheap test before the patterns: the indices have millions of lines.
         hint = re.compile("|".join(rf"[/._-]{language}[/._]" for language in languages))
         counts: dict[str, int] = {}
         for path in self.indices("Contents-deb"):
@@ -195,9 +195,9 @@ class Mirror:
         return sorted(chosen, key=lambda package: (package.source, package.name))
 
     def download(self, packages: Sequence[Package], folder: Path, connections: int) -> None:
-        """Fetch the archives that ``folder`` lacks, over up to ``connections`` connections at once.
+        """Fetch the archives that are not in ``folder`` yet, over up to ``connections`` connections at once.
 
-        A file that was fetched in part is resumed; one whose size or SHA256 is not the index's is refused.
+        Partial downloads are resumed. Raises MTScaffoldError if a download fails or its SHA256 is not the index's.
         """
         make_folder(folder)
         missing = [package for package in packages if not (folder / package.file).exists()]
@@ -231,5 +231,5 @@ class Mirror:
 
 
 def as_json(packages: Sequence[Package]) -> list[dict[str, object]]:
-    """Return ``packages`` as packages.json has them."""
+    """Return ``packages`` in the form of packages.json."""
     return [asdict(package) for package in packages]

@@ -1,4 +1,4 @@
-"""The segments of everything that was extracted: pairs, and text of one language."""
+"""Extracted text → segments: pairs, and documents of one language."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 from . import cleaning, formats
 from .mirror import Package
 
-# Kinds of pairs, the ones first that keep a text which several have.
+# Kinds of pairs; the first that has a pair keeps it.
 KINDS = ("help", "games", "descriptions", "messages")
-# Paragraphs with fewer words (headings, buttons, names) are no text for a language model.
+# Shorter paragraphs (headings, buttons, names) are not text for a language model.
 LEAST_WORDS = 3
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A segment and its translation, the kind of text, and the source package that has it."""
+    """A segment and its translation, the kind of text, and its source package."""
 
     kind: str
     package: str
@@ -40,7 +40,7 @@ class Document:
 
 @dataclass
 class Dropped:
-    """What was left out: segments by reason, and files."""
+    """Segments and files that were left out, by reason."""
 
     segments: Counter[str] = field(default_factory=Counter)
     files: Counter[str] = field(default_factory=Counter)
@@ -48,7 +48,7 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Extracted:
-    """Everything extracted: packages with their records (archives.extract), and the descriptions of the index."""
+    """All extracted text: packages with their records (archives.extract), and the descriptions of the index."""
 
     packages: Sequence[tuple[Package, Sequence[dict[str, Any]]]]
     descriptions: Sequence[dict[str, Any]]
@@ -64,14 +64,14 @@ def family(source: str) -> str:
 
 
 def kind_of(package: Package) -> str:
-    """Return the kind of a catalogue's text: that of a game (with its dialogues), or messages of another program."""
+    """Return the kind of a catalogue's text: a game's, with its dialogues, or another program's messages."""
     return "games" if package.section == "games" else "messages"
 
 
 def _raw_files(
     extracted: Extracted, language: str, dropped: Dropped
 ) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
-    """Yield (kind, source package, pairs as they stand) of each file that has a translation into ``language``."""
+    """Yield (kind, source package, uncleaned pairs) of each file that has a translation into ``language``."""
     english: dict[str, list[formats.Block]] = {}
     for _, records in extracted.packages:
         for record in records:
@@ -97,7 +97,7 @@ def _raw_files(
                 dropped.files["a description in other paragraphs than the English one"] += 1
                 blocks, translated = blocks[:1], translated[:1]
             pairs = [(one[2], other[2]) for one, other in zip(blocks, translated, strict=True)]
-            # The mark of a paragraph that is not translated yet.
+            # <trans> marks a paragraph that is not translated yet.
             yield "descriptions", entry["source"], [pair for pair in pairs if "<trans>" not in pair[1]]
 
 
@@ -170,7 +170,7 @@ def _raw_documents(extracted: Extracted, language: str) -> Iterator[tuple[str, s
 
 
 def documents(extracted: Extracted, language: str, dropped: Dropped) -> list[Document]:
-    """Return the text of ``language`` as documents; a paragraph that several have stays in the first."""
+    """Return the text of ``language`` as documents; a paragraph that several have is kept in the first."""
     seen: set[str] = set()
     found = []
     for kind, package, name, texts in _raw_documents(extracted, language):

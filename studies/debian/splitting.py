@@ -1,4 +1,4 @@
-"""Which source packages are for training, validation and test, and what of them may be tested on."""
+"""Divide source packages among training, validation and test, and choose the segments to test on."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from .cleaning import key, words
 from .segments import KINDS, Document, Pair, family
 
-# A shorter segment has too little to tell its translation by.
+# Shorter segments are too ambiguous to test on.
 LEAST_WORDS = 4
-# Of a kind's pairs, at most this share is asked of the test set, and of the validation set.
+# A test set and a validation set need at most this share of a kind's pairs each.
 MOST_SHARE = 0.05
-# A source package with a larger share of a kind always trains: held out, it would be most of the set, or of the loss.
+# A source package with a larger share of a kind always trains: held out, it would dominate the set or be a large loss.
 DOMINATES = 0.2
-# The same for its share of all text, where there is MUCH_TEXT of it: a package of manual pages has few pairs.
+# The same for its share of all text, counted as at least MUCH_TEXT: a package of manual pages has few pairs.
 DOMINATES_TEXT = 0.05
 MUCH_TEXT = 1_000_000
-# A segment of this many words is a near copy if so many of its runs of RUN words stand in one training segment.
+# A segment of COPY_WORDS or more is a near copy if a training segment has COPY_SHARE of its runs of RUN words.
 COPY_WORDS = 8
 COPY_SHARE = 0.75
 RUN = 4
@@ -34,7 +34,7 @@ class Split:
     train: list[Pair]
     valid: dict[str, list[Pair]]
     test: dict[str, list[Pair]]
-    near_copies: Counter[str]  # by part: segments that were left out for it
+    near_copies: Counter[str]  # by part: held-out segments left out as near copies
 
 
 def _order(text: str) -> bytes:
@@ -42,11 +42,11 @@ def _order(text: str) -> bytes:
 
 
 def choose_families(pairs: Sequence[Pair], texts: Sequence[Document], most: int) -> dict[str, str]:
-    """Return the families of source packages held out, each with its part, ``test`` or ``valid``.
+    """Return the held-out families of source packages, each with its part, ``test`` or ``valid``.
 
-    In an order given by the digests of their names, families are taken for each kind, the smallest kind first, until
-    its set has ``most`` pairs (or MOST_SHARE of the kind) that no other family shares a side with. Those with
-    most of a kind's pairs, or much of ``texts``, are passed over. The choice depends on nothing but its arguments.
+    For each kind, the smallest first, families are taken in the order of the digests of their names until the set has
+    ``most`` pairs (or MOST_SHARE of the kind) with no side in another family. Families with much of a kind's pairs
+    (DOMINATES) or of ``texts`` (DOMINATES_TEXT) are passed over. The choice depends only on the arguments.
     """
     owner: dict[bytes, str] = {}
     keyed = []
@@ -88,9 +88,9 @@ def choose_families(pairs: Sequence[Pair], texts: Sequence[Document], most: int)
 
 
 def near_copies(held_out: Sequence[str], training: Iterable[str]) -> set[int]:
-    """Return the indices of the held-out segments of which COPY_SHARE stands in one training segment.
+    """Return the indices of the held-out segments of which a training segment has COPY_SHARE of the runs of RUN words.
 
-    Measured on runs of RUN words; segments of fewer than COPY_WORDS words are never near copies.
+    Segments of fewer than COPY_WORDS words are never near copies.
     """
 
     def runs(text: str) -> set[tuple[str, ...]]:
@@ -115,9 +115,9 @@ def near_copies(held_out: Sequence[str], training: Iterable[str]) -> set[int]:
 def split(pairs: Sequence[Pair], texts: Sequence[Document], most: int) -> Split:
     """Split ``pairs`` by source package into train, and a validation and a test set of up to ``most`` pairs per kind.
 
-    A held-out pair is used only if neither side has the letters of a segment of the training pairs, or of a paragraph
-    of ``texts`` in a package that trains, and if its source is no near copy of a training one; test comes before
-    validation. The other pairs of held-out packages are left out of every part.
+    A held-out pair is used only if neither side has the same letters as a segment of the training pairs or a paragraph
+    of ``texts`` in a training package, and if its source is not a near copy of a training one. The test set is filled
+    before the validation set. Other pairs of held-out packages are in no part.
     """
     part = choose_families(pairs, texts, most)
     train = [pair for pair in pairs if family(pair.package) not in part]
@@ -142,7 +142,7 @@ def split(pairs: Sequence[Pair], texts: Sequence[Document], most: int) -> Split:
             own = [pair for index, pair in enumerate(eligible) if pair.kind == kind and index not in near]
             chosen = set(sorted(own, key=lambda pair: _order(f"{pair.source}\t{pair.target}"))[:most])
             sets[name][kind] = [pair for pair in own if pair in chosen]
-    # In an order in which the first N pairs are a sample of all.
+    # In an order in which the first N pairs are a sample of all pairs.
     train.sort(key=lambda pair: _order(f"{pair.source}\t{pair.target}"))
     return Split(part, train, sets["valid"], sets["test"], copies)
 
@@ -152,8 +152,8 @@ def split_documents(
 ) -> dict[str, dict[str, list[Document]]]:
     """Return the documents of train, valid and test by kind.
 
-    Of the latter two, documents are added until there are ``most_bytes`` of a kind.
-    Paragraphs with the letters of one that trains are taken out of them.
+    In valid and test, documents are added until there are ``most_bytes`` of a kind; paragraphs with the same letters as
+    a training one are removed.
     """
     sets: dict[str, dict[str, list[Document]]] = {name: {} for name in ("train", "valid", "test")}
     for document in texts:

@@ -1,4 +1,4 @@
-"""studies/debian on a mirror that the test makes: packages with catalogues, help and descriptions; no network."""
+"""studies/debian on a mirror made by the test, with catalogues, help and descriptions; without network."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOMEN = "Fenster Drucker Ordner Netzwerk Bild Tastatur Archiv Meldung Programm K
 
 
 def sentences(package: int) -> list[tuple[str, str]]:
-    """Sentences that no other package has, with their translations."""
+    """Return sentences that are in no other package, with their translations."""
     name = "abcdefghijklmnopqrstuvwxyz"[package] * 4
     return [
         (f"The {one} of {name} could not be opened, please try again.",
@@ -42,7 +42,7 @@ def sentences(package: int) -> list[tuple[str, str]]:
 
 
 def make_package(pool: Path, work: Path, name: str, source: str, pairs: list[tuple[str, str]]) -> str:
-    """Write a .deb with a catalogue, a page of help and a copyright file; its stanza in the index."""
+    """Write a .deb with a catalogue, a page of help and a copyright file; return its stanza in the index."""
     root = work / name
     catalogue = polib.MOFile()
     catalogue.metadata = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": "nplurals=2; plural=n != 1;"}
@@ -76,7 +76,7 @@ def make_package(pool: Path, work: Path, name: str, source: str, pairs: list[tup
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A list of sources that names a mirror of twelve packages, from twelve source packages."""
+    """A list of sources with a mirror of twelve packages, from twelve source packages."""
     mirror, work = tmp_path_factory.mktemp("mirror"), tmp_path_factory.mktemp("packages")
     (mirror / "pool").mkdir()
     stanzas, contents, english, german = [], [], [], []
@@ -111,19 +111,19 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def architecture() -> str:
-    """What dpkg calls this machine's."""
+    """Return dpkg's name for this machine's architecture."""
     return subprocess.run(["dpkg", "--print-architecture"], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def write_index(base: Path, file: str, content: bytes) -> str:
-    """Write an index of the mirror; its line in the Release file."""
+    """Write an index of the mirror; return its line in the Release file."""
     (base / file).parent.mkdir(parents=True, exist_ok=True)
     (base / file).write_bytes(content)
     return f" {hashlib.sha256(content).hexdigest()} {len(content)} {file}\n"
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """The digest of every file of the corpus."""
+    """Return the digest of every file of the corpus."""
     outputs = [*folder.glob("en-de/*"), *folder.glob("text/*"), *folder.glob("*.json"), *folder.glob("*.md")]
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in outputs}
 
@@ -163,7 +163,7 @@ def test_two_runs_give_the_same_bytes_and_no_test_text_is_trained_on(sources: Pa
 def test_a_run_resumes_and_refuses_other_settings_and_damaged_packages(
     sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Steps that are complete are not repeated, and nothing is built from two sets of settings."""
+    """Complete steps are not repeated, and nothing is built from two sets of settings."""
     options = ["--output", str(tmp_path), "--sources", str(sources), "--jobs", "1"]
     assert main(["--languages", "de", *options, "--until", "download"]) == 0
     listed = (tmp_path / "packages.json").read_bytes()
@@ -181,6 +181,17 @@ def test_a_run_resumes_and_refuses_other_settings_and_damaged_packages(
     assert "not a Debian package" in capsys.readouterr().err
 
 
+def test_wrong_options_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are refused before anything is fetched or written."""
+    options = ["--languages", "de", "--output", str(tmp_path / "out")]
+    assert main([*options, "--jobs", "0"]) == 2
+    assert capsys.readouterr().err.startswith("studies.debian: the number of workers must be 1 to")
+    with pytest.raises(SystemExit, match="2"):
+        main([*options, "--only", "("])
+    assert "argument --only: not a regular expression" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("source", "target", "expected"),
     [
@@ -193,12 +204,12 @@ def test_a_run_resumes_and_refuses_other_settings_and_damaged_packages(
     ],
 )
 def test_accelerators_go_and_names_stay(source: str, target: str, expected: tuple[str, str]) -> None:
-    """A mark in the middle of a word would make it another word; a name without its underscore is wrong."""
+    """A mark within a word would make it another word; a name without its underscore would be wrong."""
     assert cleaning.without_accelerator(source, target) == expected
 
 
 def test_markup_goes_and_placeholders_stay() -> None:
-    """A placeholder is part of a translation; markup is the program's."""
+    """A placeholder is part of a translation; markup is not."""
     assert cleaning.plain("<b>Copy</b> <file> to %s<br/>&quot;{name}&quot;\n now") == 'Copy <file> to %s "{name}" now'
     assert cleaning.without_context("female^Elvish Fighter", "Elfische Kämpferin") == "Elvish Fighter"
     assert cleaning.without_context("$unit.name| is dead", "$unit.name| ist tot") == "$unit.name| is dead"
@@ -218,7 +229,7 @@ def test_plural_forms_give_two_pairs(tmp_path: Path) -> None:
 
 
 def test_language_is_checked_where_there_are_enough_words() -> None:
-    """English left in a German catalogue is the most frequent fault; two words cannot tell."""
+    """English text in a German catalogue is the most frequent fault; two words are too few to judge."""
     assert cleaning.in_language("Die Datei konnte leider nicht geöffnet werden", "de") is True
     assert cleaning.in_language("The file could not be opened for writing", "de") is False
     assert cleaning.in_language("Файл не удалось открыть для записи в каталог", "de") is False
@@ -247,7 +258,7 @@ def test_documents_are_aligned_by_structure_or_by_id() -> None:
 
 
 def test_what_a_translation_shares_with_its_original() -> None:
-    """The names by which documents of two languages, and versions of a source package, are found to be the same."""
+    """Documents of two languages have the same key, versions of a source package the same family."""
     for english, german in (
         ("usr/share/help/C/gedit/a.page", "usr/share/help/de/gedit/a.page"),
         ("usr/share/man/man1/ls.1.gz", "usr/share/man/de/man1/ls.1.gz"),
@@ -260,13 +271,13 @@ def test_what_a_translation_shares_with_its_original() -> None:
 
 
 def test_a_near_copy_of_training_text_is_not_tested_on() -> None:
-    """Forks change a word or a number of a message: remembering it is no translating."""
+    """Forks change a word or a number of a message: a model could translate it from memory."""
     text = "the quick brown fox jumps over the lazy dog again and again"
     assert near_copies([text, "an entirely different sentence with more than eight words"], [f"{text} today"]) == {0}
 
 
 def test_text_that_a_training_package_has_is_in_no_test_set() -> None:
-    """The pairs of a held-out package that others share would be known already."""
+    """Pairs of a held-out package that are in others as well would be known already."""
     own = [
         Pair(
             "messages",
@@ -289,7 +300,7 @@ def test_text_that_a_training_package_has_is_in_no_test_set() -> None:
 
 
 def test_a_package_with_much_of_the_text_always_trains() -> None:
-    """Held out, the manual pages would be cut to the size of a test set, and most of the text be lost."""
+    """Held-out manual pages would be cut to the size of a test set, and most of the text would be lost."""
     pairs = [
         Pair("messages", f"p{letter}", f"{letter * 5} has one sentence", f"{letter * 6} sagt etwas")
         for letter in "abcdefghij"

@@ -1,4 +1,4 @@
-"""``studies.gpu``: slices that end in time and resume, and what is read from a training log."""
+"""``studies.gpu``: slices end in time and resume, and a training log is read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def a_slice(folder: Path, seconds: float = 600) -> Slice:
 
 
 def test_speed_is_that_of_a_log(tmp_path: Path) -> None:
-    """Without the first four updates: 10 updates in 20 seconds, of 50,000 tokens; the least memory that was free."""
+    """Without the first four updates: 10 updates of 50,000 tokens in 20 seconds; the minimum of free memory."""
     log = tmp_path / "train.log"
     lines = [LINE.format(n, 40000 if n < 6 else 50000, 30 + 2 * n, 60.5 - n / 2) for n in range(1, 16)]
     log.write_text("a warning\n" + "".join(lines))
@@ -45,7 +45,7 @@ def test_speed_is_that_of_a_log(tmp_path: Path) -> None:
 
 
 def test_the_big_training_is_that_of_wmt14() -> None:
-    """The model and batch that are published; only text, length and what a few updates need are other."""
+    """It has the published model and batch; only the text, its length and the settings of a short training differ."""
     configuration = big_configuration(57344, 8)
     options = configuration["train"]["options"]
     assert options["arch"] == "transformer_vaswani_wmt_en_de_big" and options["fp16"] is True
@@ -55,7 +55,7 @@ def test_the_big_training_is_that_of_wmt14() -> None:
 
 
 def test_a_command_is_stopped_by_ctrl_c_before_the_slice_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It can save what it has; without time left, nothing is started."""
+    """The command can save its state; with no time left, none is started."""
     monkeypatch.setattr(gpu, "STOPPING_SECONDS", 30)
     program = (
         "import time\ntry:\n    print('began', flush=True); time.sleep(60)\nexcept KeyboardInterrupt: print('saved')"
@@ -70,7 +70,7 @@ def test_a_command_is_stopped_by_ctrl_c_before_the_slice_ends(tmp_path: Path, mo
 
 
 def test_the_next_slice_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Finished steps are not repeated, failures do not keep others from running, and what stopped is run again."""
+    """Finished steps are not repeated, failures do not keep others from running, and stopped ones run again."""
     ran = []
 
     def step(name: str, *ends: str | Exception) -> None:
@@ -100,7 +100,7 @@ def test_the_next_slice_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_fails_is_not_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The smoke test with its status; a training for want of disk, of which no smaller batch would help."""
+    """A failed smoke test reports its status; a training out of disk space is not repeated with a smaller batch."""
     tried: list[str] = []
 
     def experiment(now: Slice, configuration: Path, output: str, *more: object) -> None:
@@ -118,7 +118,7 @@ def test_what_fails_is_not_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_batch_that_does_not_fit_is_halved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until it fits, and it is not tried again when the next slice resumes."""
+    """It is halved until it fits, and the large one is not tried again in the next slice."""
     tried: list[str] = []
 
     def experiment(now: Slice, configuration: Path, output: str, *more: object) -> None:
@@ -142,18 +142,18 @@ def test_a_batch_that_does_not_fit_is_halved(tmp_path: Path, monkeypatch: pytest
 
 
 def test_other_text_than_that_of_the_last_slice_is_refused(tmp_path: Path) -> None:
-    """The link of the first slice stays, and trainings on two texts would be compared."""
+    """The link of the first slice remains, so that trainings on two texts would be compared."""
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
     (tmp_path / "debian_corpus").symlink_to(tmp_path / "first")
     with pytest.raises(
-        MTScaffoldError, match=f"debian_corpus is {tmp_path}/first, not {tmp_path}/second; name the former"
+        MTScaffoldError, match=f"debian_corpus: links to {tmp_path}/first, not {tmp_path}/second; name the former"
     ):
         gpu.debian(Slice(tmp_path, time.monotonic() + 600, None, tmp_path / "second", 2, True))
 
 
 def test_what_a_page_of_results_needs_is_kept(tmp_path: Path) -> None:
-    """Tables, losses, figures for the web, and what each training says of itself, but nothing as large as a model."""
+    """Tables, losses, figures for the web, and the report of each training, but nothing as large as a model."""
     experiment, results = tmp_path / "experiment", tmp_path / "results"
     for name in (*gpu.RESULT_FILES, "figures/bleu.svg", "figures/bleu.pdf", "bpe/seed-2/averaged.pt"):
         (experiment / name).parent.mkdir(parents=True, exist_ok=True)
@@ -168,7 +168,7 @@ def test_what_a_page_of_results_needs_is_kept(tmp_path: Path) -> None:
 
 
 def test_seeds_that_are_compared_are_not_compared_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slice carries on with the seeds at which the last one stopped, not with the first."""
+    """A slice resumes with the seeds at which the last one stopped, not with the first."""
     asked: list[list[int]] = []
 
     def experiment(now: Slice, configuration: Path, output: str, *more: object) -> None:
@@ -189,9 +189,11 @@ def test_seeds_that_are_compared_are_not_compared_again(tmp_path: Path, monkeypa
 def test_without_a_gpu_it_says_how_to_rehearse(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is written, and a wrong folder is named."""
+    """Nothing is written, and a wrong option is named."""
     monkeypatch.setattr(gpu, "sees_gpu", lambda: False)
     assert main(["--output", str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err == "studies.gpu: PyTorch finds no GPU; --rehearse runs everything small on the CPU\n"
     assert main(["--output", str(tmp_path / "out"), "--cache", str(tmp_path / "none")]) == 2
     assert "none: not a directory" in capsys.readouterr().err and not (tmp_path / "out").exists()
+    assert main(["--output", str(tmp_path / "out"), "--rehearse", "--at-once", "0"]) == 2
+    assert capsys.readouterr().err == "studies.gpu: --at-once 0: must be 1 or more\n"

@@ -23,7 +23,7 @@ DICTIONARY = {"entries": [4097], "rows": [4104]}
 
 
 def stored(path: Path, systems: list[str]) -> Path:
-    """Write what the study reads of a comparison.json."""
+    """Write the parts of a comparison.json that the study reads."""
     rows = [
         {
             "test_set": test,
@@ -56,14 +56,14 @@ def test_welch_is_scipys() -> None:
 
 
 def test_power_has_the_interval_of_the_spread() -> None:
-    """A spread that is 2.87 times as large, or 0.6 times, is within the interval with four degrees of freedom."""
+    """With four degrees of freedom, the true spread may be 2.87 times as large as the estimate, or 0.6 times."""
     found = Welch(0.0, 1.0, 4.0, 1.0).power(5.0)
     assert found == pytest.approx([power(error, 4.0, 5.0, 4) for error in (1.0, 2.8736, 0.59914)], abs=1e-4)
     assert found[1] < found[0] < found[2]
 
 
 def test_the_primary_measure_is_the_mean_over_test_sets(tmp_path: Path) -> None:
-    """Of each training by itself, from several files; a training without one of the test sets is left out."""
+    """It is computed per training, from several files; trainings without one of the test sets are left out."""
     paths = [stored(tmp_path / "a.json", ["bpe", "scaffold"]), stored(tmp_path / "b.json", ["control"])]
     scores, trainings = read(paths, "bleu")
     assert [trainings["bpe"][seed].improving for seed in (1, 2, 3)] == [False, True, False]
@@ -78,7 +78,7 @@ def test_the_primary_measure_is_the_mean_over_test_sets(tmp_path: Path) -> None:
 
 
 def test_the_report_corrects_for_all_named_comparisons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Four were named, so a p of the primary measure is multiplied by four even while only one can be tested."""
+    """Four were named, so p of the primary measure is multiplied by four even if only one can be tested."""
     path = stored(tmp_path / "a.json", ["bpe", "scaffold", "control"])
     assert main([str(path), "--average", "one", "two", "--seeds", "1", "2", "3"]) == 0
     lines = [[cell.strip() for cell in line.split("|")] for line in capsys.readouterr().out.splitlines()]
@@ -100,13 +100,13 @@ def test_the_report_corrects_for_all_named_comparisons(tmp_path: Path, capsys: p
 
 
 def test_people_agree_as_often_as_was_published() -> None:
-    """63.989 % at 1 BLEU, as the authors' page says; never less than chance, and the sign is no matter."""
+    """63.989 % at 1 BLEU, as on the authors' page; never below chance, and independent of the sign."""
     assert people_agree(1.0) == pytest.approx(63.989, abs=5e-4) == people_agree(-1.0)
     assert people_agree(0.1) == people_agree(0.0) == 50
 
 
 def test_bad_files_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A training in two files, no such file, other JSON, and a test set that no file has."""
+    """A training in two files, a missing file, other JSON, and a test set that is in no file."""
     path, other = stored(tmp_path / "a.json", ["bpe"]), tmp_path / "b.json"
     other.write_text("[]", encoding="utf-8")
     for arguments, message in (

@@ -1,4 +1,4 @@
-"""``studies.typos``: how many typos, where, and the same ones for the same seed."""
+"""``studies.typos``: number and places of the typos, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXT = "\n".join(" ".join(f"wort{'abcdefgh'[n % 8]}{'xyz'[n % 3]}  Haus, 12 (ein
 
 
 def test_one_letter_in_each_tenth_word() -> None:
-    """One of each ten words of four letters or more, in one place; all else stays, white space too."""
+    """One of each ten words of four letters or more has one wrong letter; all else stays, including white space."""
     typos = Typos(7)
     changed = typos.text(TEXT)
     words = [word for word in TEXT.split() if sum(map(str.isalpha, word)) >= 4]
@@ -30,7 +30,7 @@ def test_one_letter_in_each_tenth_word() -> None:
 
 
 def test_documents_and_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Both kinds of files keep all else; a line that is no document is named."""
+    """Both kinds of files keep everything else; a line that is not a document is named."""
     with gzip.open(tmp_path / "in.jsonl.gz", "wt", encoding="utf-8") as stream:
         stream.writelines(json.dumps({"text": TEXT, "name": n}) + "\n" for n in range(2))
     assert main(["--input", f"{tmp_path}/in.jsonl.gz", "--output", f"{tmp_path}/out.jsonl.gz", "--seed", "7"]) == 0

@@ -18,7 +18,7 @@ from studies.undertrained import Contrast, Token, Trained, contrast, main, over_
 
 
 def test_only_tokens_as_frequent_are_peers() -> None:
-    """To within 10 %: the rarer and the more frequent ones, which any token would differ from, do not count."""
+    """Peers are within 10 %: rarer and more frequent tokens, which would differ anyway, do not count."""
 
     def of(count: int, value: float | None) -> Token:
         return Token(count, 0, {"percentile": value})
@@ -26,13 +26,13 @@ def test_only_tokens_as_frequent_are_peers() -> None:
     tokens = {"zona": of(100, 20.0), "lonely": of(5, 1.0), "a": of(95, 40.0), "b": of(109, 50.0)}
     tokens |= {"c": of(112, 90.0), "d": of(90, 0.0), "silent": of(100, None), "mute": of(100, None)}
     other = dict.fromkeys(("a", "b", "c", "d", "silent"), of(1, 1.0))
-    # "lonely" is lacking, too, but without a peer; "mute" has no figure, nor has "silent".
+    # "lonely" has no peer; "mute" and "silent" have no figure.
     assert contrast(tokens, other, "percentile") == Contrast(2, 1, 100.0, 20.0, 45.0)
     assert contrast(tokens, tokens, "percentile") is None
 
 
 def test_bits_have_peers_on_the_side_that_is_written() -> None:
-    """A token of 100 occurrences, 5 of them in the target, is learned there as one of 5."""
+    """A token with 100 occurrences, 5 of them in the target, is compared there with tokens that occur 5 times."""
     shared = {"a": Token(100, 95, {"bits": 1.0}), "b": Token(20, 5, {"bits": 8.0})}
     found = contrast(shared | {"zona": Token(100, 5, {"bits": 9.0})}, shared, "bits")
     assert found == Contrast(1, 1, 5.0, 9.0, 8.0)
@@ -47,7 +47,7 @@ def test_the_interval_is_over_seeds() -> None:
 
 
 def test_each_peer_is_taken_once() -> None:
-    """Of two tokens with one peer, the rarer takes it; the nearest by ratio; 10 % and no more."""
+    """Of two tokens with one peer, the rarer takes it; peers are the nearest by ratio, within 10 %."""
 
     def of(count: int, row: int) -> Token:
         return Token(count, 0, {}, row)
@@ -75,7 +75,7 @@ def test_tokens_in_one_direction_are_more_clustered(tmp_path: Path) -> None:
 
 
 def test_a_class_needs_five_tokens() -> None:
-    """Points are means over the seeds of a class's means, with their interval; classes are quarters of a decade."""
+    """Points are means over the seeds of a class's means, with their interval; a class is a quarter of a decade."""
 
     def of(value: float, many: int) -> dict[str, Token]:
         return {f"t{number}": Token(90, 20, {"bits": value}) for number in range(many)} | {
@@ -100,7 +100,7 @@ def write(path: Path, rows: list[tuple[str, int, float, int, float]]) -> None:
 
 
 def test_the_table_of_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Removed tokens in BPE's models, new ones in Scaffold-BPE's, and what is missing in one line."""
+    """Removed tokens in BPE's models, new ones in Scaffold-BPE's; anything missing is reported in one line."""
     overrides = {"seeds": [1, 2]}
     layout = TranslationLayout.of(tmp_path / "demo", load_experiment(ROOT / "configs" / "demo.yaml", overrides))
     layout.open().close()
@@ -120,7 +120,9 @@ def test_the_table_of_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixtur
         ["new", "bits", "1 of 1", "52.0", "2.00", "2.00", "+0.00", "+0.00 to +0.00", "2"],
     ]
     assert main([str(layout.folder), "--bpe", "none"]) == 1
-    assert "not with none and scaffold, but bpe, scaffold" in capsys.readouterr().err
+    assert "not none and scaffold; name two of its systems" in capsys.readouterr().err
+    assert main([str(layout.folder), "--test-set", "other"]) == 2
+    assert "--test-set other: not a test set of" in capsys.readouterr().err
     layout.trained_tokens(Run("bpe", 2)).unlink()
     assert main([str(layout.folder)]) == 1
     (line,) = capsys.readouterr().err.splitlines()

@@ -1,4 +1,4 @@
-"""The embeddings of trained models: reading them, projecting them for a figure, how even they are, and how trained."""
+"""Read the embeddings of trained models, project them for a figure, and measure how spread and how trained they are."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import numpy
 
 ALL_TOKENS = "all tokens"
-# The modules with a row for each symbol, read and written: of fairseq's transformers, and of those of transformers.
+# Names of input and output modules with one row per symbol, in models of fairseq and of transformers.
 _READ, _WRITTEN = ("embed_tokens", "embed_in"), ("output_projection", "lm_head", "embed_out")
-# Rows of the matrix of cosines in memory at once: with 40,000 tokens it takes 80 MB instead of 6 GB.
+# Rows of the cosine matrix in memory at once: 80 MB instead of 6 GB for 40,000 tokens.
 _BLOCK = 512
 
 
@@ -27,7 +27,7 @@ class Embeddings:
     """The embeddings of one model.
 
     tokens: as in segmented text, in the order of the rows of ``vectors`` (tokens × dimensions).
-    marked: the tokens to look at, by what they are called.
+    marked: label → tokens to highlight.
     """
 
     tokens: Sequence[str]
@@ -38,9 +38,9 @@ class Embeddings:
 def read_embeddings(
     checkpoint: PathLike, dictionary: PathLike, marked: Mapping[str, frozenset[str]], side: str = "encoder"
 ) -> Embeddings:
-    """Read the embeddings of a trained fairseq model: its ``side`` (encoder, decoder) and the dictionary of that side.
+    """Read the embeddings of one ``side`` (encoder, decoder) of a trained fairseq model, with that side's dictionary.
 
-    Raises MTScaffoldError where the checkpoint is unsafe or damaged, or does not match the dictionary.
+    Raises MTScaffoldError if the checkpoint is unsafe or damaged, or does not match the dictionary.
     """
     from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 
@@ -54,17 +54,17 @@ def read_embeddings(
     if len(weights) - len(tokens) != special:
         raise MTScaffoldError(
             f"{checkpoint}: has {len(weights)} embeddings, but {dictionary} has {len(tokens)} tokens "
-            f"(and {special} of fairseq); give the dictionary that it was trained with"
+            f"(and {special} fairseq symbols); give the dictionary that it was trained with"
         )
     return Embeddings(tokens, weights[special:], marked)
 
 
 @dataclass(frozen=True)
 class SymbolRows:
-    """The rows that one side of a model has for its symbols (symbols × dimensions).
+    """The embedding rows of one side of a model (symbols × dimensions).
 
-    read: of the input. written: of the output; None for an encoder. tied: to what ``read`` is tied: ``written``, or
-    the rows of the decoder.
+    read: of the input. written: of the output; None for an encoder. tied: whether ``read`` equals ``written`` or, for
+    an encoder, the decoder's ``read``.
     """
 
     read: numpy.ndarray[Any, Any]
@@ -75,8 +75,8 @@ class SymbolRows:
 def symbol_rows(checkpoint: PathLike) -> dict[str, SymbolRows]:
     """Return the rows of each side of a trained fairseq model (``encoder``, ``decoder``).
 
-    A side without a matrix that has one row for each symbol, as with adaptive inputs, is left out. Raises
-    MTScaffoldError where the checkpoint is unsafe or damaged.
+    A side without a matrix of one row per symbol, as with adaptive inputs, is left out. Raises MTScaffoldError if the
+    checkpoint is unsafe or damaged.
     """
     import numpy
 
@@ -93,7 +93,7 @@ def symbol_rows(checkpoint: PathLike) -> dict[str, SymbolRows]:
 
     found = {}
     if (read := matrix("decoder", _READ)) is not None:
-        # A tied output need not be stored by itself.
+        # A tied output may not be stored separately.
         written = matrix("decoder", _WRITTEN)
         written = read if written is None else written
         found["decoder"] = SymbolRows(read, written, numpy.array_equal(read, written))
@@ -103,13 +103,13 @@ def symbol_rows(checkpoint: PathLike) -> dict[str, SymbolRows]:
 
 
 def cosine_distances(vectors: numpy.ndarray[Any, Any], unused: Sequence[int]) -> numpy.ndarray[Any, Any]:
-    """Return 1 - the cosine of each row with the mean of the rows that are known to be unused; 1 for a row of zeros.
+    """Return 1 - the cosine of each row with the mean of the rows known to be unused; 1 for a row of zeros.
 
-    The rows of the output that never are the right answer are all pushed in one direction, so that a low distance marks
-    a token that was hardly trained.
+    Training pushes all output rows that are never the right answer in one direction, so that a low distance marks a
+    token that was hardly trained.
 
     Source: Land and Bartolo 2024, "Fishing for Magikarp" (arXiv 2405.05417), as their code computes it for models with
-    tied embeddings (cohere-ai/magikarp, 0d466b2), without the variants that first take a direction or the mean out.
+    tied embeddings (cohere-ai/magikarp, 0d466b2), without the variants that first remove a direction or the mean.
     """
     import numpy
 
@@ -119,7 +119,7 @@ def cosine_distances(vectors: numpy.ndarray[Any, Any], unused: Sequence[int]) ->
 
 
 def project(vectors: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
-    """Project the rows of ``vectors``, less their mean, on the first two right singular vectors (tokens × 2).
+    """Project the rows of ``vectors``, minus their mean, onto the first two right singular vectors (tokens × 2).
 
     The sign of each direction is fixed by its largest entry, so that the same vectors always give the same picture.
     """
@@ -136,8 +136,8 @@ def project(vectors: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
 class Spread:
     """How evenly the embeddings of some tokens of a system are spread over the directions of the space.
 
-    tokens: what they are called. count: how many of them the model has. uniformity, mean_cosine: as the functions of
-    these names define them; None for fewer than two tokens.
+    tokens: the label of the group. count: the size of the group. uniformity, mean_cosine: see the functions of these
+    names; None for fewer than two tokens.
     """
 
     system: str
@@ -148,7 +148,7 @@ class Spread:
 
 
 def spread(system: str, model: Embeddings) -> list[Spread]:
-    """Measure the embeddings of all tokens of a model, and of each group that is marked."""
+    """Measure the embeddings of all tokens of a model, and of each marked group."""
     groups = {ALL_TOKENS: model.vectors}
     for label, chosen in model.marked.items():
         groups[label] = model.vectors[[row for row, token in enumerate(model.tokens) if token in chosen]]
@@ -161,10 +161,10 @@ def spread(system: str, model: Embeddings) -> list[Spread]:
 def uniformity(vectors: numpy.ndarray[Any, Any]) -> float | None:
     """Return log of the mean of exp(-2 ‖x - y‖²) over all pairs of rows, scaled to length 1; None without a pair.
 
-    0 where all point in the same direction; the lower, the more evenly they are spread. vectors: tokens × dimensions.
+    0 if all point in the same direction; the lower, the more evenly they are spread. vectors: tokens × dimensions.
 
     Source: Wang and Isola 2020, "Understanding Contrastive Representation Learning through Alignment and Uniformity on
-    the Hypersphere", with their t = 2. Raises MTScaffoldError for a row that is zero.
+    the Hypersphere", with their t = 2. Raises MTScaffoldError for a row of zeros.
     """
     import numpy
 
@@ -188,12 +188,12 @@ def uniformity(vectors: numpy.ndarray[Any, Any]) -> float | None:
 def mean_cosine(vectors: numpy.ndarray[Any, Any]) -> float | None:
     """Return the mean cosine over all pairs of rows (tokens × dimensions); None without a pair.
 
-    Raises MTScaffoldError for a row that is zero.
+    Raises MTScaffoldError for a row of zeros.
     """
     count = len(vectors)
     if count < 2:
         return None
-    # The squared length of the sum is the sum of the cosines of all ordered pairs, those of a row with itself included.
+    # The squared length of the sum is the sum of the cosines of all ordered pairs, including each row with itself.
     resultant = _units(vectors).sum(axis=0, dtype=float)
     return float((resultant @ resultant - count) / (count * (count - 1)))
 

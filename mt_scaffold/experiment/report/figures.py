@@ -1,8 +1,8 @@
 """Figures of the vocabularies, the models and the scores, each as PNG, SVG and PDF, as wide as a column of a paper.
 
 Every plotting function takes data and a path without suffix, writes ``PATH.png``, ``PATH.svg`` and ``PATH.pdf``, and
-returns the path of the SVG. ``note`` is printed below the figure, where the data is synthetic. ``systems`` are those of
-the experiment, in order: a system has the same colour and marker in every figure. The SVGs keep text as text on a
+returns the path of the SVG. ``note`` is printed below the figure, for synthetic data. ``systems`` are those of the
+experiment, in order, so that a system has the same colour and marker in every figure. The SVGs keep text as text on a
 transparent background, so that a page can show them in light and dark mode.
 """
 
@@ -29,11 +29,11 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _LINES = ("-", "--", ":")
 _GREY = "#888888"
-# Points; and, in inches, the width of a column, about that of a character, and what stays free at each border.
+# Font sizes in points; in inches, the widths of a column, of a character (about) and of the border.
 _SIZE, _NOTE_SIZE = 8, 6.5
 COLUMN, _CHARACTER, _BORDER = 3.4, 0.072, 0.06
 
-# Of the note in an SVG.
+# The id of the note's element in an SVG.
 NOTE_ID = "note"
 
 _STYLE = {
@@ -54,8 +54,8 @@ def token_frequencies(
 ) -> Path:
     """Plot token frequency against rank, both logarithmic (the paper's figure of sorted frequencies).
 
-    frequencies: codes → the frequencies of the whole vocabulary, in any order; those of 0 are not drawn. systems: codes
-    → the place of the first system that uses them; by default codes are in the order of systems.
+    frequencies: codes → the frequencies of the whole vocabulary, in any order; zeros are not drawn. systems: codes →
+    the index of the first system that uses them; by default the position of the codes in ``frequencies``.
     """
     with _Drawing(path, note) as drawing:
         axes = drawing.axes
@@ -72,7 +72,7 @@ def token_frequencies(
 def replaced_tokens(rows: Sequence[SizeComparison], path: PathLike, note: str = "") -> Path:
     """Plot the average frequency of the tokens that Scaffold-BPE removes from BPE's vocabulary, and of the new ones.
 
-    Above each pair is how much more frequent the new ones are, in per cent of the removed ones. rows: from
+    Each pair of bars is labelled with the difference, in per cent of the removed tokens' frequency. rows: from
     ``mt_scaffold.analysis.compare_vocab.compare_at_sizes``, one per size.
     """
     kept = [row for row in rows if row.gain is not None]
@@ -97,7 +97,7 @@ def replaced_tokens(rows: Sequence[SizeComparison], path: PathLike, note: str = 
 def inside_longer_tokens(
     parts: Sequence[str], frequencies: Mapping[str, int], path: PathLike, note: str = "", top: int = 8
 ) -> Path:
-    """Plot how the occurrences of each string divide among the tokens that contain it (the paper's "zona", "ing").
+    """Plot how the occurrences of each string are divided among the tokens that contain it (the paper's "zona", "ing").
 
     frequencies: token as in a codes file → frequency. Raises MTScaffoldError for a string that no such token contains.
     """
@@ -153,7 +153,7 @@ def scores(
     label: str = "BLEU, 95 % confidence interval",
     systems: Sequence[str] = (),
 ) -> Path:
-    """Plot scores with confidence intervals: the test sets side by side, in each of them one mark per training."""
+    """Plot scores with confidence intervals: the test sets side by side, in each one mark per training."""
     test_sets = list(dict.fromkeys(interval.test_set for interval in intervals))
     systems = systems or list(dict.fromkeys(interval.system for interval in intervals))
     seeds = list(dict.fromkeys(interval.seed for interval in intervals))
@@ -205,7 +205,7 @@ class Change:
 def differences(
     changes: Sequence[Change], path: PathLike, label: str, note: str = "", systems: Sequence[str] = ()
 ) -> Path:
-    """Plot differences from the baseline with their intervals, a row for each; what crosses 0 may be chance.
+    """Plot differences from the baseline with their intervals, one per row; an interval across 0 may be chance.
 
     label: the metric, with its unit.
     """
@@ -234,8 +234,6 @@ def differences(
 
 
 Curves = Mapping[str, Sequence[tuple[float, float]]]
-
-
 # System → the curves of each of its trainings (``TrainingReport.curves``).
 Trainings = Mapping[str, Sequence[Curves]]
 
@@ -248,7 +246,7 @@ def has_curve(trainings: Trainings, name: str) -> bool:
 def over_sizes(series: Mapping[str, Sequence[tuple[int, float]]], path: PathLike, label: str, note: str = "") -> Path:
     """Plot a measure over the number of tokens N that codes were learned with, one line for each kind of system.
 
-    series: name of the line → (N, value), in order of N. label: what is measured.
+    series: name of the line → (N, value), in order of N. label: the measure.
     """
     with _Drawing(path, note) as drawing:
         axes = drawing.axes
@@ -264,9 +262,10 @@ def over_sizes(series: Mapping[str, Sequence[tuple[int, float]]], path: PathLike
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of ``grid_over_sizes``: name of the line → (N, value), in order of N; what is measured, and on what.
+    """One panel of ``grid_over_sizes``.
 
-    from_zero: draw the line at 0, from which differences are counted. logarithmic: the scale of the values.
+    series: name of the line → (N, value), in order of N. label: the measure. title: the text that it is measured on.
+    from_zero: draw a line at 0, for differences. logarithmic: whether the values have a logarithmic scale.
     """
 
     series: Mapping[str, Sequence[tuple[int, float]]]
@@ -279,7 +278,7 @@ class Panel:
 def grid_over_sizes(rows: Sequence[Sequence[Panel]], path: PathLike, note: str = "") -> Path:
     """Plot measures over the number of tokens N, a panel each, with one legend: every panel has the first one's lines.
 
-    Rows have equally many panels.
+    All rows have the same number of panels.
     """
     names = list(rows[0][0].series)
     columns = len(rows[0])
@@ -307,7 +306,7 @@ def grid_over_sizes(rows: Sequence[Sequence[Panel]], path: PathLike, note: str =
 
 
 class Point(NamedTuple):
-    """A mean over the tokens of a class: their number of occurrences, the mean, half the width of its interval."""
+    """A mean over the tokens of a class: their occurrences, the mean, and half the width of its interval, if any."""
 
     occurrences: float
     mean: float
@@ -316,7 +315,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class BinnedPanel:
-    """One panel of ``by_occurrences``: name of the line → its points; what is measured, and of which system."""
+    """One panel of ``by_occurrences``: its lines by name, the measure (label) and the system (title)."""
 
     lines: Mapping[str, Sequence[Point]]
     label: str
@@ -326,7 +325,7 @@ class BinnedPanel:
 def by_occurrences(rows: Sequence[Sequence[BinnedPanel]], path: PathLike, note: str = "") -> Path:
     """Plot measures of tokens over their occurrences in the training text, a panel each, with one legend.
 
-    Rows have equally many panels, whose scales are the same within a row; a line has the same colour in all of them.
+    All rows have the same number of panels. Those of a row share their scales; a line has the same colour in all.
     """
     names = list(dict.fromkeys(name for row in rows for panel in row for name in panel.lines))
     columns = len(rows[0])
@@ -355,7 +354,7 @@ def by_occurrences(rows: Sequence[Sequence[BinnedPanel]], path: PathLike, note: 
 def training_curves(trainings: Trainings, path: PathLike, note: str = "", per_byte: bool | None = None) -> Path:
     """Plot training loss (dashed) and validation loss against updates, a thin line for each training.
 
-    per_byte: whether the loss is per byte of text, not per token; None where all trainings have that.
+    per_byte: whether to plot the loss per byte of text, not per token; None plots it if all trainings have it.
     """
     per_byte = has_curve(trainings, "valid_bits_per_byte") if per_byte is None else per_byte
     ending, unit = ("_bits_per_byte", "byte of text") if per_byte else ("", "token")
@@ -379,13 +378,13 @@ def bleu_curves(trainings: Trainings, path: PathLike, note: str = "") -> Path:
 
 
 def _draw_curves(axes: Any, trainings: Trainings, kinds: Sequence[tuple[str, str]]) -> None:
-    """Draw curves by name and line style: a colour for each system, thinner lines where it has several trainings."""
+    """Draw curves by name and line style: a colour for each system, thinner lines if it has several trainings."""
     for number, (system, each) in enumerate(trainings.items()):
         thin = {"linewidth": 0.7, "alpha": 0.8} if len(each) > 1 else {}
-        # One point is no line.
         for curves in each:
             for name, style in kinds:
                 if points := curves.get(name):
+                    # A line through one point is invisible.
                     marker = _marker(number) if len(points) == 1 else None
                     axes.plot(*zip(*points, strict=True), style, color=_colour(number), marker=marker, **thin)
         seeds = f" ({len(each)} seeds)" if len(each) > 1 else ""
@@ -393,7 +392,7 @@ def _draw_curves(axes: Any, trainings: Trainings, kinds: Sequence[tuple[str, str
 
 
 def _place(system: str, systems: Sequence[str]) -> int:
-    """Return the number of a system's colour."""
+    """Return the number of a system's colour and marker."""
     return systems.index(system) if system in systems else 0
 
 
@@ -402,7 +401,7 @@ def _colour(number: int) -> str:
 
 
 def _marker(number: int) -> str:
-    """Return the marker of a system: beyond the six colours, a colour comes back with another marker."""
+    """Return the marker of a system: after the six colours, each returns with another marker."""
     return _MARKERS[(number + number // len(COLOURS)) % len(_MARKERS)]
 
 
@@ -432,7 +431,7 @@ class _Drawing:
         self._note = note
 
     def legend(self) -> None:
-        """Put the legend above the axes, where it hides nothing, in as many columns as fit; make room for it."""
+        """Put the legend above the axes in as many columns as fit, and enlarge the figure by it."""
         handles, labels = self.axes.get_legend_handles_labels()
         for columns in range(len(labels), 0, -1):
             legend: Any = self._figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=7)
@@ -444,7 +443,7 @@ class _Drawing:
         self._figure.set_figheight(self._figure.get_figheight() + height)
 
     def _finish(self) -> None:
-        """Add the note, in as many lines as it needs, and shrink the titles that are wider than their axes."""
+        """Add the note, wrapped, and shrink the titles that are wider than their axes."""
         if self._note:
             # Not matplotlib's own wrapping, which leaves no border: a browser's font may be a little wider.
             characters = int((self._figure.get_figwidth() - 2 * _BORDER) / (_NOTE_SIZE / _SIZE * _CHARACTER))

@@ -1,9 +1,9 @@
 """Translations and references → how many words of the references are translated, by their frequency in training.
 
-A word is found where the translation of its sentence has it, as often as it does: the recall of a class of words, as
-compare-mt has it (Neubig et al. 2019, *compare-mt: A Tool for Holistic Comparison of Language Generation Systems*).
-Here the classes are decades, so that the first one is of words that the training text lacks. The test is that of the
-scores (``significance.compare_trainings``), over trainings and sentences.
+A word of a reference is found if the translation of the sentence contains it, at most as often as it does there. This
+is the recall of a class of words of compare-mt (Neubig et al. 2019, *compare-mt: A Tool for Holistic Comparison of
+Language Generation Systems*). The classes are decades of frequency; the first is of words that are not in the training
+text. The test is that of the scores (``significance.compare_trainings``), over trainings and sentences.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ NOTE = (
     "Words found: of those of all references, the share that the translation of the sentence has as well, in %, with "
     "intervals and p of the same kind."
 )
-# With fewer, a resample may have none of a class's words.
+# In fewer, a resample may have no word of the class.
 _LEAST_SENTENCES = 30
 
 
 @dataclass(frozen=True)
 class FoundWords:
-    """The words of one class, and how many of them one system has found.
+    """The words of one class, and how many of them one system finds.
 
     name: the decade of their count in the training text. words: in the references of the test set. percent: found, over
-    the seeds. test: of ``percent`` against the baseline; None for the baseline, and where fewer than 30 sentences have
+    the seeds. test: of ``percent`` against the baseline; None for the baseline, and if fewer than 30 sentences have
     such words.
     """
 
@@ -54,9 +54,9 @@ class FoundWords:
 def count_found(
     translation: Sequence[str], reference: Sequence[str], class_of: Callable[[str], int], classes: int
 ) -> NDArray[numpy.int64]:
-    """Return how many words of each class each reference has, and how many of them its translation has.
+    """Count the words of each class in each reference, and how many of them its translation has.
 
-    translation, reference: sentences in words. class_of: the number of a word's class. The result is (2, classes,
+    translation, reference: tokenised sentences. class_of: the number of a word's class. The result is (2, classes,
     sentences).
 
     >>> count_found(["a b b"], ["b a b b"], {"a": 0, "b": 1}.__getitem__, 2)[:, :, 0].tolist()
@@ -76,7 +76,7 @@ def count_found(
 
 @dataclass(frozen=True)
 class Translated:
-    """A test set: its references, and their translations by each system, by the seed of its training; in words."""
+    """A test set: its tokenised references, and their translations by system and seed."""
 
     reference: Sequence[str]
     translations: Mapping[str, Mapping[int, Sequence[str]]]
@@ -88,9 +88,10 @@ def found_words(
     baseline_of: Callable[[str], str | None],
     samples: int,
 ) -> list[FoundWords]:
-    """Return how many words of each class each system has found; p is corrected over all test sets and classes.
+    """Return how many words of each class each system finds; p is corrected over all test sets and classes.
 
-    class_of: the number of a word's decade. baseline_of: what a system is tested against. samples: bootstrap resamples.
+    class_of: the number of a word's decade. baseline_of: the system that a system is tested against, or None. samples:
+    the number of bootstrap resamples.
     """
     rows = [
         row for name, texts in test_sets.items() for row in _of_test_set(name, texts, class_of, baseline_of, samples)
@@ -131,7 +132,7 @@ def _of_test_set(
 
 
 def found_tables(rows: Sequence[FoundWords]) -> list[LossTable]:
-    """Return a table for each test set: a row for each class, in columns the systems."""
+    """Return a table for each test set: a row per class, a column per system."""
     tables = []
     for test_set in dict.fromkeys(row.test_set for row in rows):
         own = [row for row in rows if row.test_set == test_set]

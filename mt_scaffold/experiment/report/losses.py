@@ -1,7 +1,7 @@
-"""The split losses of all trainings → where one system's loss is lower than another's: tables, and what a figure shows.
+"""The split losses of all trainings → tables that show where one system's loss is lower than another's.
 
-Every figure is divided by all bytes of the test set, so that the parts of a system add up to its bits per byte and the
-differences of the parts to the difference. The tests are those of the scores (``significance.compare_trainings``).
+The bits of every part are divided by all bytes of the test set, so that the parts of a system add up to its bits per
+byte and their differences to the difference. The tests are those of the scores (``significance.compare_trainings``).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SHARED, REMOVED, NEW = "shared", "removed", "new"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure over the seeds: its mean, the 95 % interval of the mean (None for one seed), and that of each seed."""
+    """A figure over the seeds: its mean, the 95 % interval of the mean (None for one seed), and its value per seed."""
 
     mean: float
     low: float | None
@@ -69,9 +69,9 @@ class Estimate:
 class WordRow:
     """One class of words in the loss of one system.
 
-    partition: what sets the classes apart. words: occurrences in the test set. bytes: of these words. bits_per_byte: of
-    their own bytes; None for the ends. share: their bits by all bytes of the test set. test: of ``share`` against the
-    baseline; None for the baseline itself, and for a test set of one segment.
+    partition: the criterion of the classes. words: occurrences in the test set. bytes: of these words. bits_per_byte:
+    their bits by their own bytes; None for the ends. share: their bits by all bytes of the test set. test: of ``share``
+    against the baseline; None for the baseline itself, and for a test set of one segment.
     """
 
     group: str
@@ -91,8 +91,8 @@ class WordRow:
 class TokenRow:
     """One class of tokens in the loss of one system.
 
-    partition: the decades of their occurrences, or the system that its vocabulary is compared with. kinds: different
-    tokens of the vocabulary. share: their bits by all bytes of the test set. bits_per_token: None where none occurs.
+    partition: the decades of their occurrences, or the system that its vocabulary is compared with. kinds: distinct
+    tokens of the vocabulary. share: their bits by all bytes of the test set. bits_per_token: None if none occurs.
     """
 
     group: str
@@ -108,10 +108,10 @@ class TokenRow:
 
 @dataclass(frozen=True)
 class LossTables:
-    """How the losses of all systems divide.
+    """The split losses of all systems.
 
-    unit: of the tests over the test set. without_words: why, where that is. left_out: of each test set, how many of its
-    references have ``<unk>`` in a system; ``words`` is without them.
+    unit: the resampled unit of the tests. without_words: why ``words`` is incomplete, or None. left_out: test set → how
+    many of its references have ``<unk>`` in a system; ``words`` does not count them.
     """
 
     unit: Literal["document", "sentence"]
@@ -123,7 +123,7 @@ class LossTables:
 
 @dataclass(frozen=True)
 class TokensOfSystem:
-    """The vocabulary of a system: the name of each id, and how often it occurs in the training text."""
+    """The vocabulary of a system: the token of each id, and how often it occurs in the training text."""
 
     names: Mapping[int, str]
     counts: Mapping[int, int]
@@ -131,7 +131,7 @@ class TokensOfSystem:
 
 @dataclass(frozen=True)
 class Training:
-    """The split loss of one training. group: of the systems that are compared with each other; may be empty."""
+    """The file of the split loss of one training. group: of systems that are compared with each other; may be empty."""
 
     group: str
     system: str
@@ -146,10 +146,10 @@ def loss_tables(
 ) -> LossTables:
     """Return the tables of the split losses of an experiment.
 
-    vocabularies: of each system. baseline_of: what a system is tested against; None for the baseline itself. samples:
-    bootstrap resamples.
+    vocabularies: of each system. baseline_of: the system that a system is tested against; None for the baseline itself.
+    samples: the number of bootstrap resamples.
 
-    Raises MTScaffoldError where a file is missing or malformed, or splits of one test set are of different text.
+    Raises MTScaffoldError if a file is missing or malformed, or the splits of one test set are of different text.
     """
     cells: dict[tuple[str, str], dict[str, list[LossSplit]]] = {}
     for training in trainings:
@@ -207,14 +207,14 @@ def _word_rows(
     baseline_of: Callable[[str], str | None],
     samples: int,
 ) -> list[WordRow]:
-    """Return the rows of one partition. kept: the numbers of the documents or sentences that count."""
+    """Return the rows of one partition. kept: the indices of the documents or sentences to count."""
     import numpy
 
     sizes = numpy.array(next(iter(systems.values()))[0].sizes, numpy.float64)[kept]
     text_size = float(sizes.sum())
     rows = []
     for name in (*order, END, ACROSS):
-        # Every system has the words; a class across words may be in one system only.
+        # All systems have the same words; tokens across words may occur in one system only.
         parts = {system: [_parts(each, partition).get(name) for each in splits] for system, splits in systems.items()}
         words, own_sizes = {}, {}
         for system, own in parts.items():
@@ -262,7 +262,7 @@ def _token_partitions(
     vocabularies: Mapping[str, TokensOfSystem],
     baseline_of: Callable[[str], str | None],
 ) -> Iterable[tuple[str, dict[int, str], Sequence[str]]]:
-    """Yield how the tokens of a system are divided: name, class of each id, order of the classes."""
+    """Yield the partitions of a system's tokens: name, class of each id, order of the classes."""
     own = vocabularies[system]
     if (baseline := baseline_of(system)) in systems:
         others = [(str(baseline), NEW)]
@@ -270,7 +270,7 @@ def _token_partitions(
         others = [(other, REMOVED) for other in systems if baseline_of(other) == system]
     for other, name in others:
         known = set(vocabularies[other].names.values())
-        # Systems of the same codes have nothing to show.
+        # Systems with the same vocabulary have nothing to show.
         if known != set(own.names.values()):
             classes = {number: SHARED if token in known else name for number, token in own.names.items()}
             yield f"against {other}", classes, [SHARED, name]
@@ -299,7 +299,7 @@ def _token_rows(
 
 
 def estimate(by_seed: dict[str, float]) -> Estimate:
-    """Return the mean of a figure over the seeds, with its 95 % interval by Student's t where there are several."""
+    """Return the mean of a figure over the seeds, with its 95 % interval by Student's t if there are several."""
     mean = fmean(by_seed.values())
     if len(by_seed) == 1:
         return Estimate(mean, None, None, by_seed)
@@ -312,14 +312,14 @@ def estimate(by_seed: dict[str, float]) -> Estimate:
 
 @dataclass(frozen=True)
 class LossTable:
-    """A table to show: its title, its rows, the first of which is the heading."""
+    """A table to show: its title and its rows, of which the first is the heading."""
 
     title: str
     rows: list[list[str]]
 
 
 def word_tables(tables: LossTables) -> list[LossTable]:
-    """Return a table of words for each group and test set: a row for each class, in columns the systems."""
+    """Return a table of words for each group and test set: a row per class, a column per system."""
     places = dict.fromkeys((row.group, row.test_set) for row in tables.words)
     return [
         LossTable(
@@ -394,7 +394,7 @@ def _of_intervals(tests: Sequence[Difference], units: str) -> str:
 
 
 def notes(tables: LossTables) -> list[str]:
-    """Return what is said above the tables."""
+    """Return the notes to print above the tables."""
     words = []
     if tables.words:
         tests = [row.test for row in tables.words if row.test is not None]

@@ -1,4 +1,4 @@
-"""The figures of the Scaffold-BPE paper, from ``paper.json``, the only place that holds them."""
+"""The results of the Scaffold-BPE paper, from ``paper.json``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.segment.frequencies import use_of_vocabulary
 from mt_scaffold.tables import decimal, format_table
 
-# The paper never says which BLEU it reports. Its baseline has the tokenised BLEU of Ott et al. 2018, to the digit.
+# The paper does not say which BLEU it reports. Its baseline equals the tokenised BLEU of Ott et al. 2018 to the digit.
 BY = "the Scaffold-BPE paper (likely this BLEU)"
 LIKELY_BLEU = "BLEU (likely tokenised)"
 COMPRESSION_NOTE = (
@@ -31,7 +31,7 @@ _NAMES: dict[Literal["bpe", "scaffold"], str] = {"bpe": "original BPE", "scaffol
 
 @dataclass(frozen=True)
 class Text:
-    """A text of the paper: N, or the values of N that come into question, and the source for them."""
+    """A text of the paper: N, or the values that N may have, and their source."""
 
     symbols: list[int]
     symbols_from: str
@@ -60,7 +60,7 @@ class PaperPercentage:
 
 @dataclass(frozen=True)
 class LanguageModelScore:
-    """A score of the paper's language models: the beginning of its table's caption, its setting, and both scores."""
+    """Scores of the paper's language models: start of the table's caption, setting, benchmark, and both scores."""
 
     table: str
     setting: str
@@ -74,7 +74,7 @@ class Paper:
     """All results of the paper.
 
     gains: by how much the average frequency of the new tokens exceeds that of the removed ones, by N.
-    scaffold_share: how much of the original BPE's vocabulary is scaffold tokens.
+    scaffold_share: the share of scaffold tokens in the vocabulary of original BPE.
     """
 
     title: str
@@ -103,7 +103,7 @@ def own_text(config: Config) -> str | None:
 
 
 def published_scores(config: Config) -> list[Published]:
-    """Return the paper's BLEU on an experiment's text, each beside our system of the same kind; none on other texts."""
+    """Return the paper's BLEU on an experiment's text, each with our system of the same kind; none on other texts."""
     text = own_text(config)
     if text is None or config.paper is None:
         return []
@@ -126,7 +126,7 @@ def published_scores(config: Config) -> list[Published]:
 
 
 def _plain_segmentation(config: Config, algorithm: Literal["bpe", "scaffold"]) -> SegmentationSetting:
-    """Return the experiment's own codes, joint, and nothing else: no threshold, no glossaries."""
+    """Return a segmentation with the experiment's joint codes, without threshold or glossaries."""
     return segmentation_of(
         System.from_keys({"algorithm": algorithm}), config.codes, (config.languages.source, config.languages.target)
     )
@@ -142,7 +142,7 @@ class Compression:
 
 
 def papers_codes(config: Config) -> dict[Literal["bpe", "scaffold"], str]:
-    """Return the names of the codes that the paper has as well, by algorithm; none on other texts."""
+    """Return the names of the experiment's codes that the paper has as well, by algorithm; none on other texts."""
     if own_text(config) is None:
         return {}
     plain = {algorithm: _plain_segmentation(config, algorithm) for algorithm in _NAMES}
@@ -151,7 +151,7 @@ def papers_codes(config: Config) -> dict[Literal["bpe", "scaffold"], str]:
 
 
 def compression(config: Config, bytes_per_token: Mapping[str, float]) -> list[Compression]:
-    """Return our bytes per token, given by the codes' name, with the paper's; none on other texts."""
+    """Return our bytes per token with the paper's; none on other texts. bytes_per_token: ours, by name of the codes."""
     text = own_text(config)
     figures = [each for each in read_paper().figures if (each.quantity, each.text) == ("bytes per token", text)]
     return [
@@ -170,7 +170,6 @@ def write_compression(layout: TranslationLayout) -> None:
     ours = {name: summarise(use_of_vocabulary(layout.codes(name), words)).bytes_per_token for name in names}
     rows = [["bytes per token", "here", "the paper", "difference"]]
     for each in compression(layout.config, ours):
-        # To the digits that the paper prints.
         digits = len(each.paper.partition(".")[2])
         difference = decimal(each.ours - float(each.paper), digits, signed=True)
         rows.append([each.kind, f"{each.ours:.{digits}f}", each.paper, difference])
@@ -189,7 +188,7 @@ def figures_table() -> str:
 
 
 def language_models_table() -> str:
-    """Return the paper's scores of language models as a Markdown table: BPE's and Scaffold-BPE's in one cell."""
+    """Return the paper's scores of language models as a Markdown table, with "BPE / Scaffold-BPE" in a cell."""
     scores = read_paper().language_models
     benchmarks = list(dict.fromkeys(score.benchmark for score in scores))
     cells = {(score.table, score.setting, score.benchmark): f"{score.bpe} / {score.scaffold}" for score in scores}

@@ -1,6 +1,6 @@
-"""A finished experiment → what is shown next to its scores: vocabularies, intervals, figures.
+"""A finished experiment → the statistics shown next to its scores: vocabularies, intervals, losses, figures.
 
-Translation first: the HTML report has all of it. Then language models: how their vocabularies divide the documents.
+Experiments with translation first, then those with language models.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Figure:
     """A figure of the HTML report.
 
     section: ``differences``, of the main metric; ``scores``, ``losses``, ``training``, ``vocabularies`` or
-    ``embeddings``. file: its SVG, relative to the experiment's folder; a PNG is beside it. wide: as wide as the page.
+    ``embeddings``. file: its SVG, relative to the experiment's folder. wide: as wide as the page.
     """
 
     section: str
@@ -100,9 +100,9 @@ class Figure:
 class Statistics:
     """The measurements of an experiment beyond its scores.
 
-    stats: one summary per algorithm, on the training words of both languages. vocabularies, sizes: BPE against
-    Scaffold-BPE, as trained and at several sizes; None where the experiment has only one of them. embeddings: of the
-    source, of each system's first seed; none where there is nothing to compare. losses, found: on the references.
+    stats: one summary per codes file, on the training words of its languages. vocabularies, sizes: BPE against
+    Scaffold-BPE, as trained and at several sizes; None unless the experiment has both. embeddings: of the source, for
+    the first seed of each of these systems. losses, found: on the references.
     """
 
     text: str
@@ -120,13 +120,13 @@ class Statistics:
 
 
 def statistics(layout: TranslationLayout) -> Statistics:
-    """Measure the systems of a translation experiment that are finished and draw its figures.
+    """Measure the finished systems of a translation experiment and draw its figures.
 
     layout: of these systems, in the folder that the workflow wrote.
 
     Writes ``statistics.json``, ``losses.txt`` and ``figures/`` in the folder, and returns the content of the first.
 
-    Raises MTScaffoldError where the experiment is not finished, or one of its files is missing or malformed.
+    Raises MTScaffoldError if the experiment is not finished, or one of its files is missing or malformed.
     """
     config = layout.config
     counts = {language: count_words(layout.words("train", language)) for language in layout.languages}
@@ -174,7 +174,7 @@ def statistics(layout: TranslationLayout) -> Statistics:
 
 
 def _found_words(layout: TranslationLayout, counts: WordCounts) -> list[FoundWords]:
-    """Return which words of the references the translations have."""
+    """Return how many words of the references are found in the translations."""
     config = layout.config
     times = {word: decade(count) for word, count in counts.items()}
     test_sets = {
@@ -193,7 +193,7 @@ def _found_words(layout: TranslationLayout, counts: WordCounts) -> list[FoundWor
 
 
 def _losses_of_translations(layout: TranslationLayout) -> LossTables:
-    """Return how the losses of all models on the references divide."""
+    """Return the tables of the losses of all models on the references."""
     config = layout.config
     trainings = [Training("", run.system, layout.losses(run, test)) for test in config.test_sets for run in layout.runs]
     vocabularies = {}
@@ -217,10 +217,10 @@ _CONFIDENCE = ("confidence_mean", "confidence_var")
 def bootstrap_interval(
     hypotheses: Sequence[str], references: Sequence[str], samples: int = 1000, tokeniser: str = "13a"
 ) -> tuple[float, float, float]:
-    """Return BLEU and the ends of its 95 % confidence interval, from sacreBLEU's bootstrap: around its mean."""
+    """Return BLEU and the ends of its 95 % confidence interval, which is around the mean of sacreBLEU's bootstrap."""
     bleu = sacrebleu_metric("bleu", tokeniser)
     found = bleu.corpus_score(list(hypotheses), [list(references)], n_bootstrap=samples)
-    # 17 digits round-trip; where every resample scores 0, sacreBLEU gives no interval.
+    # 17 digits round-trip; if every resample scores 0, sacreBLEU gives no interval.
     formatted = json.loads(found.format(width=17, signature=str(bleu.get_signature()), is_json=True))
     mean, half = (float(formatted.get(name, found.score * (name == "confidence_mean"))) for name in _CONFIDENCE)
     return found.score, mean - half, mean + half
@@ -240,7 +240,7 @@ def _intervals(layout: TranslationLayout) -> list[figures.Interval]:
 
 
 def _pair(config: Config) -> tuple[CodesSetting, CodesSetting] | None:
-    """Return joint BPE and Scaffold-BPE codes that differ in nothing else, of the experiment's N if there are such."""
+    """Return joint BPE and Scaffold-BPE codes with the same settings, preferably of the experiment's N, or None."""
     found = {}
     for bpe in config.all_codes.values():
         if not isinstance(bpe.method, PlainBPE) or len(bpe.languages) == 1:
@@ -252,7 +252,7 @@ def _pair(config: Config) -> tuple[CodesSetting, CodesSetting] | None:
 
 
 def _models(layout: TranslationLayout, compared: VocabularyComparison) -> dict[str, Embeddings]:
-    """Read the source embeddings of each system's first seed, and mark the tokens that Scaffold-BPE exchanges."""
+    """Read the source embeddings of each system's first seed, and mark the tokens that Scaffold-BPE removes or adds."""
     removed = frozenset(token_name(entry.token) for entry in compared.removed)
     new = frozenset(token_name(entry.token) for entry in compared.new)
     models = {}
@@ -355,7 +355,7 @@ def _draw(
 def draw_differences(
     comparison: Comparison, path: PathLike, note: str = "", systems: Sequence[str] = (), metric: str = ""
 ) -> Path | None:
-    """Draw the differences of a metric (default: the main one) with their intervals; None where none was tested."""
+    """Draw the differences of a metric (default: the main one) with their intervals; None if none was tested."""
     metric = metric or comparison.main_metric
     changes = [
         figures.Change(
@@ -378,7 +378,7 @@ def _label(metric: str) -> str:
 
 
 def first_places(codes_of_systems: Mapping[str, str], codes: Iterable[str]) -> dict[str, int]:
-    """Return, for codes, the place of the first system that uses them; codes that none uses come after all systems."""
+    """Return, for each codes name, the index of the first system that uses it; unused codes follow all systems."""
     named = list(codes_of_systems.values())
     others = itertools.count(len(named))
     return {name: named.index(name) if name in named else next(others) for name in codes}
@@ -387,7 +387,7 @@ def first_places(codes_of_systems: Mapping[str, str], codes: Iterable[str]) -> d
 def _over_sizes(
     layout: TranslationLayout, vocabularies: Mapping[str, Vocabulary], intervals: Sequence[figures.Interval]
 ) -> Iterator[tuple[str, str, str, dict[str, list[tuple[int, float]]]]]:
-    """Yield what to draw over N where systems differ in it: section, file, label and series of each figure."""
+    """Yield the figures over N, if systems differ in it: section, file, label and series of each."""
     for test in layout.config.test_sets:
         scores: dict[str, list[float]] = {}
         for entry in intervals:
@@ -406,7 +406,7 @@ def _over_sizes(
 
 
 def _by_size(layout: TranslationLayout, values: Mapping[str, float]) -> dict[str, list[tuple[int, float]]]:
-    """Return a value of each system over N, by what else sets systems with joint codes apart; none for a single N.
+    """Return the values of systems with joint codes over N, by kind of system; no series for a single N.
 
     values: system → value; systems without one are left out.
     """
@@ -422,12 +422,12 @@ def _by_size(layout: TranslationLayout, values: Mapping[str, float]) -> dict[str
     return {kind: points for kind, points in ordered.items() if len({size for size, _ in points}) > 1}
 
 
-# A string that occurs in many longer words and stays a token, in languages where we know one.
+# By language, a string that occurs in many longer words and stays a token.
 _KNOWN_PARTS = {"en": "ing"}
 
 
 def _parts_to_show(bpe: Vocabulary, compared: VocabularyComparison, languages: Sequence[str]) -> list[str]:
-    """Return two strings that BPE made only on the way to longer ones, the earliest, and one that stayed frequent."""
+    """Return the first two strings that BPE merged only on the way to longer ones, and one that stayed frequent."""
     removed = {entry.token.removesuffix(END_OF_WORD) for entry in compared.removed if entry.scaffold}
     in_order = list(dict.fromkeys(merge.token.removesuffix(END_OF_WORD) for merge in bpe.codes.merges))
     occurs = {token.removesuffix(END_OF_WORD) for token, frequency in bpe.frequencies.items() if frequency}
@@ -443,7 +443,7 @@ def _parts_to_show(bpe: Vocabulary, compared: VocabularyComparison, languages: S
 
 @dataclass(frozen=True)
 class VocabularySummary:
-    """How one codes file divides the training documents (docs/statistics.md has the formulas).
+    """Statistics of the training documents as one codes file segments them (formulas: docs/statistics.md).
 
     tokens: without the ends of documents and without BPE-dropout. vocabulary_size: the 256 bytes (512 for codes with
     ``</w>``) and the normal merged tokens. renyi_efficiency: power → efficiency.
@@ -465,7 +465,7 @@ class VocabularySummary:
 
 @dataclass(frozen=True)
 class LanguageModelStatistics:
-    """The measurements of an experiment beside its bits per byte, and the figures of its report."""
+    """The measurements of an experiment beyond its bits per byte, and the figures of its report."""
 
     experiment: str
     synthetic: bool
@@ -481,7 +481,7 @@ def language_model_statistics(layout: LanguageModelLayout) -> LanguageModelStati
     layout: of the systems to measure.
 
     Writes ``statistics.json``, ``statistics.txt``, ``losses.txt`` and ``figures/``, and returns the content of the
-    first. Raises MTScaffoldError where a data folder or a split loss is missing or malformed.
+    first. Raises MTScaffoldError if a data folder or a split loss is missing or malformed.
     """
     config = layout.config
     folders = {config.codes_of(system).name: layout.binarised_of(system) for system in config.systems}
@@ -506,7 +506,7 @@ def language_model_statistics(layout: LanguageModelLayout) -> LanguageModelStati
 
 
 def _losses_of_language_models(layout: LanguageModelLayout) -> LossTables:
-    """Return how the losses of all models divide."""
+    """Return the tables of the losses of all models."""
     config = layout.config
     trainings = [
         Training(comparison, system, layout.losses(layout.run_in(comparison, system, seed), test_set))
@@ -529,7 +529,7 @@ def _losses_of_language_models(layout: LanguageModelLayout) -> LossTables:
 def write_losses(layout: Layout[Any], losses: LossTables, found: Sequence[FoundWords] = ()) -> None:
     """Write the tables of split losses, and of the words of references that are found, as text.
 
-    Of generated text, whose frequencies are its grammar's, only that they are not shown.
+    For generated text, whose frequencies are those of its grammar, write a note instead.
     """
     if layout.config.synthetic:
         write_text(layout.loss_table, f"{SYNTHETIC_NOTE}\n\nLosses are in {layout.statistics.name} only.\n")
@@ -545,7 +545,7 @@ def write_losses(layout: Layout[Any], losses: LossTables, found: Sequence[FoundW
 def _draw_losses(layout: Layout[Any], losses: LossTables) -> list[Figure]:
     """Draw what each class of words adds to the difference from the baseline, for each group and test set.
 
-    Nothing of generated text.
+    Draw nothing for generated text.
     """
     drawn = list[Figure]()
     if layout.config.synthetic:
@@ -613,9 +613,9 @@ def _draw_language_models(
 
 
 def token_counts(folder: PathLike) -> list[int]:
-    """Return how often each token of the codes occurs in the training documents of a data folder, by its id.
+    """Return how often each token of the codes occurs in the training documents of a data folder, in order of ids.
 
-    Raises MTScaffoldError where the folder or its dictionary is not as binarise-documents wrote it.
+    Raises MTScaffoldError if the folder or its dictionary is damaged or modified.
     """
     size = read_documents_folder(folder).n_vocab
     path = Path(folder) / DICTIONARY
@@ -624,13 +624,13 @@ def token_counts(folder: PathLike) -> list[int]:
         for line in stream.read().decode("utf-8").splitlines()[:size]:
             parts = line.split(" ")
             if len(parts) < 2 or not parts[1].isdecimal():
-                raise MTScaffoldError(f"{path}: not as binarise-documents wrote it; run mt-scaffold binarise-documents")
+                raise MTScaffoldError(f"{path}: damaged or modified; run mt-scaffold binarise-documents again")
             counts.append(int(parts[1]))
     return counts
 
 
 def summarise_documents(name: str, folder: PathLike, frequencies: Sequence[int]) -> VocabularySummary:
-    """Return the figures of one codes file, from the frequencies of its tokens."""
+    """Return the statistics of one codes file, from the frequencies of its tokens."""
     split = read_documents_folder(folder).splits["train"]
     tokens, bits = sum(frequencies), entropy(frequencies)
     return VocabularySummary(
@@ -664,7 +664,7 @@ _LABELS = {
 
 
 def documents_table(summaries: Sequence[VocabularySummary]) -> list[list[str]]:
-    """Return the figures as rows of text, one column per codes file; the first row is the heading."""
+    """Return the statistics as rows of text, one column per codes file; the first row is the heading."""
     rows = [["", *(summary.codes for summary in summaries)]]
     for key, label in _LABELS.items():
         values = [getattr(summary, key) for summary in summaries]

@@ -1,9 +1,9 @@
 """A training → how well each of its tokens was trained, as a table of one line per token.
 
-The indicators are those of Land and Bartolo 2024 ("Fishing for Magikarp", arXiv 2405.05417), the lower, the less
-trained: of tied embeddings the cosine distance from the mean of unused tokens (``cosine_distances``), of others the
-length of the input's row. Their verification, which prompts a model to repeat a token, is not for models of this size.
-Ours are the counts, which of our tokens are known to be unused, and the bits of the occurrences in the test sets.
+The indicators are those of Land and Bartolo 2024 ("Fishing for Magikarp", arXiv 2405.05417): for tied embeddings, the
+cosine distance from the mean of unused tokens (``cosine_distances``), for others the norm of the input row. The lower,
+the less trained. Their verification, which prompts a model to repeat a token, needs larger models than ours. We add the
+counts, the tokens known to be unused, and the bits of the occurrences in the test sets.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from mt_scaffold.experiment.runtime.results import read_result
 if TYPE_CHECKING:
     import numpy
 
-# The columns before those of the test sets, which are two for each: ``occurrences:TEST`` and ``bits:TEST``.
+# The columns before those of each test set, ``occurrences:TEST`` and ``bits:TEST``.
 COLUMNS = (
     *("side", "id", "token", "count", "target_count", "unused", "indicator", "percentile"),
     *("output_cosine_distance", "output_l2_distance", "output_norm", "input_norm"),
 )
-# What a model neither reads nor has to write: its input begins with </s>, and padding is masked.
+# Symbols that a model neither reads nor writes: its input begins with </s>, and padding is masked.
 _NEVER = frozenset({"<s>", "<pad>"})
 
 
@@ -40,8 +40,8 @@ class SideTokens:
     """The dictionary of one side, and how often each entry occurs in the training text of that side.
 
     entries: its names and counts, as ``read_dictionary`` returns them. counts: without resampling. resampled: whether
-    the text is segmented at random, so that a token that does not occur may have been seen. unknown: whether the text
-    can have ``<unk>``.
+    the text is segmented at random, so that a token with count 0 may have been seen. unknown: whether the text can
+    contain ``<unk>``.
     """
 
     entries: Sequence[tuple[str, int]]
@@ -55,7 +55,7 @@ class SideTokens:
         return [*SPECIAL_SYMBOLS, *(form for form, _ in self.entries)]
 
     def unused(self, also: Sequence[SideTokens] = ()) -> list[int]:
-        """Return the ids that no text has: neither that of this side, nor those of others with the same dictionary."""
+        """Return the ids that do not occur in the text of this side nor of others with the same dictionary."""
         sides = (self, *also)
         never = _NEVER if any(side.unknown for side in sides) else _NEVER | {"<unk>"}
         found = [number for number, name in enumerate(SPECIAL_SYMBOLS) if name in never]
@@ -70,17 +70,18 @@ class SideTokens:
 def write_trained_tokens(
     checkpoint: PathLike, sides: Mapping[str, SideTokens], losses: Sequence[PathLike], output: PathLike
 ) -> list[str]:
-    """Write one line of CSV per token and side of a model, with how trained it is, and return what could not be.
+    """Write one line of CSV per token and side of a model, and return a remark for each side without indicators.
 
-    sides: ``decoder``, and ``encoder`` where there is one. losses: of the training, ``LossSplit`` of each test set.
+    sides: ``decoder``, and ``encoder`` if there is one. losses: the files of the training's ``LossSplit``, one per test
+    set.
 
-    ``side`` is ``source``, ``target``, or ``both`` where one row is of both; empty for a language model. ``count`` is
-    the occurrences in the training text of the side, empty for fairseq's symbols; ``target_count`` of them, those that
-    the model learns to write, empty for a source with its own rows; ``unused`` 1 for what the distances are from;
-    ``percentile`` the share of the side's tokens with a lower ``indicator``. Columns of the output are empty for a
-    source with its own rows, and those of rows for a model without one row per symbol.
+    ``side`` is ``source``, ``target``, or ``both`` if the rows are shared; empty for a language model. ``count`` is the
+    number of occurrences in the training text of the side, empty for fairseq's symbols; ``target_count`` those that the
+    model learns to write, empty for a source with separate rows; ``unused`` is 1 for the tokens that the distances are
+    measured from; ``percentile`` is the share of the side's tokens with a lower ``indicator``. The output's columns are
+    empty for a source with separate rows, all columns of rows for a model without one row per symbol.
 
-    Raises MTScaffoldError where the rows are not those of the dictionaries, or a file is damaged.
+    Raises MTScaffoldError if the rows are not those of the dictionaries, or a file is damaged.
     """
     rows = symbol_rows(checkpoint)
     splits = [read_result(LossSplit, path) for path in losses]
@@ -142,7 +143,7 @@ def _side(
 
 
 def _figures(rows: SymbolRows, unused: Sequence[int]) -> dict[str, numpy.ndarray[Any, Any]]:
-    """Return the columns of one side that its rows give."""
+    """Return the columns of one side that are computed from its rows."""
     import numpy
 
     found = {"input_norm": numpy.linalg.norm(rows.read, axis=1)}
@@ -153,7 +154,7 @@ def _figures(rows: SymbolRows, unused: Sequence[int]) -> dict[str, numpy.ndarray
         away = rows.written - rows.written[unused].mean(axis=0)
         found["output_l2_distance"] = numpy.linalg.norm(away, axis=1)
         indicator = found["output_cosine_distance"] if rows.tied else indicator
-    # Of what the model can read or write: fairseq's symbols, but </s>, are no tokens.
+    # Only tokens that the model can read or write: of fairseq's symbols, </s>.
     real = [END_ID, *range(len(SPECIAL_SYMBOLS), len(indicator))]
     ordered = numpy.sort(indicator[real])
     found["percentile"] = 100 * numpy.searchsorted(ordered, indicator) / len(ordered)

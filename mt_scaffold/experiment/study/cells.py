@@ -1,4 +1,4 @@
-"""One method, learned from one text with one N: what it does to that text, to what was held out, and to other text."""
+"""One method, learned from one text with one N, and measured on that text, its held-out part and other text."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ from mt_scaffold.experiment.study.methods import Learned, learn_vocabulary, of_i
 from mt_scaffold.experiment.study.texts import EVEN, ODD, TRAIN, UNSEEN, CountedText
 
 OTHER = "other"
-# Of typos.
-_SEED = 1
+_TYPO_SEED = 1
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What was measured.
+    """The measurements of one method at one size on one text.
 
-    merged: the merged tokens that the vocabulary has. complete: false where the text had too little for N. below: the
-    frequency below which tokens were marked. seconds: of CPU time, to learn from counted words and to segment the
-    distinct words of the training text. stability: none where half of the text has too little for N, or was
-    not learned from.
-    on: ``train``, ``unseen`` (held out of the same text) and ``other`` text.
+    merged: the number of merged tokens in the vocabulary. complete: false if the text was too small for N. below: the
+    frequency below which tokens were marked. seconds_to_learn, seconds_to_apply: CPU time, to learn from counted words
+    and to segment the distinct words of the training text. stability: None if a half of the text is too small for N, or
+    halves were not asked for. on: ``train``, ``unseen`` (held out of the same text) and ``other`` text.
     """
 
     text: str
@@ -54,8 +52,8 @@ def measure_cell(
 ) -> Cell:
     """Learn and measure one cell.
 
-    halves: whether to learn from both halves too. texts: what is learned from as ``train``, and perhaps ``other``.
-    morphemes: of words of the text.
+    halves: whether to learn from each half as well, for ``stability``. texts: the text to learn from as ``train``, and
+    optionally ``other``. morphemes: a file with words of the text, divided into morphemes.
     """
     text = texts[TRAIN]
     start = time.process_time()
@@ -83,7 +81,7 @@ def measure_cell(
 def measure_imported(
     name: str, imported: str, codes: Path, texts: Mapping[str, CountedText], morphemes: Path | None = None
 ) -> Cell:
-    """Measure codes that are not learned here, as a cell at their N."""
+    """Measure imported codes, as a cell at their N."""
     learned = of_imported(Codes.read(codes))
     on, seconds = _measured(learned, texts, morphemes)
     return Cell(name, imported, len(learned.merged), len(learned.merged), True, None, 0.0, seconds, None, on)
@@ -92,7 +90,7 @@ def measure_imported(
 def _measured(
     learned: Learned, texts: Mapping[str, CountedText], morphemes: Path | None
 ) -> tuple[dict[str, Measures], float]:
-    """The measures on each part, and the seconds that segmenting the training text took."""
+    """Return the measures on each part, and the CPU seconds spent segmenting the training text."""
     gold = () if morphemes is None else read_morphemes(morphemes)
     text = texts[TRAIN]
     places = {TRAIN: (text, TRAIN), UNSEEN: (text, UNSEEN)}
@@ -107,6 +105,6 @@ def _measured(
         if part == TRAIN:
             seconds = time.process_time() - start
         languages = counted.languages(counted_part) if counted.parallel else ()
-        typos = None if part == TRAIN else with_typos(words.counts, _SEED)
+        typos = None if part == TRAIN else with_typos(words.counts, _TYPO_SEED)
         on[part] = measure(learned, words, segmented, languages, gold if part != OTHER else (), typos)
     return on, seconds

@@ -23,14 +23,16 @@ from mt_scaffold.experiment.runtime.schema import (
 from mt_scaffold.methods import Method, methods
 from mt_scaffold.segment.inference import MERGES
 
-# The parts of a text that codes are learned from, and that they are measured on besides other texts.
+# The parts of a text: learned from, and held out.
 TRAIN, UNSEEN = "train", "unseen"
+# The names, in results, of a text's file of morphemes and of all imported codes.
+MORPHEMES, IMPORTED = "morphemes", "imported"
 _NAMES = bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS, filled=True)
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Blocks of ``lines`` lines that are not learned from: the last of each ``every`` of them."""
+    """Hold out the last of each ``every`` blocks of ``lines`` lines."""
 
     every: int = field(default=10, metadata=bounds(least=2))
     lines: int = field(default=1, metadata=bounds(least=1))
@@ -38,11 +40,11 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Text:
-    """A text of words between spaces: a file per language.
+    """A text of words separated by spaces, with a file per language.
 
-    Codes are learned from a text that has ``held_out``; ``other`` are texts of other kinds that they are then applied
-    to, the first of them in figures, too. A text without ``held_out`` is only applied to. parallel: the files have the
-    same lines in each language. morphemes: a file with a word per line, in which spaces separate its morphemes.
+    Codes are learned from a text that has ``held_out``, and then applied to its ``other`` texts; figures show the first
+    of them. Codes are only applied to a text without ``held_out``. parallel: the files have the same lines in each
+    language. morphemes: a file with one word per line, its morphemes separated by spaces.
     """
 
     files: dict[str, str] = field(metadata=_NAMES)
@@ -54,12 +56,11 @@ class Text:
 
 @dataclass(frozen=True)
 class StudiedMethod:
-    """How words become subwords; in YAML its keys are those of a system of an experiment, and these.
+    """A method of a study; in YAML it has the keys of a system of an experiment, ``texts`` and ``stability``.
 
-    The sizes and the least frequency are those of the study. ``below`` of trimmed is best a share of the frequency of
-    the last merge: a fixed frequency would leave most tokens at one size and hardly any at another. stability: the
-    texts from whose halves it is learned too, all of them unless given. texts: those that it is learned from at all,
-    the same.
+    The study sets the sizes and the minimum frequency. For trimmed, give ``below`` as a share of the frequency of the
+    last merge: a fixed frequency would leave most tokens at one size and hardly any at another. texts: the texts to
+    learn from (default: all). stability: those whose halves to learn from as well (default: all).
     """
 
     method: Method[Any]
@@ -69,7 +70,7 @@ class StudiedMethod:
 
     @classmethod
     def from_keys(cls, value: Any, key: str = "") -> StudiedMethod:
-        """Return the method that the lines of a YAML file describe; raises WrongValue as ``schema.build`` does."""
+        """Return the method that lines of a YAML file describe; raises WrongValue as ``schema.build`` does."""
         if not isinstance(value, dict):
             raise WrongValue(key, f"must be 'key: value' lines, not {show(value)}")
         given = {name: entry for name, entry in value.items() if entry is not None}
@@ -82,7 +83,6 @@ class StudiedMethod:
         for name in given:
             if name not in known:
                 raise WrongValue(join_key(key, name), f"unknown key{nearest(str(name), known)}")
-        # N is the study's.
         system = System.from_keys(given, key)
         if system.method is None:
             raise WrongValue(join_key(key, "algorithm"), "missing")
@@ -90,7 +90,7 @@ class StudiedMethod:
 
     @property
     def keys(self) -> dict[str, Any]:
-        """What a YAML file says of the method; defaults are left out."""
+        """The keys of the method in a YAML file, without defaults."""
         settings = {
             name: getattr(self.method, name)
             for name, entry in self.method.settings(in_files=True).items()
@@ -100,7 +100,7 @@ class StudiedMethod:
         return {"algorithm": self.method.name, **settings, **inference}
 
     def to_keys(self) -> dict[str, Any]:
-        """Return what ``from_keys`` reads."""
+        """Return the keys that ``from_keys`` reads."""
         return {**self.keys, "texts": self.texts, "stability": self.stability}
 
 
@@ -108,17 +108,17 @@ _SYSTEM_KEYS = ("algorithm", "inference")
 
 
 def settings_of_methods() -> list[str]:
-    """Return the settings of all methods that a study does not set itself."""
+    """Return the names of the settings of all methods, without those that the study sets."""
     names = dict.fromkeys(name for kind in methods().values() for name in kind.settings(in_files=True))
     return [name for name in names if name not in SHARED]
 
 
 @dataclass(frozen=True)
 class Generalisation:
-    """Where Scaffold-BPE's subwords differ from BPE's: with which least frequencies, and learned from which fractions.
+    """Further settings at which Scaffold-BPE's subwords are compared with BPE's.
 
-    fractions: 4 learns from every fourth line of the text. Every least frequency is combined with the whole text only,
-    every fraction with the study's own least frequency only; both at these ``sizes``, all of the study's where empty.
+    fractions: 4 learns from every fourth line of the text. Minimum frequencies are used with the whole text only,
+    fractions with the study's minimum frequency only; both at these ``sizes`` (default: all of the study's).
     """
 
     sizes: list[int] = field(default_factory=list, metadata=bounds(least=1))
@@ -130,8 +130,8 @@ class Generalisation:
 class Study:
     """An intrinsic study.
 
-    sizes: normal merged tokens, N. baseline: the method that figures compare the others with. imported: codes files
-    that are measured as they are, next to the texts; imported ones with the manifest next to them.
+    sizes: normal merged tokens, N. baseline: the method that figures compare the others with. imported: codes files to
+    measure as they are, in the folder of the texts; those of other programs need their manifest next to them.
     """
 
     name: str = field(metadata=bounds(pattern=NAME, pattern_says=NAME_SAYS))
@@ -152,7 +152,10 @@ class Study:
 
 
 def load_study(path: PathLike) -> Study:
-    """Return the study that a YAML file describes; UsageError, with file, line and key, for what does not fit."""
+    """Return the study that a YAML file describes.
+
+    Raises UsageError, with file, line and key, for a wrong value.
+    """
     document, lines = yaml_file.read(path)
     try:
         study: Study = build(Study, document)
@@ -165,9 +168,9 @@ def load_study(path: PathLike) -> Study:
 
 
 def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
-    """Yield what contradicts itself: a key, and what is wrong with it."""
+    """Yield contradictions: a key, and what is wrong with it."""
     if study.baseline not in study.methods:
-        yield "baseline", f"'{study.baseline}' is none of the methods ({', '.join(study.methods)})"
+        yield "baseline", f"'{study.baseline}' is not one of the methods ({', '.join(study.methods)})"
     if not study.learned:
         yield "texts", "no text has held_out, so there is none to learn from; add held_out: {every: 10}"
     numbers = study.generalisation
@@ -179,32 +182,40 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
     ):
         if len(set(values)) < len(values):
             yield key, "duplicate number; list each once"
+    cells = {f"{name}-{size}" for name in study.methods for size in study.sizes}
     for name in study.imported:
         if name in study.methods:
             yield f"imported.{name}", f"'{name}' is a method already; choose another name"
+        if name in cells:
+            yield f"imported.{name}", f"'{name}' is the name of a method's results already; choose another name"
+    if study.imported and IMPORTED in study.texts:
+        yield f"texts.{IMPORTED}", f"'{IMPORTED}' names the imported codes in the results; choose another name"
     for name, text in study.texts.items():
+        if text.morphemes is not None and MORPHEMES in text.files:
+            message = f"'{MORPHEMES}' names the file of morphemes in the results; choose another name"
+            yield f"texts.{name}.files.{MORPHEMES}", message
         if text.parallel and len(text.files) < 2:
             yield f"texts.{name}.parallel", "has no effect on a text in one language; leave it out"
         if name in (TRAIN, UNSEEN):
-            yield f"texts.{name}", f"'{name}' is what results call a part of every text; choose another name"
+            yield f"texts.{name}", f"'{name}' names a part of every text in the results; choose another name"
         for other in text.other:
             if other not in study.texts:
-                yield f"texts.{name}.other", f"'{other}' is none of the texts ({', '.join(study.texts)})"
+                yield f"texts.{name}.other", f"'{other}' is not one of the texts ({', '.join(study.texts)})"
         if text.other and text.held_out is None:
             yield f"texts.{name}.other", "has no effect on a text that is not learned from; leave it out"
     for name, method in study.methods.items():
         for key, texts in (("stability", method.stability), ("texts", method.texts)):
             for wanted in texts or ():
                 if wanted not in study.learned:
-                    yield f"methods.{name}.{key}", f"'{wanted}' is no text that is learned from"
+                    yield f"methods.{name}.{key}", f"'{wanted}' is not a text to learn from"
         learned = study.learned if method.texts is None else method.texts
         if method.method.by_language and all(len(study.texts[each].files) < 2 for each in learned):
-            problem = f"{method.method.name} compares languages, and no text that it learns from has files of several"
+            problem = f"{method.method.name} needs several languages, and no text that it learns from has them"
             yield f"methods.{name}", problem
 
 
 def plain(study: Study) -> Mapping[str, Any]:
-    """Return a study as ``load_study`` reads it, every default filled in."""
+    """Return the keys of a study as ``load_study`` reads them, every default filled in."""
     import dataclasses
 
     from mt_scaffold.experiment.runtime.schema import without_none

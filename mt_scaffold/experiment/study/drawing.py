@@ -17,9 +17,10 @@ _ON = {TRAIN: "text learned from", UNSEEN: "held-out part", OTHER: "other text"}
 
 
 class _Row(NamedTuple):
-    """A row of panels, one per text: what is measured, where, and how it is shown.
+    """A row of panels, one per text, with one measure ``on`` one part.
 
-    relative: "" for the value itself, "%" for the difference from the baseline in per cent of it, "-" in units.
+    relative: "" for the value itself, "%" for the difference from the baseline in per cent of it, "-" for the
+    difference itself, times ``factor``.
     """
 
     measure: str
@@ -31,7 +32,7 @@ class _Row(NamedTuple):
 
 
 def _with_differences(measure: str, label: str, relative: str, unit: str, factor: float = 1.0) -> list[_Row]:
-    """The value on the training text, and the difference from the baseline on all three."""
+    """Return rows with the value on the training text, and with the difference from the baseline on each part."""
     rows = [_Row(measure, label, factor=factor)]
     return rows + [_Row(measure, f"± {unit}", on, relative, factor) for on in _ON]
 
@@ -60,7 +61,7 @@ _OF_STABILITY = {"jaccard", "alike_words", "alike_types"}
 
 
 def draw(study: Study, cells: Sequence[Cell], compared: Sequence[GeneralisationCell], folder: Path) -> list[Path]:
-    """Draw all figures into a folder; return the SVGs. A size for which a text has too little is left out."""
+    """Draw all figures into a folder and return the SVGs. Sizes for which a text is too small are left out."""
     make_folder(folder)
     found = {(cell.text, cell.method, cell.size): cell for cell in cells if cell.complete}
     drawn = []

@@ -1,9 +1,9 @@
-"""Where Scaffold-BPE has more, and where it has fewer subwords than BPE of the same size.
+"""Where Scaffold-BPE has more and where it has fewer subwords than BPE of the same size.
 
-Per word, subwords(Scaffold-BPE) - subwords(BPE) = gain + cost. The gain, mostly negative, is what Scaffold-BPE's list
-of merges, longer by the scaffold tokens, does before anything is demolished; the cost is what demolishing adds: for
-each scaffold token that is left, its parts less one. Either is split by how often a word occurs in the training text,
-and the cost by how often the scaffold token that is demolished does.
+Per word, subwords(Scaffold-BPE) - subwords(BPE) = gain + cost. The gain, mostly negative, is the difference before
+anything is demolished, because Scaffold-BPE has more merges, those of scaffold tokens; the cost is the number of
+subwords that demolishing adds: for each remaining scaffold token, its parts minus one. Both are split by the frequency
+of the word in the training text, and the cost also by that of the demolished scaffold token.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from mt_scaffold.methods import PlainBPE, Scaffold
 
 _BPE, _SCAFFOLD = StudiedMethod(PlainBPE()), StudiedMethod(Scaffold())
 
-# The least frequency of each class, and its name.
+# Minimum frequency of each class → its name.
 CLASSES = {0: "0", 1: "1", 2: "2-9", 10: "10-99", 100: "100-999", 1000: "1000+"}
 _TOP = 15
 
 
 @dataclass(frozen=True)
 class Share:
-    """The words of a class in a text, BPE's subwords of them, and how many more Scaffold-BPE has (below 0: fewer)."""
+    """A class of words in a text: distinct words, words, BPE's subwords, and Scaffold-BPE's gain and cost in these."""
 
     types: int
     words: int
@@ -40,7 +40,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Demolished:
-    """A scaffold token that is demolished in a text: how often, its parts, and how often it is in the training text."""
+    """A scaffold token that is demolished in a text: how often, its parts, and its frequency in the training text."""
 
     token: str
     frequency: int
@@ -52,9 +52,9 @@ class Demolished:
 class Comparison:
     """Both segmentations of one text.
 
-    bpe, scaffold: subwords. by_word: frequency class of the word in the training text → what its words have. by_token:
-    frequency class of the scaffold token in the training text, undemolished → the subwords that demolishing adds; they
-    add up to the cost of all words. top: the scaffold tokens that add most.
+    bpe, scaffold: subwords. by_word: frequency class of the word in the training text → its share. by_token: frequency
+    class of the undemolished scaffold token in the training text → the subwords that demolishing adds; they add up to
+    the cost of all words. top: the scaffold tokens that add most.
     """
 
     words: int
@@ -80,8 +80,8 @@ class TokenClass:
 class GeneralisationCell:
     """BPE and Scaffold-BPE, learned from one part of a text.
 
-    complete: false where the text had too little for N; then nothing is compared. scaffold_tokens: how many. on: each
-    text that both segmented. entropy: token class → its part in the entropy of the training text.
+    complete: false if the text was too small for N; then nothing is compared. scaffold_tokens: their number. on: text →
+    comparison of the two on it. entropy: token class → its part in the entropy of the training text.
     """
 
     text: str
@@ -97,7 +97,7 @@ class GeneralisationCell:
 def measure_generalisation(
     name: str, size: int, fraction: int, min_frequency: int, texts: Mapping[str, CountedText]
 ) -> GeneralisationCell:
-    """Learn both algorithms and compare them. texts: what is learned from as ``train``, then the others by name."""
+    """Learn both algorithms and compare them. texts: the text to learn from as ``train``, the others by name."""
     part = fraction_name(fraction)
     files = texts[TRAIN].counts(part)
     bpe, scaffold = (learn_vocabulary(each, files, size, min_frequency) for each in (_BPE, _SCAFFOLD))
@@ -130,7 +130,7 @@ def compare(
     """Compare both segmentations of a text.
 
     undemolished: the merges of ``scaffold`` without its marks. train: the words that were learned from. frequencies: of
-    the tokens there as ``undemolished`` segments them.
+    their tokens, as ``undemolished`` segments them.
     """
     assert scaffold.codes is not None
     parts = parts_of(scaffold.codes)
@@ -166,10 +166,10 @@ def compare(
 
 
 def parts_of(codes: Codes) -> dict[str, int]:
-    """Return into how many subwords each scaffold token is demolished, by its form in segmented text."""
+    """Return the number of subwords that each scaffold token is demolished into, by its form in segmented text."""
     scaffold = codes.scaffold
     counts: dict[str, int] = {}
-    # The shortest result wins where several merges make a token. A part is shorter than what it is in.
+    # If several merges make a token, the shortest result wins. Parts come before the longer tokens they are in.
     for left, right, _ in sorted(codes.merges, key=lambda merge: len(merge.token)):
         if left + right in scaffold:
             total = counts.get(left, 1) + counts.get(right, 1)
@@ -183,7 +183,7 @@ def class_of(frequency: int) -> str:
 
 
 def entropy_by_class(bpe: Learned, scaffold: Learned, train: Words) -> dict[str, TokenClass]:
-    """Split the entropy of both segmentations, H = -Σ p log2 p, by what Scaffold-BPE does to a token.
+    """Split the entropy of both segmentations, H = -Σ p log2 p, by how Scaffold-BPE changes a token.
 
     Classes: ``removed`` (only BPE has it), ``new`` (only Scaffold-BPE), and of those that both have ``as_frequent``,
     ``rarer`` and ``more_frequent`` with Scaffold-BPE.
@@ -193,7 +193,7 @@ def entropy_by_class(bpe: Learned, scaffold: Learned, train: Words) -> dict[str,
     totals = one.total(), other.total()
     removed, new = bpe.merged - scaffold.merged, scaffold.merged - bpe.merged
     classes: dict[str, list[float]] = {}
-    # In an order, on which sums of floating-point numbers depend.
+    # Sorted, because sums of floating-point numbers depend on their order.
     for token in sorted(one.keys() | other.keys() | bpe.merged | scaffold.merged):
         change = other[token] - one[token]
         kept = "more_frequent" if change > 0 else "rarer" if change < 0 else "as_frequent"

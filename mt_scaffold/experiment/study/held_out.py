@@ -1,4 +1,4 @@
-"""A criterion beyond the training text: a scaffold token stays one only where it is rare in held-out text, too."""
+"""A criterion beyond the training text: a scaffold token remains one only if it is rare in held-out text as well."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mt_scaffold.methods import PlainBPE, Scaffold
 
 _BPE, _SCAFFOLD = StudiedMethod(PlainBPE()), StudiedMethod(Scaffold())
 
-# Where the criterion looks: at the other half of the text, or at the very text that is then segmented.
+# The text that the criterion counts in: the other half of the training text, or the very text to segment.
 SAME_KIND, ORACLE = "other half", "same text"
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """What the criterion changes: the scaffold tokens that become normal, and the subwords of the text afterwards."""
+    """Effect of the criterion: the scaffold tokens that become normal, and the subwords of the text afterwards."""
 
     returned: int
     subwords: int
@@ -28,7 +28,7 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Applied:
-    """A text: the subwords of BPE and of Scaffold-BPE, and with each criterion, by where it looks."""
+    """The subwords of a text with BPE and with Scaffold-BPE, and the effect of each criterion."""
 
     bpe: int
     scaffold: int
@@ -37,7 +37,7 @@ class Applied:
 
 @dataclass(frozen=True)
 class HeldOutCell:
-    """Codes that are learned from the even lines of a text. least: the frequency from which a token is not rare."""
+    """Codes learned from the even lines of a text. least: the frequency at and above which a token is not rare."""
 
     text: str
     size: int
@@ -52,8 +52,8 @@ def measure_held_out(
 ) -> HeldOutCell:
     """Learn from the even lines of ``text``, and try the criterion on its held-out part and on ``others``.
 
-    A scaffold token is rare below the frequency of the last token that was merged, in proportion to the words of the
-    text that the criterion looks at; the frequency is that before anything is demolished.
+    A scaffold token is rare if it occurs less often than the last token that was merged, in proportion to the sizes of
+    the two texts, before anything is demolished.
     """
     bpe, scaffold = (learn_vocabulary(each, text.counts(EVEN), size, min_frequency) for each in (_BPE, _SCAFFOLD))
     assert scaffold.codes is not None
@@ -63,7 +63,7 @@ def measure_held_out(
     undemolished = of_codes(scaffold.codes.with_scaffold(()))
     least = _frequencies(undemolished, even)[surface(scaffold.codes.merges[-1].token)]
     marked = scaffold.codes.scaffold
-    cell = HeldOutCell(name, size, bpe.complete and scaffold.complete, len(marked), least)
+    cell = HeldOutCell(name, size, True, len(marked), least)
     half = text.words(ODD)
     for place, words in {UNSEEN: text.words(UNSEEN), **{each: others[each].words(UNSEEN) for each in others}}.items():
         applied = cell.on.setdefault(place, Applied(_subwords(bpe, words), _subwords(scaffold, words)))
@@ -77,7 +77,7 @@ def measure_held_out(
 
 
 def first_normal(codes: Codes, size: int) -> Codes:
-    """Return the first merges of codes, as many as make ``size`` normal tokens; all of them where there are fewer."""
+    """Return the first merges of codes, up to ``size`` normal tokens."""
     normal = codes.normal
     met: set[str] = set()
     for number, merge in enumerate(codes.merges, 1):

@@ -1,4 +1,4 @@
-"""Segmented words → figures. docs/results/intrinsic defines each, with its source."""
+"""Segmented words → measures. docs/results/intrinsic defines each, with its source."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ RENYI_POWER = 2.5
 
 @dataclass(frozen=True)
 class Measures(TokenFigures):
-    """The figures of a segmented text. Those that ``stats`` has too are the same.
+    """The measures of a segmented text, with those of ``stats``.
 
-    under_10, under_100: tokens of the vocabulary that occur less often, those that never do included; the shares are of
-    the vocabulary. whole_types, whole_words: the share of distinct words, and of words, that are one subword.
-    not_utf8, not_utf8_share: of imported codes. gini: of parallel texts. typo_cost: of text that was not learned from.
-    boundary_precision, boundary_recall, boundary_f1: of texts with a file of morphemes, for codes.
+    under_10, under_100: tokens of the vocabulary that occur less often, or never; the shares are of the vocabulary.
+    whole_types, whole_words: the share of distinct words, and of words, that are one subword. Only for some:
+    not_utf8, not_utf8_share: imported codes. gini: parallel texts. typo_cost: text that was not learned from.
+    boundary_precision, boundary_recall, boundary_f1: codes, on texts with a file of morphemes.
     """
 
     renyi_efficiency: float
@@ -42,9 +42,9 @@ class Measures(TokenFigures):
 
 @dataclass(frozen=True)
 class Stability:
-    """How much two vocabularies, learned from the even and from the odd lines of a text, agree.
+    """Agreement of two vocabularies, learned from the even and from the odd lines of a text.
 
-    jaccard: merged tokens in both / in either, 1 where neither has any. alike_types, alike_words: the share of distinct
+    jaccard: merged tokens in both / in either, 1 if neither has any. alike_types, alike_words: the share of distinct
     words, and of words, of the held-out text that both segment in the same way.
     """
 
@@ -54,7 +54,7 @@ class Stability:
 
 
 def token_frequencies(words: Mapping[str, int], segmented: Sequence[Subwords]) -> Counter[str]:
-    """Return how often each subword occurs; ``segmented``: of each word, in order."""
+    """Return how often each subword occurs. words: word → count. segmented: the subwords of each word, in order."""
     frequencies: Counter[str] = Counter()
     for count, subwords in zip(words.values(), segmented, strict=True):
         for subword in subwords:
@@ -72,7 +72,7 @@ def measure(
 ) -> Measures:
     """Measure words that ``learned`` segmented.
 
-    languages: the same text in each of several languages. morphemes: of words. typos: ``with_typos`` of the text.
+    languages: the same text in each language. morphemes: of one word each. typos: ``with_typos`` of the text.
     """
     frequencies = token_frequencies(text.counts, segmented)
     vocabulary = learned.vocabulary(text.counts) | frequencies.keys()
@@ -104,7 +104,7 @@ def measure(
 
 
 def stability(even: Learned, odd: Learned, unseen: Words) -> Stability:
-    """Compare what was learned from two halves of a text."""
+    """Compare the vocabularies learned from the two halves of a text."""
     words = list(unseen.counts)
     both, either = even.merged & odd.merged, even.merged | odd.merged
     alike = [one == other for one, other in zip(even.segment(words), odd.segment(words), strict=True)]

@@ -1,4 +1,4 @@
-"""Counted words → the vocabulary of a method, and how it segments words."""
+"""Counted words → the vocabulary of a method, which segments words."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ Subwords = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Learned:
-    """What a method made of a text.
+    """The vocabulary that a method learned from a text.
 
-    merged: the subwords of more than one symbol that it can give: the N that was asked for. base: those of one symbol.
-    segment: words → the subwords of each; with codes, those that do not end the word followed by INSIDE.
-    codes: where it has them. below: the frequency below which it marked tokens. segmenter: what finds where subwords
-    end, of codes. bytes: whether subwords are bytes in GPT-2's notation.
-    complete: false where the text had too little for N.
+    merged: the subwords of more than one symbol, N if it is complete. base: those of one symbol. segment: words → the
+    subwords of each; with codes, all but the last of a word end in INSIDE. complete: false if the text was too small
+    for N. codes, segmenter: None for a method without codes. below: the frequency below which tokens were marked.
+    bytes: whether subwords are bytes in GPT-2's notation.
     """
 
     merged: frozenset[str]
@@ -46,7 +45,7 @@ class Learned:
     bytes: bool = False
 
     def vocabulary(self, words: Iterable[str]) -> frozenset[str]:
-        """The subwords of the vocabulary V on these words: with codes, every symbol of theirs is one."""
+        """Return the vocabulary V on these words; with codes, it has every symbol of theirs."""
         if self.codes is None:
             return self.merged | self.base
         words = list(words)
@@ -55,7 +54,7 @@ class Learned:
 
 
 def applies(method: StudiedMethod, text: str, languages: Iterable[str]) -> bool:
-    """Return whether a method is to learn from a text, and can, in these languages."""
+    """Return whether a method is configured to learn from a text, and can do so in these languages."""
     wanted = method.texts is None or text in method.texts
     return wanted and (not method.method.by_language or len(set(languages)) > 1)
 
@@ -84,7 +83,7 @@ def _words(method: Method[Any], counts: Mapping[str, Path]) -> Words:
 
 
 def _of_pieces(method: Method[Any], model: bytes, complete: bool) -> Learned:
-    """Return what a model makes of words whose first subword says that it is the first."""
+    """Return the vocabulary of a model that marks the first subword of each word."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"model{method.suffix}"
         path.write_bytes(model)
@@ -108,7 +107,7 @@ def _of_pieces(method: Method[Any], model: bytes, complete: bool) -> Learned:
 
 
 def of_codes(codes: Codes, inference: str = MERGES, complete: bool = True, below: int | None = None) -> Learned:
-    """Return what codes make of words, with a kind of inference."""
+    """Return the vocabulary of codes, applied with a kind of inference."""
     segmenter = WordSegmenter(codes, inference)
     symbols = {symbol for merge in codes.merges for symbol in (merge.left, merge.right) if is_base_symbol(symbol)}
     return Learned(
@@ -123,9 +122,9 @@ def of_codes(codes: Codes, inference: str = MERGES, complete: bool = True, below
 
 
 def of_imported(codes: Codes) -> Learned:
-    """Return what codes that are not learned here make of words, imported ones with the ids of their program.
+    """Return the vocabulary of imported codes, with the ids of their program if they have a manifest.
 
-    With a pre-tokeniser, each word stands after a space. What has no id is one subword.
+    With a pre-tokeniser, each word follows a space. A subword without an id becomes the unknown token.
     """
     if codes.header.end_of_word:
         return of_codes(codes)
@@ -152,5 +151,5 @@ def of_imported(codes: Codes) -> Learned:
 
 
 def surface(token: str) -> str:
-    """Return a token of a codes file as ``Learned.segment`` gives it."""
+    """Return a token of a codes file in the form of ``Learned.segment``."""
     return token.removesuffix(END_OF_WORD) if token.endswith(END_OF_WORD) else token + INSIDE

@@ -30,7 +30,7 @@ _MEASURES = (
     _Measure("tokens_per_word", "Subwords per word"),
     _Measure("entropy_bits", "Entropy of the tokens, bits"),
     _Measure("renyi_efficiency", "Rényi efficiency, α = 2.5, from 0 to 1"),
-    _Measure("share_under_100", "Tokens that occur less than 100 times, % of the vocabulary", 100, 1),
+    _Measure("share_under_100", "Tokens that occur fewer than 100 times, % of the vocabulary", 100, 1),
     _Measure("typo_cost", "Subwords that one wrong letter in each tenth word adds, %", 100, 2),
     _Measure("gini", "Gini coefficient between the languages"),
     _Measure("boundary_f1", "F1 of morpheme boundaries"),
@@ -42,23 +42,23 @@ _FIGURES = {
     "entropy": "Entropy of the tokens, in bits, and the difference from the baseline.",
     "redundancy": "Redundancy: the share of the greatest possible entropy that is missing.",
     "renyi-efficiency": "Rényi efficiency, and the difference from the baseline.",
-    "tokens-under-10": "Tokens that occur less than 10 times in the text learned from, in per cent of the vocabulary.",
-    "tokens-under-100": "Tokens that occur less than 100 times there, in per cent of the vocabulary.",
+    "tokens-under-10": "Tokens that occur fewer than 10 times in the text learned from, in per cent of the vocabulary.",
+    "tokens-under-100": "Tokens that occur fewer than 100 times there, in per cent of the vocabulary.",
     "whole-words": "Words that stay whole, in per cent of the words of the text.",
     "whole-types": "Distinct words that stay whole, in per cent of the distinct words of the text.",
-    "stability-of-vocabulary": "Tokens in common between codes of two halves of the text, of those in either.",
+    "stability-of-vocabulary": "Tokens in codes of both halves of the text, as a share of those in either.",
     "stability-of-words": "Words that codes of two halves of the text segment alike, in per cent of the words.",
     "seconds": "Seconds to learn and to segment.",
     "generalisation": "Subwords of Scaffold-BPE beyond those of BPE, in per cent of BPE's: in all, gained, and lost.",
     "generalisation-by-word": "The same by how often the word occurs in the text learned from.",
     "generalisation-by-token": "The same by how often the token occurs in the text learned from.",
-    "generalisation-by-min-frequency": "The same for other least frequencies of a pair.",
+    "generalisation-by-min-frequency": "The same for other minimum frequencies of a pair.",
     "generalisation-by-size": "The same for codes learned from a part of the text.",
 }
 
 
 def write_page(study: Study, cells: Sequence[Cell], figures: Sequence[Path], folder: Path) -> Path:
-    """Write the page of a study into its folder and return its path; the figures and ``config.yaml`` exist."""
+    """Write the page of a study into its folder, which has ``config.yaml`` and the figures, and return its path."""
     page = folder / PAGE
     found = {(cell.text, cell.method, cell.size): cell for cell in cells if cell.complete}
     tables = [
@@ -90,7 +90,7 @@ def write_page(study: Study, cells: Sequence[Cell], figures: Sequence[Path], fol
 def _table(
     study: Study, cells: Mapping[tuple[str, str, int], Cell], name: str, measure: _Measure, on: str
 ) -> list[list[str]]:
-    """Return a measure on one text, a row per method and a column per N; sizes that the text is too short for: –."""
+    """Return a measure on one text, a row per method and a column per N; – if the text is too small for N."""
     rows = [["method", *(f"N = {size:,}" for size in study.sizes)]]
     for method in study.methods:
         values = [_value(cells.get((name, method, size)), measure, on) for size in study.sizes]

@@ -1,4 +1,4 @@
-"""A YAML file → all cells of an intrinsic study, its tables and its figures; a cell that is there is not repeated."""
+"""A YAML file → all cells of an intrinsic study, its tables and its figures; finished cells are kept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mt_scaffold.experiment.runtime.locks import take_lock
 from mt_scaffold.experiment.runtime.provenance import sha256, versions
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.study.cells import OTHER, Cell, measure_cell, measure_imported
-from mt_scaffold.experiment.study.configuration import StudiedMethod, Study, load_study, plain
+from mt_scaffold.experiment.study.configuration import IMPORTED, MORPHEMES, StudiedMethod, Study, load_study, plain
 from mt_scaffold.experiment.study.drawing import draw
 from mt_scaffold.experiment.study.generalisation import GeneralisationCell, measure_generalisation
 from mt_scaffold.experiment.study.held_out import HeldOutCell, measure_held_out
@@ -34,17 +34,13 @@ from mt_scaffold.experiment.study.texts import TRAIN, CountedText, count_text
 from mt_scaffold.manifest import manifest_path
 from mt_scaffold.options import worker_count
 
-# Raised when what a cell measures changes, so that old ones are not used.
+# The version of the measures; raised when these change, so that old cells are not used.
 _MEASURED = 2
-
-
-# What files are called that are no language of a text.
-_MORPHEMES, _IMPORTED = "morphemes", "imported"
 
 
 @dataclasses.dataclass(frozen=True)
 class _Job:
-    """A cell to measure: where its result goes, what it depends on, and the call that makes it."""
+    """A cell to measure: the path of its result, the digest of its inputs, and the call that makes it."""
 
     path: Path
     key: str
@@ -55,12 +51,12 @@ class _Job:
         return self.path.with_suffix(".key")
 
     def is_done(self) -> bool:
-        """Whether its result is there, made of the same texts and settings."""
+        """Return whether its result exists and was made from the same texts and settings."""
         return self.path.exists() and self._key_path.exists() and self._key_path.read_text("utf-8") == self.key
 
     def run(self) -> str:
-        """Measure, write the result, and return what it is called."""
-        # That a text is exhausted is in the result.
+        """Measure, write the result, and return its name."""
+        # The result says whether the text was too small, as stderr would.
         with contextlib.redirect_stderr(io.StringIO()):
             result = self.call()
         self._key_path.unlink(missing_ok=True)
@@ -70,15 +66,15 @@ class _Job:
 
 
 def study(config: PathLike, output: PathLike, texts: PathLike = ".", jobs: int = 1) -> Path:
-    """Measure every cell of an intrinsic study that is not there yet; write tables, figures and a page.
+    """Measure every cell of an intrinsic study that is missing or outdated; write tables, figures and a page.
 
     config: the YAML file (``Study`` is its schema). output: the folder of the study. texts: the folder of the files
-    that it names. jobs: processes side by side, -1 for all cores.
+    that it names. jobs: the number of parallel processes, -1 for all cores.
 
     Returns the page ``report.html``. Next to it are ``cells/``, ``generalisation/`` and ``held-out/`` as JSON,
     ``*.csv``, ``figures/``, and ``config.yaml`` with versions and the digests of the texts.
 
-    Raises UsageError for a configuration that does not fit, MTScaffoldError where a text cannot be read.
+    Raises UsageError for an invalid configuration, MTScaffoldError if a text cannot be read.
     """
     settings = load_study(config)
     processes = worker_count(jobs)
@@ -91,9 +87,9 @@ def study(config: PathLike, output: PathLike, texts: PathLike = ".", jobs: int =
             for language, file in text.files.items()
         }
         paths |= {
-            (name, _MORPHEMES): Path(texts) / text.morphemes for name, text in settings.texts.items() if text.morphemes
+            (name, MORPHEMES): Path(texts) / text.morphemes for name, text in settings.texts.items() if text.morphemes
         }
-        paths |= {(_IMPORTED, name): Path(texts) / file for name, file in settings.imported.items()}
+        paths |= {(IMPORTED, name): Path(texts) / file for name, file in settings.imported.items()}
         counted = {
             name: count_text(
                 text,
@@ -121,13 +117,13 @@ def study(config: PathLike, output: PathLike, texts: PathLike = ".", jobs: int =
 def _imported(
     settings: Study, texts: Mapping[str, CountedText], paths: Mapping[tuple[str, str], Path], folder: Path
 ) -> list[_Job]:
-    """Codes that are not learned here, on every text that codes are learned from."""
+    """Return the jobs of imported codes, on every text that codes are learned from."""
     jobs = []
     for name, text in settings.learned.items():
         own = {TRAIN: texts[name]} | ({OTHER: texts[text.other[0]]} if text.other else {})
-        morphemes = paths.get((name, _MORPHEMES))
+        morphemes = paths.get((name, MORPHEMES))
         for imported in settings.imported:
-            codes = paths[_IMPORTED, imported]
+            codes = paths[IMPORTED, imported]
             ids = Path(manifest_path(codes))
             files = [path for path in (codes, ids, morphemes) if path is not None and (path != ids or ids.exists())]
             call = functools.partial(measure_imported, name, imported, codes, own, morphemes)
@@ -139,13 +135,13 @@ def _imported(
 def _cells(
     settings: Study, texts: Mapping[str, CountedText], paths: Mapping[tuple[str, str], Path], folder: Path
 ) -> list[_Job]:
-    """Every method, learned from every text with every N."""
+    """Return the jobs of every method, learned from every text with every N."""
     jobs = []
     least = settings.min_frequency
     for name, text in settings.learned.items():
         own = {TRAIN: texts[name]} | ({OTHER: texts[text.other[0]]} if text.other else {})
         make_folder(folder / name)
-        morphemes = paths.get((name, _MORPHEMES))
+        morphemes = paths.get((name, MORPHEMES))
         added = [text.parallel, None if morphemes is None else sha256(morphemes)]
         for method_name, method in settings.methods.items():
             if not applies(method, name, text.files):
@@ -162,7 +158,7 @@ def _cells(
 
 
 def _comparisons(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> list[_Job]:
-    """BPE and Scaffold-BPE, learned from all of a text, with higher least frequencies, and from fractions of it."""
+    """Return the comparisons of BPE and Scaffold-BPE, for each minimum frequency and fraction of a text."""
     jobs = []
     own = (1, settings.min_frequency)
     wanted = dict.fromkeys([own, *((1, least) for least in settings.generalisation.min_frequencies)])
@@ -180,7 +176,7 @@ def _comparisons(settings: Study, texts: Mapping[str, CountedText], folder: Path
 
 
 def _trials(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> list[_Job]:
-    """The criterion of held-out text, at the sizes of the generalisation question."""
+    """Return the trials of the criterion of held-out text, at the sizes of the generalisation question."""
     jobs = []
     least = settings.min_frequency
     for name, text in settings.learned.items():
@@ -194,7 +190,7 @@ def _trials(settings: Study, texts: Mapping[str, CountedText], folder: Path) -> 
 
 
 def _options(method: StudiedMethod, halves: bool) -> dict[str, Any]:
-    """What a method sets; defaults are left out, so that a new option leaves the cells of others valid."""
+    """Return the settings of a method, without defaults, so that a new setting does not outdate existing cells."""
     options = method.keys
     return options if halves else options | {"halves": False}
 
@@ -205,7 +201,7 @@ def _key(texts: Mapping[str, CountedText], *settings: Any) -> str:
 
 
 def _run(jobs: list[_Job], processes: int) -> None:
-    """Run jobs side by side, and say on stderr what is done."""
+    """Run jobs in parallel, and report each finished one on stderr."""
     for number, name in enumerate(_finished(jobs, processes), 1):
         print(f"mt-scaffold: study: {name} ({number} of {len(jobs)})", file=sys.stderr, flush=True)
 
@@ -222,10 +218,10 @@ def _finished(jobs: list[_Job], processes: int) -> Iterator[str]:
             yield future.result()
     except BrokenProcessPool as error:
         raise MTScaffoldError(
-            "a process that measures died (out of memory?); run again with fewer --jobs: what is measured is kept"
+            "a worker process died (out of memory?); run again with fewer --jobs: finished measurements are kept"
         ) from error
     except BaseException:
-        # A cell may take minutes.
+        # Not waited for: a cell may take minutes.
         for process in multiprocessing.active_children():
             if process not in others:
                 process.kill()

@@ -1,4 +1,4 @@
-"""Cells → CSV: a row per text, method, N and text that was measured, and the tables of the generalisation question."""
+"""Cells → CSV: a row per text, method, N and measured text, and the tables of the generalisation question."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STABILITY = ("jaccard", "alike_types", "alike_words")
 def write_tables(
     cells: Sequence[Cell], compared: Sequence[GeneralisationCell], trials: Sequence[HeldOutCell], folder: Path
 ) -> None:
-    """Write the tables of measures and learning, of subwords by word and token, entropy, and held-out text, as CSV."""
+    """Write the tables of measures, learning, subwords by word and by token, entropy, and held-out text, as CSV."""
     names = [entry.name for entry in dataclasses.fields(Measures)]
     _write(folder / "measures.csv", ["text", "method", "N", "on", *names], _measures(cells, names))
     _write(

@@ -1,4 +1,4 @@
-"""Texts → counted words: what codes are learned from, its two halves, a fraction of it, and what is held out."""
+"""Texts → counted words: the training part of each, its two halves and its fractions, and the held-out part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVEN, ODD = "even", "odd"
 
 @dataclass(frozen=True)
 class TextReport:
-    """A text as it was counted: SHA-256 of each file by language, and lines with words by part."""
+    """A counted text: SHA-256 of each file by language, the settings, and the number of lines with words by part."""
 
     sha256: dict[str, str]
     settings: str
@@ -31,22 +31,19 @@ class TextReport:
 
 @dataclass(frozen=True)
 class Words:
-    """Counted words of a part of a text: each distinct word with its count, and what is not in them.
-
-    lines: with at least one word.
-    """
+    """Counted words of a part of a text. lines: the number of those with at least one word."""
 
     counts: dict[str, int]
     lines: int
 
     @property
     def total(self) -> int:
-        """How many words the text has."""
+        """The number of words in the text."""
         return sum(self.counts.values())
 
     @property
     def bytes(self) -> int:
-        """UTF-8 bytes of the text with one space between words, as ``stats`` has them."""
+        """UTF-8 bytes of the text with one space between words, as ``stats`` counts them."""
         inside = sum(len(word.encode()) * count for word, count in self.counts.items())
         return inside + self.total - self.lines
 
@@ -60,22 +57,22 @@ class CountedText:
         self.parallel = text.parallel
 
     def counts(self, part: str) -> dict[str, Path]:
-        """The count file of each language."""
+        """Return the count file of each language."""
         return {language: self._folder / f"{part}.{language}.counts" for language in self._languages}
 
     def words(self, part: str) -> Words:
-        """All languages together."""
+        """Return the words of all languages together."""
         report = read_result(TextReport, self._folder / "text.json")
         counts, _ = load_counts(list(self.counts(part).values()))
         return Words(dict(counts.items()), report.lines[part])
 
     def languages(self, part: str) -> list[Words]:
-        """Each language by itself; lines are not counted."""
+        """Return the words of each language separately, with 0 for ``lines``."""
         return [Words(dict(load_counts([path])[0].items()), 0) for path in self.counts(part).values()]
 
     @property
     def digest(self) -> str:
-        """What the files were: changes where a text changes."""
+        """A text that changes with the files or their settings."""
         report = read_result(TextReport, self._folder / "text.json")
         return json.dumps([report.sha256, report.settings], sort_keys=True)
 
@@ -83,9 +80,9 @@ class CountedText:
 def count_text(text: Text, files: Mapping[str, Path], folder: Path, fractions: Iterable[int]) -> CountedText:
     """Count the words of a text in all its parts, unless that is done already.
 
-    files: of each language. fractions: each also counts every so-manieth line of what is learned from.
+    files: of each language. fractions: N also counts every Nth line of the training part.
 
-    Raises MTScaffoldError where a file cannot be read, or a part has no words.
+    Raises MTScaffoldError if a file cannot be read, parallel files differ in length, or a part has no words.
     """
     settings = json.dumps([text.held_out and [text.held_out.every, text.held_out.lines], sorted(fractions)])
     done = folder / "text.json"
@@ -95,7 +92,7 @@ def count_text(text: Text, files: Mapping[str, Path], folder: Path, fractions: I
         if (report.sha256, report.settings) == (digests, settings):
             return CountedText(folder, text)
     make_folder(folder)
-    # The counts of another text, or half of them, must not pass for those of the text that is noted.
+    # So that after an interruption the report never describes other counts.
     done.unlink(missing_ok=True)
     lines: dict[str, int] = {}
     counted = CountedText(folder, text)
@@ -122,12 +119,12 @@ def count_text(text: Text, files: Mapping[str, Path], folder: Path, fractions: I
 
 
 def fraction_name(fraction: int) -> str:
-    """The part that has every ``fraction``-th line of what is learned from; 1 is all of it."""
+    """Return the name of the part with every ``fraction``-th line of the training part; 1 is all of it."""
     return TRAIN if fraction == 1 else f"every-{fraction}"
 
 
 def _parts(lines: list[str], text: Text, fractions: Iterable[int]) -> dict[str, list[str]]:
-    """The lines of each part that is counted from the text itself."""
+    """Return the lines of each part; ``train`` is merged from its halves."""
     if text.held_out is None:
         return {UNSEEN: lines}
     train = list(_kept(lines, text.held_out.every, text.held_out.lines, last=False))

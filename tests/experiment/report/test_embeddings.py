@@ -1,4 +1,4 @@
-"""Embeddings of trained models: read with their tokens, projected, and measured as the sources define it."""
+"""Embeddings of trained models: read with their tokens, projected, and measured as defined in the sources."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mt_scaffold.experiment.report.embeddings import (  # noqa: E402
 
 
 def test_spread_of_vectors_worked_by_hand() -> None:
-    """Two opposite directions are 2 apart, orthogonal ones √2; the length of a vector does not count."""
+    """Two opposite directions are 2 apart, orthogonal ones √2; the length of a vector does not matter."""
     opposite = numpy.array([[3.0, 0.0], [-0.5, 0.0]])
     assert uniformity(opposite) == pytest.approx(-8)
     assert mean_cosine(opposite) == pytest.approx(-1)
@@ -72,7 +72,7 @@ def test_a_zero_vector_is_reported() -> None:
 
 
 def test_projection_keeps_the_two_largest_directions() -> None:
-    """Points in a plane keep their distances, and turning the space only turns the picture (signs are fixed)."""
+    """Points in a plane keep their distances, and the first direction has the largest variance."""
     generator = numpy.random.default_rng(3)
     plane = generator.normal(size=(40, 2)) * [5, 2]
     turn, _ = numpy.linalg.qr(generator.normal(size=(10, 10)))

@@ -1,4 +1,4 @@
-"""Figures: what they show is computed correctly, and each is written as PNG and SVG."""
+"""Figures: they show correct values, and each is written as PNG, SVG and PDF."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ JSON_LOG = """\
 
 
 def is_drawn(svg: Path) -> str:
-    """The SVG's text, after a check of both files."""
+    """Check the PNG and the SVG, and return the SVG's text."""
     assert svg.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     text = svg.read_text(encoding="utf-8")
     assert "<svg" in text and "</svg>" in text
@@ -45,7 +45,7 @@ def is_drawn(svg: Path) -> str:
 
 
 def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
-    """PNG and SVG exist, with labels and the note on synthetic text, and the same data gives the same bytes."""
+    """All formats exist, with labels and the note on synthetic text, and the same data gives the same bytes."""
     rows = [
         SizeComparison(100, 9, 8, 10.0, 15.0, 0.5),
         SizeComparison(200, 0, 0, None, None, None),
@@ -85,7 +85,7 @@ def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
 
 
 def test_a_system_has_one_colour_in_every_figure(tmp_path: Path) -> None:
-    """Whatever the seeds and the order of what is drawn; and what is drawn is as wide as a column."""
+    """Whatever the seeds and the order of drawing; and figures are as wide as a column."""
     systems, blue, orange = ["bpe", "scaffold"], *(colour.lower() for colour in figures.COLOURS[:2])
     change = figures.Change("test", "scaffold", "bpe", 0.3, -0.2, 0.8)
     curves = {"valid": [(1.0, 8.0), (2.0, 6.0)]}
@@ -109,7 +109,7 @@ LONG = [f"a_system_whose_name_is_rather_long_{number}" for number in range(8)]
 
 @pytest.mark.parametrize("systems", [["bpe"], ["bpe", "scaffold", "bpe+dropout", "scaffold+dropout"], LONG])
 def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, systems: list[str]) -> None:
-    """Notes, titles, labels and legends lie inside their figure; no legend hides a mark, and no name another."""
+    """Notes, titles, labels and legends are inside their figure; legends hide no marks, and names no other names."""
     from matplotlib.figure import Figure
 
     drawn: list[Figure] = []
@@ -162,13 +162,13 @@ def test_a_grid_has_every_panel_and_one_legend(tmp_path: Path) -> None:
 
 
 def test_a_panel_without_points_is_empty(tmp_path: Path) -> None:
-    """A text may be too short for every N, also where the values would be on a logarithmic scale."""
+    """A text may be too small for every N, also with a logarithmic scale."""
     panel = figures.Panel({"bpe": []}, "seconds", "a short text", logarithmic=True)
     assert "a short text" in is_drawn(figures.grid_over_sizes([[panel]], tmp_path / "grid"))
 
 
 def test_panels_over_occurrences_share_colours(tmp_path: Path) -> None:
-    """A name that two panels have stands in the legend once, and a point without an interval is drawn."""
+    """A name in two panels is in the legend once, and a point without an interval is drawn."""
     both = [figures.Point(10, 3.0, 0.5), figures.Point(100, 2.0)]
     left = figures.BinnedPanel({"removed": [figures.Point(10, 4.0)], "in both": both}, "bits", "bpe $")
     right = figures.BinnedPanel({"new": [], "in both": both}, "bits", "scaffold")
@@ -194,7 +194,7 @@ def test_curves_come_from_fairseqs_log(tmp_path: Path, log: str, epochs: int) ->
 
 
 def test_a_log_without_epochs_has_no_curves(tmp_path: Path) -> None:
-    """fairseq logs none with ``--log-format none``: the training is complete all the same."""
+    """fairseq logs none with ``--log-format none``, but the training is complete."""
     (tmp_path / "log").write_text("nothing here\n")
     assert read_training_log(tmp_path / "log") == {"train": [], "valid": []}
 
@@ -206,7 +206,7 @@ PER_BYTE_LOG = """\
 
 
 def test_bleu_and_loss_per_byte_are_drawn_where_the_log_has_them(tmp_path: Path) -> None:
-    """Per byte, the losses of different vocabularies share one axis; a mixture of units must not."""
+    """Losses per byte of different vocabularies share one axis; different units must not."""
     curves = {}
     for name, text in (("plain", PLAIN_LOG), ("per byte", PER_BYTE_LOG)):
         (tmp_path / "log").write_text(text)
@@ -222,7 +222,7 @@ def test_bleu_and_loss_per_byte_are_drawn_where_the_log_has_them(tmp_path: Path)
 
 
 def test_interval_is_sacrebleus() -> None:
-    """Score and interval are those that its command prints; more sentences make it narrower."""
+    """Score and interval are those of its command; more sentences make the interval narrower."""
     sacrebleu = pytest.importorskip("sacrebleu")
     hypotheses = ["the cat sat on the mat today", "a dog runs in the park now", "he eats an apple at noon here"] * 4
     references = ["the cat sat on a mat today", "a dog runs in the park now", "she eats an apple at noon"] * 4
@@ -235,7 +235,7 @@ def test_interval_is_sacrebleus() -> None:
 
 
 def test_a_part_of_longer_tokens_is_one_of_the_experiments_languages() -> None:
-    """English "ing" says nothing in a figure of German and Czech, even if it is a token there."""
+    """English "ing" is meaningless in a figure of German and Czech, even if it is a token there."""
     merges = ("i n", "in g</w>", "in g", "u n", "un g</w>", "un g", "S c h", "Sch n", "Schn ell")
     tokens = [merge.replace(" ", "") for merge in merges]
     bpe = SimpleNamespace(

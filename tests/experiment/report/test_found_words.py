@@ -1,4 +1,4 @@
-"""Words of references that translations have: counts by hand, tests with known answers, tables."""
+"""Words of references that are found in translations: counts by hand, tests with known answers, tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def class_of(word: str) -> int:
 
 
 def test_words_are_found_as_often_as_they_occur() -> None:
-    """A word that is repeated is not found twice, and its place does not matter; an empty translation finds none."""
+    """A word repeated only in the reference is found once, and its place does not matter; "" finds none."""
     reference = ["the red house the", "zebra zebra", "house"]
     translation = ["house the the the red red", "a zebra", ""]
     words, found = count_found(translation, reference, class_of, 5)
@@ -28,7 +28,7 @@ def test_words_are_found_as_often_as_they_occur() -> None:
 
 
 def test_against_a_slow_count() -> None:
-    """Random sentences, one word of a reference after the other, crossed out in the translation."""
+    """Random sentences, crossing out one word of the reference after the other in the translation."""
     generator = random.Random(1)
     vocabulary = [*TIMES, "zebra", "gnu"]
     reference = [" ".join(generator.choices(vocabulary, k=generator.randrange(9))) for _ in range(200)]
@@ -47,7 +47,7 @@ def test_against_a_slow_count() -> None:
 
 
 def test_a_system_that_finds_new_words_is_told_from_its_baseline() -> None:
-    """It has every word that the training text lacks, the other two in three; of frequent words both have the same."""
+    """It finds every word that is not in the training text, the baseline two in three; of frequent words both all."""
     reference = ["the zebra"] * 90
     translations = {
         "bpe": {seed: ["the" if (seed + i) % 3 == 0 else "the zebra" for i in range(90)] for seed in (1, 2, 3)},

@@ -1,4 +1,4 @@
-"""The page of an experiment: complete, self-contained, and its word box segments as apply-bpe does."""
+"""The page of an experiment: complete, self-contained, and with a word box that segments like apply-bpe."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def write(path: Path, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished experiment as the workflow leaves it, with translations and models that needed no training."""
+    """A finished experiment as the workflow leaves it, with invented translations and untrained models."""
     import torch
 
     from mt_scaffold.experiment.data.synthetic import sentence_pairs
@@ -133,7 +133,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_examples_are_segmented_as_for_the_model(tmp_path: Path) -> None:
-    """With the vocabulary and the glossaries of the system, not with its codes alone."""
+    """With the vocabulary and the glossaries of the system, not only with its codes."""
     own = "{algorithm: bpe, vocabulary_threshold: 5, glossaries: [cat]}"
     write(tmp_path / "config.yaml", CONFIG.replace("{bpe: {algorithm: bpe}", f"{{bpe: {own}"))
     layout = TranslationLayout.read(tmp_path)
@@ -158,8 +158,8 @@ def test_greedy_systems_are_segmented_greedily(tmp_path: Path) -> None:
     assert [box["systems"] for box in _word_boxes(layout)] == [["bpe"], ["scaffold", "scaffold+dropout"]]
 
 
-def test_what_differs_beside_n_is_a_series_of_its_own(tmp_path: Path) -> None:
-    """Systems of one algorithm are not joined by a line where they trim, refill or segment in another way."""
+def test_systems_that_differ_in_more_than_n_are_separate_series(tmp_path: Path) -> None:
+    """Systems of one algorithm are not joined by a line if they trim, refill or segment differently."""
     own = "".join(
         f", {kind}-{size}: {{symbols: {size}, {options}}}"
         for size in (60, 90)
@@ -189,7 +189,7 @@ def page(experiment: Path) -> Path:
 
 
 class Reader(html.parser.HTMLParser):
-    """What a page refers to, and whether its elements are closed in order."""
+    """Collects the addresses and ids of a page, and checks that its elements are closed in order."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -236,7 +236,7 @@ def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> N
         if row["tests"]:
             test = row["tests"]["bleu"]
             shown = [row["baseline"], f"{test['difference']:+.2f}", f"{test['low']:+.2f} to {test['high']:+.2f}"]
-            # Of two seeds there is no p.
+            # With two seeds there is no p.
             assert test["p"] is None and re.search("</td><td[^>]*>".join(map(re.escape, shown)) + "</td></tr>", text)
             assert text.index("Nothing may be concluded: a test takes 3 trainings of each") < text.index(shown[1])
     for signature in comparison["signatures"].values():
@@ -261,10 +261,10 @@ def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> N
 
 
 def test_the_page_divides_the_losses(page: Path, experiment: Path) -> None:
-    """What each class of words adds to the difference, and the tokens that only one system has."""
+    """It shows what each class of words adds to the difference, and the tokens that only one system has."""
     content = page.read_text(encoding="utf-8")
     assert 'id="losses"' in content and "other words" in content and "against scaffold" in content
-    # Two sentences of ten bytes, of which one and two bits fewer are in the rare words.
+    # Two sentences of ten bytes, with one and two bits fewer in the rare words of each.
     assert "-0.1000" in content and "-0.2000" in content
     written = (experiment / "losses.txt").read_text(encoding="utf-8")
     assert "-0.1000" in written
@@ -274,7 +274,7 @@ def test_the_page_divides_the_losses(page: Path, experiment: Path) -> None:
 
 
 def test_the_first_screen_is_answer_table_figure_and_limits(page: Path, experiment: Path, tmp_path: Path) -> None:
-    """Four boxes of warnings stood before any number; they are one folded line below it, open where one is grave."""
+    """Warnings used to precede all numbers; they are one folded line below the table, open if one is grave."""
     text = html.unescape(page.read_text(encoding="utf-8"))
     comparison = read_result(Comparison, experiment / "comparison.json")
     limits = comparison.shown_warnings
@@ -296,7 +296,7 @@ def test_the_first_screen_is_answer_table_figure_and_limits(page: Path, experime
 
 
 def test_the_navigation_has_the_order_of_the_page(page: Path) -> None:
-    """Losses came before embeddings in one, after them in the other."""
+    """Losses used to be before embeddings in one, after them in the other."""
     text = page.read_text(encoding="utf-8")
     links = re.findall('<a href="#(.*?)">', text.partition("</nav>")[0])
     assert links == re.findall('<section id="(.*?)"', text)
@@ -305,7 +305,7 @@ def test_the_navigation_has_the_order_of_the_page(page: Path) -> None:
 def test_synthetic_text_has_neither_tests_nor_losses_nor_embeddings(
     page: Path, experiment: Path, tmp_path: Path
 ) -> None:
-    """Once, clearly, that it is synthetic; JSON keeps what the tables and the page leave out."""
+    """It is labelled as synthetic once, clearly; JSON keeps the values that the tables and the page leave out."""
     copy = tmp_path / "copy"
     shutil.copytree(experiment, copy)
     shutil.rmtree(copy / "figures")
@@ -337,7 +337,7 @@ def test_unfinished_experiment_is_reported(tmp_path: Path) -> None:
 
 
 def test_the_page_computes_nothing(page: Path, experiment: Path, tmp_path: Path) -> None:
-    """It shows what earlier steps wrote: other statistics give another page, and neither text nor models are read."""
+    """It shows the results of earlier steps: other statistics give another page, and no text or model is read."""
     copy = tmp_path / "copy"
     shutil.copytree(experiment, copy)
     for path in [*copy.glob("*/train.*"), *copy.glob("*/seed-*/averaged.pt"), *copy.glob("*/binarised/*")]:
@@ -352,7 +352,7 @@ def test_the_page_computes_nothing(page: Path, experiment: Path, tmp_path: Path)
 
 
 def test_a_training_without_logged_epochs_has_no_curve(experiment: Path, tmp_path: Path) -> None:
-    """The page shows the rest."""
+    """The page shows everything else."""
     copy = tmp_path / "copy"
     shutil.copytree(experiment, copy)
     for path in copy.glob("*/seed-*/training.json"):
@@ -364,7 +364,7 @@ def test_a_training_without_logged_epochs_has_no_curve(experiment: Path, tmp_pat
 
 
 def test_examples_are_segmented_with_glossaries_and_threshold(experiment: Path, tmp_path: Path) -> None:
-    """As the model saw the source, not as its codes alone would segment it."""
+    """As the model saw the source, not as the codes alone would segment it."""
     copy = tmp_path / "copy"
     shutil.copytree(experiment, copy)
     systems = "bpe: {algorithm: bpe, glossaries: ['\\w+']}, scaffold: {algorithm: scaffold, vocabulary_threshold: 9}"
@@ -388,7 +388,7 @@ def test_examples_are_segmented_with_glossaries_and_threshold(experiment: Path, 
     ],
 )
 def test_the_page_says_what_is_sampled(page: Path, experiment: Path, tmp_path: Path, system: str, shown: str) -> None:
-    """A system with sampling would look like the one without."""
+    """Otherwise a system with sampling would look like one without."""
     copy = tmp_path / "copy"
     shutil.copytree(experiment, copy)
     write(copy / "config.yaml", CONFIG.replace("{algorithm: scaffold, dropout: 0.1}", system))
@@ -402,7 +402,7 @@ def test_the_page_says_what_is_sampled(page: Path, experiment: Path, tmp_path: P
 
 
 def test_columns_of_systems_that_are_empty_are_left_out(page: Path) -> None:
-    """Most experiments set neither a vocabulary threshold nor glossaries; the table had four empty columns of seven."""
+    """Most experiments set neither a vocabulary threshold nor glossaries; four of seven columns used to be empty."""
     table = page.read_text(encoding="utf-8").split("<summary>The systems</summary>")[1].split("</table>")[0]
     columns = re.findall("<th class[^>]*>(.*?)</th>", table)
     assert columns == ["system", "codes", "dropout or sampling, source and target", "tested against"]
@@ -413,8 +413,8 @@ def test_columns_of_systems_that_are_empty_are_left_out(page: Path) -> None:
 def test_bytes_per_token_are_beside_the_papers(
     page: Path, experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the paper's own text; elsewhere nothing is to be compared."""
-    heading = "Bytes per token, beside the paper"
+    """Only on the paper's own text; others are not comparable."""
+    heading = "Bytes per token, next to the paper"
     assert heading not in page.read_text(encoding="utf-8")
     copy = tmp_path / "copy"
     shutil.copytree(experiment, copy)
@@ -442,7 +442,7 @@ def test_the_page_says_what_was_measured_in_validation(experiment: Path, tmp_pat
 
 
 def test_a_test_set_that_the_data_report_lacks_is_reported(page: Path, experiment: Path, tmp_path: Path) -> None:
-    """As after a test set was added and the new run has stopped: one line, without a traceback."""
+    """For example after a test set was added and the new run was stopped: one line, without a traceback."""
     copy = tmp_path / "copy"
     shutil.copytree(experiment, copy)
     for group, name in (("get-data", "corpora"), ("tokenise", "")):
@@ -457,7 +457,7 @@ def test_a_test_set_that_the_data_report_lacks_is_reported(page: Path, experimen
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to run the word box in")
 def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: Path) -> None:
-    """1,000 random words typed into the page in a browser come out as apply-bpe segments them, for all algorithms.
+    """1,000 random words typed into the page in a browser are segmented as by apply-bpe, for all algorithms.
 
     Half of the words are of the experiment's kind, half hard: characters of several units, no-break spaces, "</w>".
     """
@@ -466,7 +466,7 @@ def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: 
     known = sorted(set(text.split()))
     words = ["".join(generator.choice(known) for _ in range(generator.randint(1, 2))) for _ in range(500)]
     words += hard_words(generator, 500, [character for character in ALPHABET if character != "\x00"])
-    # Codes that know the hard characters too, in a page that is otherwise the experiment's.
+    # Codes that know the hard characters as well, in a page that is otherwise the experiment's.
     trained_on = [*hard_text(1, 3000).split("\n"), text]
     hard = {
         name: learn_bpe(lines=trained_on, num_symbols=300, algorithm=name).text.decode("utf-8")
@@ -479,7 +479,15 @@ def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: 
         page.read_text(encoding="utf-8"),
         flags=re.DOTALL,
     )
-    for name, document, codes in [("own", page.read_text(encoding="utf-8"), None), ("hard", content, hard)]:
+    second = 'id="segmented-1"></div>'
+    assert second in content
+    content = content.replace(second, f'{second}<div class="segmented" id="segmented-2"></div>')
+    layout = TranslationLayout.read(experiment)
+    own = [layout.codes_of(algorithm)[0].read_bytes() for algorithm in ("bpe", "scaffold")]
+    for name, document, codes in (
+        ("own", page.read_text(encoding="utf-8"), own),
+        ("hard", content, [each.encode("utf-8") for each in hard.values()]),
+    ):
         lines = ["  " + " ".join(words[:700]) + "  ", "", "  ".join(words[700:])]
         driver = f"""<pre id="outcome"></pre><script>
             const typed = document.getElementById("word-box");
@@ -497,9 +505,8 @@ def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: 
         outcome = re.search(r'<pre id="outcome">([^<]*)</pre>', found)
         assert outcome is not None
         shown = json.loads(unquote(outcome[1]))
-        for number, algorithm in enumerate(("bpe", "scaffold")):
-            path = TranslationLayout.read(experiment).codes_of(algorithm)[0]
-            bpe = BPE(codes[algorithm].encode("utf-8") if codes else path)
+        for number, each in enumerate(codes):
+            bpe = BPE(each)
             assert shown[number].split("\n") == [bpe.segment(line) for line in lines]
 
 
@@ -509,7 +516,7 @@ def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: 
     [("gpt2", False), ("gpt2", True), ("cl100k", False), ("o200k", False), ("spaces", False)],
 )
 def test_word_box_of_language_models_segments_as_encode(tmp_path: Path, pretokenise: str, digits: bool) -> None:
-    """Lines typed into the box come out as the tokens of BPE.encode, for the pre-tokenisers that the page knows."""
+    """Lines typed into the box give the tokens of BPE.encode, for the pre-tokenisers that the page supports."""
     from mt_scaffold.experiment.report.html.language_models import as_notation, javascript_pattern
     from mt_scaffold.experiment.report.html.parts import script_json
 
@@ -519,7 +526,7 @@ def test_word_box_of_language_models_segments_as_encode(tmp_path: Path, pretoken
     ).text
     bpe = BPE(learned)
     pattern = None if pretokenise == "spaces" else javascript_pattern(pretokenise)
-    # Those that JavaScript and Unicode's White_Space disagree on are left out.
+    # Without the characters on which JavaScript and Unicode's White_Space disagree.
     typed = [line for line in lines if not re.search(r"[\x00\r\x1c-\x1f\x85\ufeff]", line)]
     boxes = [
         {"systems": ["a"], "codes": as_notation(Codes(learned)), "bytes": True, "pattern": pattern, "digits": digits}
@@ -564,7 +571,7 @@ def test_word_box_of_language_models_segments_as_encode(tmp_path: Path, pretoken
 
 @pytest.mark.parametrize("inside", ["<script>alert(1)</script>", '<g onload="a()"/>', "<foreignObject/>"])
 def test_a_figure_that_runs_something_is_not_taken_into_the_page(tmp_path: Path, inside: str) -> None:
-    """An experiment can come from elsewhere; its pictures become part of the page."""
+    """An experiment can come from elsewhere, and its figures become part of the page."""
     (tmp_path / "a.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg">{inside}</svg>', encoding="utf-8")
     with pytest.raises(MTScaffoldError, match=r"a\.svg: holds a script"):
         parts.inline(tmp_path / "a.svg")

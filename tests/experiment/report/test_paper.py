@@ -1,4 +1,4 @@
-"""The paper's figures: shown beside ours only where the text, all of it, and N are the paper's."""
+"""The paper's results: shown next to ours only if N and the whole text are the paper's."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def load(configuration: str, **overrides: object) -> Config:
 
 
 def papers_numbers() -> set[str]:
-    """All of the paper's results, as it prints them."""
+    """Return all of the paper's results, as it prints them."""
     paper = read_paper()
     pairs = [(each.bpe, each.scaffold) for each in paper.figures]
     pairs += [(each.bpe, each.scaffold) for each in paper.language_models]
@@ -86,7 +86,7 @@ def test_published_scores_are_shown_beside_the_system_of_the_same_kind(name: str
     ids=str,
 )
 def test_a_system_that_segments_otherwise_is_not_the_papers(own: dict[str, object]) -> None:
-    """Its codes are of another N or of one side, or it splits or draws words that the paper's does not."""
+    """Its codes have another N or are of one side, or it splits or samples words that the paper's does not."""
     config = load("wmt14_en_de", systems={"bpe": own})
     assert "bpe" not in [each.beside for each in published_scores(config)]
     assert {each.beside for each in published_scores(config)} >= {"scaffold", "scaffold_dropout"}
@@ -98,7 +98,7 @@ def test_a_system_that_segments_otherwise_is_not_the_papers(own: dict[str, objec
     ids=["sample", "N", "none"],
 )
 def test_a_sample_another_n_or_other_data_is_other_text(overrides: dict[str, object]) -> None:
-    """The paper's figures are about its own text, so they are left out."""
+    """The paper's results are about its own text, so they are left out."""
     assert own_text(load("wmt14_en_de")) == "WMT'14 En-De"
     config = load("wmt14_en_de", **overrides)
     assert own_text(config) is None and published_scores(config) == []
@@ -106,7 +106,7 @@ def test_a_sample_another_n_or_other_data_is_other_text(overrides: dict[str, obj
 
 @pytest.mark.parametrize("name", ["wmt14_en_de", "wmt14_en_fr"])
 def test_bytes_per_token_are_shown_beside_the_papers_before_any_training(tmp_path: Path, name: str) -> None:
-    """They need words and codes alone, and tell a reading of the paper's data from another without a GPU."""
+    """They need only words and codes, and distinguish interpretations of the paper's data without a GPU."""
     layout = TranslationLayout(tmp_path, load(name))
     source, target = (layout.words("train", language) for language in layout.languages)
     codes = papers_codes(layout.config)
@@ -129,13 +129,13 @@ def test_bytes_per_token_are_shown_beside_the_papers_before_any_training(tmp_pat
 
 
 def test_bytes_per_token_of_other_text_are_not_beside_the_papers() -> None:
-    """As its scores are not."""
+    """Nor are its scores."""
     assert papers_codes(load("demo")) == {} and papers_codes(load("wmt14_en_de", data={"sample": 9})) == {}
     assert list(papers_codes(load("wmt14_en_de", codes={"symbols": 40000}))) == ["bpe", "scaffold"]
 
 
 def test_the_name_of_an_experiment_means_nothing() -> None:
-    """What counts is the data, not what the experiment is called."""
+    """Only the data matters, not the name of the experiment."""
     assert own_text(load("demo", name="wmt14_en_de")) is None
 
 
@@ -154,7 +154,7 @@ def test_a_test_set_that_is_not_there_is_refused() -> None:
 
 
 def test_a_published_score_of_a_metric_that_is_not_computed_is_refused() -> None:
-    """Its column would hold nothing else, with an empty cell for the system beside it."""
+    """Its column would have no other score, and an empty cell for our system."""
     only_chrf = {"metrics": ["chrf"]}
     for key, without in (("paper", {"compare_with": []}), (r"compare_with\[0\]", {"paper": None})):
         with pytest.raises(UsageError, match=rf"{key}\.metric: \w+ is not computed; add it to score\.metrics"):
@@ -219,7 +219,7 @@ needs_paper = pytest.mark.skipif(not PAPER, reason="needs the paper's source, ..
 
 @needs_paper
 def test_the_data_file_has_the_papers_results_all_of_them() -> None:
-    """Each number is in the paper, and each result of the paper in the file, whatever is shown of it."""
+    """Each number is in the paper, and each result of the paper is in the file, shown or not."""
     source = PAPER[0].read_text(encoding="utf-8")
     numbers = papers_numbers()
     assert not {number for number in numbers if number not in source}
@@ -231,7 +231,7 @@ def test_the_data_file_has_the_papers_results_all_of_them() -> None:
 
 @needs_paper
 def test_every_algorithm_figure_and_table_has_its_line() -> None:
-    """docs/paper.md goes through the paper item by item: none is missing, in the paper's order."""
+    """docs/paper.md covers the paper item by item, and none is missing."""
     source = PAPER[0].read_text(encoding="utf-8")
     page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
     for kind, numbered in (("algorithm", "Algorithm {}, "), ("figure", "| {} | "), ("table", "| {} | ")):

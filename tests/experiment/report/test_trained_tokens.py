@@ -1,4 +1,4 @@
-"""How well tokens were trained: models that the test trains, in which it knows what was never seen."""
+"""How well tokens were trained: models that the test trains, with tokens that are never seen."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ torch = pytest.importorskip("torch")
 from mt_scaffold.experiment.report.embeddings import cosine_distances, symbol_rows  # noqa: E402
 from mt_scaffold.experiment.report.trained_tokens import SideTokens, write_trained_tokens  # noqa: E402
 
-# Of the ids after fairseq's four: two thirds occur, the last third never does.
+# The ids after fairseq's four: two thirds occur, the last third never does.
 SEEN, NEVER = 20, 10
 NAMES = [f"t{number}" for number in range(SEEN + NEVER)]
 COUNTS = {name: 100 if number < SEEN else 0 for number, name in enumerate(NAMES)}
 
 
 def train(tied: bool) -> dict[str, Any]:
-    """Train a model that predicts the next token of a cycle; returns its matrices by fairseq's names."""
+    """Train a model that predicts the next token of a cycle; return its matrices by fairseq's names."""
     generator = torch.Generator().manual_seed(1)
     size, width = 4 + SEEN + NEVER, 16
     read = torch.nn.Parameter(torch.randn(size, width, generator=generator) * width**-0.5)
@@ -50,7 +50,7 @@ def table(path: Path) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_tokens_that_were_never_seen_rank_as_least_trained(tmp_path: Path, tied: bool) -> None:
-    """Though the table is not told so: resampled text leaves only fairseq's symbols that are sure to be unused."""
+    """Although only fairseq's symbols are known to be unused, because the text is resampled."""
     torch.save({"model": train(tied)}, tmp_path / "model.pt")
     tokens = SideTokens([(name, COUNTS[name]) for name in NAMES], COUNTS, resampled=True)
     assert write_trained_tokens(tmp_path / "model.pt", {"decoder": tokens}, [], tmp_path / "tokens.csv") == []
@@ -72,7 +72,7 @@ def test_distances_worked_by_hand() -> None:
 
 
 def test_a_line_has_the_counts_and_the_losses_of_its_token(tmp_path: Path) -> None:
-    """With tied sides a token is seen in either text; padding and what neither text has are known to be unused."""
+    """With tied sides, both texts count; padding and tokens that are in neither text are known to be unused."""
     rows = torch.arange(24.0).reshape(8, 3)
     names = ("encoder.embed_tokens", "decoder.embed_tokens", "decoder.output_projection")
     torch.save({"model": {f"{name}.weight": rows for name in names}}, tmp_path / "model.pt")
@@ -92,7 +92,7 @@ def test_a_line_has_the_counts_and_the_losses_of_its_token(tmp_path: Path) -> No
 
 
 def test_sides_with_their_own_rows(tmp_path: Path) -> None:
-    """An encoder has no output, so that its indicator is the length of its rows, and its losses are nobody's."""
+    """An encoder has no output, so that its indicator is the norm of its rows, and it has no losses."""
     model = {"encoder.embed_tokens.weight": torch.ones(6, 2), "decoder.embed_tokens.weight": torch.eye(5)}
     torch.save({"model": model}, tmp_path / "model.pt")
     sides = {"encoder": SideTokens([("x", 1), ("y", 1)], {"x": 1, "y": 1}), "decoder": SideTokens([("z", 1)], {"z": 1})}
@@ -102,12 +102,12 @@ def test_sides_with_their_own_rows(tmp_path: Path) -> None:
     assert [row["target_count"] for row in rows] == ["", "", "", "", "1"] + [""] * 6
     assert {row["indicator"] for row in rows[5:]} == {"1.41421"}
     assert {row["output_cosine_distance"] for row in rows[5:]} == {""}
-    # Tied to the output, which is not stored by itself.
+    # Tied to the output, which is not stored separately.
     assert symbol_rows(tmp_path / "model.pt")["decoder"].tied
 
 
 def test_a_model_without_a_row_per_symbol_has_counts_only(tmp_path: Path) -> None:
-    """An experiment with adaptive inputs still ends; a wrong dictionary is an error."""
+    """An experiment with adaptive inputs still completes; a wrong dictionary is an error."""
     torch.save({"model": {"decoder.embed_tokens.embeddings.0.0.weight": torch.eye(5)}}, tmp_path / "model.pt")
     sides = {"decoder": SideTokens([("z", 1)], {"z": 1}, unknown=False)}
     (problem,) = write_trained_tokens(tmp_path / "model.pt", sides, [], tmp_path / "tokens.csv")

@@ -1,4 +1,4 @@
-"""An intrinsic study of codes that are not learned there: rows of the same tables, next to the methods."""
+"""Imported codes in an intrinsic study: rows of the same tables, next to the methods."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_codes_of_others_are_rows_of_the_tables(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each word after a space, with the new figures; learned methods have those figures, too."""
+    """Each word follows a space; both imported codes and learned methods have every measure that applies to them."""
     monkeypatch.setattr(running, "draw", lambda *arguments: [])
     page = study(folder / "study.yaml", folder / "out", folder)
     with (folder / "out" / "measures.csv").open(encoding="utf-8", newline="") as stream:
@@ -65,7 +65,7 @@ def test_codes_of_others_are_rows_of_the_tables(folder: Path, monkeypatch: pytes
 
 
 def test_what_has_no_id_is_one_subword() -> None:
-    """Its name is that of the token for what is unknown."""
+    """It is named after the unknown token."""
     codes = Codes(b"#version: 0.3 bytes metaspace\nn a\n", "codes")
     tokens = ordinary_tokens(codes)
     numbers = tuple(number if token in ("n", "a", "Ġ", "na") else -1 for number, token in enumerate(tokens))
@@ -81,10 +81,19 @@ def test_what_has_no_id_is_one_subword() -> None:
 
 
 def test_what_does_not_fit_is_refused(folder: Path) -> None:
-    """A name that is a method's, and a parallel text whose files differ in their lines."""
+    """A name that means something else in the results, and a parallel text whose files differ in length."""
     path = folder / "study.yaml"
     path.write_text(YAML.replace("other:", "bpe:"), encoding="utf-8")
     with pytest.raises(UsageError, match="'bpe' is a method already"):
+        load_study(path)
+    path.write_text(YAML.replace("other:", "bpe-3:"), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"imported\.bpe-3: 'bpe-3' is the name of a method's results already"):
+        load_study(path)
+    path.write_text(YAML.replace("small:", "imported:"), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"texts\.imported: 'imported' names the imported codes in the results"):
+        load_study(path)
+    path.write_text(YAML.replace("de:", "morphemes:"), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"files\.morphemes: 'morphemes' names the file of morphemes in the results"):
         load_study(path)
     path.write_text(YAML, encoding="utf-8")
     (folder / "a.de").write_text("sten\n" * 39, encoding="utf-8")

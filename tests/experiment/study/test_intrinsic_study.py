@@ -57,7 +57,7 @@ from mt_scaffold.experiment.study.texts import (
 
 
 def of(algorithm: str, **keys: object) -> StudiedMethod:
-    """A method as the file of a study names it."""
+    """Return a method from its keys in a study's YAML file."""
     return StudiedMethod.from_keys({"algorithm": algorithm, **keys})
 
 
@@ -85,7 +85,7 @@ generalisation: {min_frequencies: [3], fractions: [2], sizes: [20]}
 
 
 def write_text(path: Path, seed: int, lines: int) -> None:
-    """A text of words with common stems and endings, so that merges have parts to leave behind."""
+    """Write a text of words with common stems and endings, so that some merged tokens end up inside longer ones."""
     draw = random.Random(seed)
     stems, ends = ["would", "could", "mould", "fountain", "mountain", "zona", "l"], ["", "s", "ing", "er", "erö"]
     words = [[draw.choice(stems) + draw.choice(ends) for _ in range(draw.randint(1, 9))] for _ in range(lines)]
@@ -122,7 +122,7 @@ def test_a_text_is_divided_by_lines(tmp_path: Path) -> None:
 
 
 def test_a_text_that_changed_back_is_counted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed while it counted another text, the study must not take those counts for the first text's."""
+    """After an interruption while another text was counted, its counts must not pass for those of the first."""
     first, other = "a b\n" * 8, "c d\n" * 8
     path = tmp_path / "text"
 
@@ -170,7 +170,7 @@ def test_measures_are_those_of_stats(folder: Path, tmp_path: Path, text: Counted
 
 
 def test_trimmed_codes_are_filled_again(text: CountedText) -> None:
-    """The threshold follows the last merge, so that trimming removes something and there are pairs to refill from."""
+    """The threshold depends on the last merge, so that tokens are removed and there are pairs to refill from."""
     trimmed, refilled = (learn_vocabulary(METHODS[name], text.counts(TRAIN), 15, 2) for name in ("trimmed", "refilled"))
     assert trimmed.below is not None and trimmed.below > 1
     assert len(trimmed.merged) < 15 == len(refilled.merged)
@@ -195,7 +195,7 @@ def test_parity_needs_languages(folder: Path, tmp_path: Path) -> None:
 
 
 def test_unigram_is_measured_by_its_pieces(text: CountedText) -> None:
-    """Its N are pieces of more than one character; where the words have fewer, it takes what there are."""
+    """N counts pieces of more than one character; if the words have fewer, all of them are learned."""
     pytest.importorskip("sentencepiece", reason="comes with the extra 'unigram'")
     learned = learn_vocabulary(of("unigram"), text.counts(TRAIN), 10, 2)
     assert learned.complete and len(learned.merged) == 10
@@ -220,7 +220,7 @@ def test_stability_of_two_vocabularies() -> None:
 
 
 def test_scaffold_tokens_have_their_parts() -> None:
-    """A scaffold token within another counts with all its parts; of two ways to make one, the shorter wins."""
+    """A scaffold token within another counts with all its parts; of two derivations, the shorter wins."""
     codes = b"#version: 0.2\na b scaffold\nc d\nab cd scaffold\nx y\nabcd xy scaffold\nb cd\na bcd scaffold\n"
     assert parts_of(of_codes(learn_bpe(lines=["ab"]).codes.of(codes)).codes) == {  # type: ignore[arg-type]
         "ab" + INSIDE: 2,
@@ -232,7 +232,7 @@ def test_scaffold_tokens_have_their_parts() -> None:
 
 
 def test_additional_subwords_add_up(text: CountedText) -> None:
-    """The classes cover every word, gain and cost are the difference of the two, and tokens explain the whole cost."""
+    """The classes cover every word, gain + cost is the difference of the two, and tokens explain the whole cost."""
     bpe, scaffold = (learn_vocabulary(METHODS[name], text.counts(TRAIN), 30, 2) for name in ("bpe", "scaffold"))
     assert scaffold.codes is not None and scaffold.codes.scaffold
     undemolished = of_codes(scaffold.codes.with_scaffold(()))
@@ -254,14 +254,14 @@ def test_additional_subwords_add_up(text: CountedText) -> None:
 
 
 def test_texts_stand_in_the_order_of_the_configuration(text: CountedText) -> None:
-    """Whatever order Python's hashes give: tables of the same study are the same bytes."""
+    """The tables of a study are the same bytes for every order of Python's hashes."""
     names = ["h", "c", "g", "a", "f", "b", "e", "d"]
     cell = measure_generalisation("own", 20, 1, 2, {TRAIN: text, **dict.fromkeys(names, text)})
     assert list(cell.on) == [TRAIN, UNSEEN, *names]
 
 
 def test_the_criterion_of_held_out_text(tmp_path: Path) -> None:
-    """By hand: `ould` is scaffold after the even lines, and frequent in the odd ones, so that it returns for `zy`."""
+    """By hand: `ould` is scaffold in the even lines and frequent in the odd ones, so that it replaces `zy`."""
     codes = learn_bpe(lines=["ab"]).codes.of(b"#version: 0.2\na b scaffold\nab c\nd e\nf g scaffold\nfg h\n")
     assert [merge.token for merge in first_normal(codes, 2).merges] == ["ab", "abc", "de"]
     assert first_normal(codes, 9).merges == codes.merges
@@ -277,7 +277,7 @@ def test_the_criterion_of_held_out_text(tmp_path: Path) -> None:
 
 
 def test_parts_of_the_entropy_add_up(text: CountedText) -> None:
-    """To the entropy of all tokens, in both vocabularies, and shares to 1."""
+    """They add up to the entropy of all tokens in both vocabularies, and their shares to 1."""
     bpe, scaffold = (learn_vocabulary(METHODS[name], text.counts(TRAIN), 30, 2) for name in ("bpe", "scaffold"))
     train = text.words(TRAIN)
     parts = entropy_by_class(bpe, scaffold, train)
@@ -289,7 +289,7 @@ def test_parts_of_the_entropy_add_up(text: CountedText) -> None:
 
 
 def test_a_study_resumes(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every cell is made, once; after a change of a text or an option, what depends on it is made again."""
+    """Every cell is measured once; after a change of a text or an option, those that depend on it again."""
     monkeypatch.setattr(running, "draw", lambda *arguments: [])
     texts = tmp_path / "texts"
     texts.mkdir()
@@ -334,11 +334,11 @@ def test_a_study_resumes(folder: Path, tmp_path: Path, monkeypatch: pytest.Monke
     calls.clear()
     write_text(texts / "b.en", 9, 9)
     study(tmp_path / "changed.yaml", out, texts)
-    assert len(calls) == 11  # everything is measured on that text, too
+    assert len(calls) == 11  # everything is also measured on that text
 
 
 def test_the_order_of_languages_belongs_to_parity(folder: Path, tmp_path: Path) -> None:
-    """Its ties go to the first language, so that its cells are measured again; no other method looks at the order."""
+    """Parity-aware BPE breaks ties in their order, so that its cells are measured again; other methods ignore it."""
     keys = []
     for number, files in enumerate(("en: a.en, de: a.de", "de: a.de, en: a.en")):
         config = tmp_path / "study.yaml"
@@ -355,7 +355,7 @@ def test_the_order_of_languages_belongs_to_parity(folder: Path, tmp_path: Path) 
 
 
 def test_processes_end_with_the_study(tmp_path: Path) -> None:
-    """After an error, or Ctrl-C, no other cell is waited for, as each may take minutes, and none is begun."""
+    """After an error or Ctrl-C, no other cell is begun or waited for: each may take minutes."""
     calls: list[Any] = [functools.partial(int, "no number"), *[functools.partial(time.sleep, 60)] * 5]
     jobs = [running._Job(tmp_path / str(number), "", call) for number, call in enumerate(calls)]
     before = multiprocessing.active_children()  # data loaders of other tests
@@ -367,17 +367,15 @@ def test_processes_end_with_the_study(tmp_path: Path) -> None:
 
 
 def test_a_process_that_dies_is_one_line(tmp_path: Path) -> None:
-    """The kernel kills what takes too much memory; cells that others measure end, too."""
+    """After the kernel kills a process that runs out of memory, the others end as well."""
     calls: list[Any] = [functools.partial(os._exit, 9), functools.partial(time.sleep, 60)]
     jobs = [running._Job(tmp_path / str(number), "", call) for number, call in enumerate(calls)]
-    with pytest.raises(
-        MTScaffoldError, match=r"a process that measures died \(out of memory\?\); run again with fewer"
-    ):
+    with pytest.raises(MTScaffoldError, match=r"a worker process died \(out of memory\?\); run again with fewer"):
         list(running._finished(jobs, 2))
 
 
 def test_a_cell_killed_while_it_is_written_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its new result must not pass for one of the old settings, when these come back."""
+    """Its new result must not pass for one of the old settings if these return."""
     call: Any = functools.partial(Stability, 1.0, 1.0, 1.0)
     old, new = (running._Job(tmp_path / "cell.json", key, call) for key in ("old", "new"))
     old.run()
@@ -395,7 +393,7 @@ def test_a_cell_killed_while_it_is_written_is_measured_again(tmp_path: Path, mon
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot end a process with its parent")
 def test_processes_end_with_a_killed_study(tmp_path: Path) -> None:
-    """A batch system's SIGKILL leaves none behind, which would wait for cells for ever."""
+    """A batch system's SIGKILL of the study leaves no process behind, waiting for cells for ever."""
     script = f"""
 import functools, pathlib
 from mt_scaffold.experiment.study.running import _finished, _Job
@@ -411,7 +409,7 @@ if __name__ == "__main__":
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for what takes a second, at most half a minute."""
+    """Wait for up to half a minute for a condition that takes a second."""
     end = time.monotonic() + 30
     while not condition():
         assert time.monotonic() < end
@@ -419,7 +417,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def is_running(process: int) -> bool:
-    """Whether it is there, and more than a line in the list of processes."""
+    """Return whether a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -429,7 +427,7 @@ def is_running(process: int) -> bool:
 def test_figures_have_every_method_and_no_incomplete_size(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One figure per measure; a vocabulary that is too small would look like a better or worse one."""
+    """One figure per measure; a vocabulary smaller than N would look better or worse than it is."""
     config = tmp_path / "study.yaml"
     config.write_text(YAML.replace("sizes: [20, 60]", "sizes: [20, 5000]"))
     monkeypatch.setattr(running, "draw", lambda *arguments: [])
@@ -453,11 +451,11 @@ def test_figures_have_every_method_and_no_incomplete_size(
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("baseline: bpe", "baseline: bqe", r"study\.yaml:10: baseline: 'bqe' is none of the methods"),
+        ("baseline: bpe", "baseline: bqe", r"study\.yaml:10: baseline: 'bqe' is not one of the methods"),
         (
             "other: [strange]",
             "other: [stranger]",
-            r"study\.yaml:4: texts\.small\.other: 'stranger' is none of the texts",
+            r"study\.yaml:4: texts\.small\.other: 'stranger' is not one of the texts",
         ),
         ("held_out: {every: 5, lines: 2}, other: [strange]", "", "no text has held_out"),
         ("{algorithm: scaffold}", "{algorithm: trimmed}", r"study\.yaml:8: methods\.scaffold\.below: missing"),
@@ -481,11 +479,11 @@ def test_figures_have_every_method_and_no_incomplete_size(
         (
             ", de: a.de}, held_out: {every: 5, lines: 2}, other: [strange]}\n  strange: {files: {en: b.en}}\nmethods:",
             "}, held_out: {every: 5}}\nmethods:\n  p: {algorithm: parity}",
-            r"study\.yaml:6: methods\.p: parity compares languages",
+            r"study\.yaml:6: methods\.p: parity needs several languages",
         ),
         ("sizes: [20, 60]", "sizes: [20, 20]", r"study\.yaml:2: sizes: duplicate number"),
         ("fractions: [2]", "fractions: [2, 2]", r"study\.yaml:11: generalisation\.fractions: duplicate number"),
-        ("strange", "unseen", r"study\.yaml:5: texts\.unseen: 'unseen' is what results call a part of every text"),
+        ("strange", "unseen", r"study\.yaml:5: texts\.unseen: 'unseen' names a part of every text in the results"),
     ],
 )
 def test_a_wrong_configuration_is_one_line(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -540,5 +538,5 @@ def test_the_page_says_what_the_tables_say() -> None:
 
 
 def per_cent(part: int, whole: int) -> str:
-    """A difference as the page shows it."""
+    """Format a difference as on the page."""
     return f"{100 * part / whole:+.2f}".replace("-", "−")

@@ -1,4 +1,4 @@
-"""A finished translation experiment → the report, one self-contained HTML page of what earlier steps have computed."""
+"""A finished translation experiment → the report, one self-contained HTML page of the results of earlier steps."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from mt_scaffold.segment.draw import description
 from mt_scaffold.segment.inference import MERGES
 from mt_scaffold.segment.segmenter import Segmenter
 
-# What chooses checkpoint_best.pt (TrainingReport.valid_metric).
+# The metrics that can choose checkpoint_best.pt (TrainingReport.valid_metric), as the page names them.
 _VALID_METRICS = {"loss": "loss", "bleu": "BLEU", "bits_per_byte": "loss per byte"}
 
 
@@ -49,7 +49,7 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
     output: the report (default: ``report.html`` in the folder). examples: the number of sentences to show, spread
     evenly over the first test set.
 
-    Raises MTScaffoldError where the experiment is not finished or one of its files is missing or malformed.
+    Raises MTScaffoldError if the experiment is not finished or one of its files is missing or malformed.
     """
     if examples < 0:
         raise UsageError(f"report: the number of examples must be 0 or more, not {examples}")
@@ -98,7 +98,7 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
 
 
 def _system_row(config: Config, name: str) -> dict[str, str]:
-    """Return what distinguishes a system, by the columns of the table."""
+    """Return the properties that tell systems apart, by the columns of the table."""
     system, setting = config.systems[name], config.segmentation(name)
     codes = ", ".join(codes.file_or_name for codes in setting.codes)
     return {
@@ -192,12 +192,12 @@ def _examples(layout: TranslationLayout, number: int) -> list[dict[str, Any]]:
 
 
 def _source_segmenter(layout: TranslationLayout, system: str) -> Segmenter:
-    """Return what segments the source for a system."""
+    """Return the segmenter of a system's source text."""
     return segmentation_in(layout, layout.config.segmentation(system).name).segmenters()[0]
 
 
 def _valid_metric(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Return what was measured on the validation set in all trainings."""
+    """Return the label of the validation metric; without the metric if trainings have different ones."""
     metrics = {run["training"].valid_metric for run in runs}
     return f"validation {_VALID_METRICS.get(metrics.pop(), '')}".strip() if len(metrics) == 1 else "validation"
 
@@ -210,12 +210,12 @@ def _runs(layout: TranslationLayout) -> list[dict[str, Any]]:
 
 
 def _word_boxes(layout: TranslationLayout) -> list[dict[str, Any]]:
-    """Return each codes file whose merges are applied, with the names of the systems that do so."""
+    """Return each codes file whose merges are applied in order, with the names of its systems."""
     systems: dict[Path, list[str]] = {}
     for system in layout.config.systems:
         segmentation = layout.config.segmentation(system)
         if segmentation.inference != MERGES or not segmentation.kind.has_codes:
             continue
-        # For codes of each side, those of the source: it is what the examples show.
+        # With separate codes per side, those of the source, whose words are in the box.
         systems.setdefault(layout.codes_of(system)[0], []).append(system)
     return [{"systems": names, "codes": text(path)} for path, names in systems.items()]

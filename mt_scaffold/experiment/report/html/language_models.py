@@ -39,7 +39,7 @@ def language_model_report(experiment: PathLike, output: PathLike | None = None) 
 
     output: the report (default: ``report.html`` in the folder).
 
-    Raises MTScaffoldError where the experiment is not finished or one of its files is missing or malformed.
+    Raises MTScaffoldError if the experiment is not finished or one of its files is missing or malformed.
     """
     layout = LanguageModelLayout.read(experiment)
     check_finished(layout)
@@ -87,7 +87,7 @@ def language_model_report(experiment: PathLike, output: PathLike | None = None) 
 
 
 def _samples(layout: LanguageModelLayout) -> list[dict[str, Any]]:
-    """Return each prompt with what every model of the first seed wrote, the prompt included."""
+    """Return each prompt with the text, prompt included, that every model of the first seed wrote."""
     prompts = layout.config.samples.prompts
     if not prompts:
         return []
@@ -108,7 +108,7 @@ def _parts(samples: str, number: int) -> Sequence[str]:
 
 
 def _word_boxes(layout: LanguageModelLayout) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return each codes file with its systems and pattern, for the page; and the systems that it cannot segment as."""
+    """Return each codes file with its systems and pattern, and the systems whose pre-tokeniser the page lacks."""
     systems: dict[str, list[str]] = {}
     for system in layout.config.systems:
         systems.setdefault(layout.segmentation_of(system), []).append(system)
@@ -127,7 +127,7 @@ def _word_boxes(layout: LanguageModelLayout) -> tuple[list[dict[str, Any]], list
 
 
 def as_notation(codes: Codes) -> str:
-    """Return codes as text whose symbols are in GPT-2's notation, which those with ``</w>`` are not stored in."""
+    """Return codes as text with symbols in GPT-2's notation, in which codes with ``</w>`` are not stored."""
     if not codes.header.end_of_word:
         return decode(codes.text, codes.name)
     lines = [f"{merge.left} {merge.right}{'' if merge.normal else ' scaffold'}" for merge in codes.merges]
@@ -135,9 +135,9 @@ def as_notation(codes: Codes) -> str:
 
 
 def javascript_pattern(name: str) -> str:
-    """Return the pattern of a pre-tokeniser as JavaScript reads it with the flag ``u``.
+    """Return the pattern of a pre-tokeniser for JavaScript's regular expressions with the flag ``u``.
 
-    It has neither possessive quantifiers, without which these patterns match the same, nor ``(?i:...)``.
+    These have no possessive quantifiers, without which the patterns match the same, and no ``(?i:...)``.
     """
     pattern = re.sub(r"([*+?}])\+", r"\1", PATTERNS[name])
     return re.sub(r"\(\?i:([^()]*)\)", lambda match: f"(?:{_either_case(match[1])})", pattern)

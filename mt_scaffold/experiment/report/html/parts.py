@@ -1,4 +1,4 @@
-"""What the pages of all tasks share: their template language, figures to inline, tables and texts."""
+"""Parts that the pages of all tasks share: rendering of templates, inlined figures, tables and texts."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from mt_scaffold.experiment.runtime.result_warnings import limits
 from mt_scaffold.tables import decimal
 
 _SECTIONS = ("differences", "scores", "losses", "training", "vocabularies", "embeddings")
-# Columns of names beyond the first ones, by their headings.
+# Headings of further columns that hold names, not figures.
 _NAMES = {"metric", "compared", "against", "table of the paper", "who", "their system"}
-# What an SVG may run, were it part of a page.
+# Parts of an inlined SVG that a browser would run.
 _RUNS = re.compile(r"<\s*(?:script|foreignobject)|<[^<>]*(?:\son\w+\s*=|javascript:)", re.IGNORECASE)
-# As matplotlib writes the note below a figure, which the page has once.
+# The note below a figure, as matplotlib writes it; removed because the page has it once.
 _NOTE = re.compile(rf'<g id="{NOTE_ID}">.*?</g>\s*', re.DOTALL)
 
 
 def render(template: str, **values: Any) -> str:
-    """Return a page of this folder's templates; its styles and the script of its word box come with it."""
+    """Return a page rendered from a template of this folder, with its styles and the script of its word box."""
     import jinja2
 
     here = Path(__file__).parent
@@ -50,7 +50,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def check_finished(layout: Layout[Any]) -> None:
-    """Raise MTScaffoldError where an experiment has no comparison or statistics yet."""
+    """Raise MTScaffoldError if an experiment has no comparison or statistics yet."""
     for path, step in (
         (layout.comparison("json"), "run the experiment to completion"),
         (layout.statistics, "run the step statistics"),
@@ -60,13 +60,13 @@ def check_finished(layout: Layout[Any]) -> None:
 
 
 def text(path: Path) -> str:
-    """Return the text of a file; MTScaffoldError where it is not UTF-8."""
+    """Return the text of a file; raise MTScaffoldError if it is not UTF-8."""
     with open_input(path) as stream:
         return decode(stream.read(), shown(path))
 
 
 def systems_table(rows: Sequence[dict[str, str]]) -> dict[str, Any]:
-    """Return the table of an experiment's systems, with a row each by its columns, without columns that are empty."""
+    """Return the table of an experiment's systems, without empty columns. rows: column → cell, of each system."""
     heading = [column for column in rows[0] if any(row[column] for row in rows)]
     cells = [[row[column] for column in heading] for row in rows]
     return {"heading": heading, "groups": [cells], "left": tuple(range(len(heading)))}
@@ -82,7 +82,7 @@ def tables_of(tables: Sequence[Table]) -> list[dict[str, Any]]:
     shown = []
     for table in tables:
         heading, *rows = table.rows
-        # The last of the names is what differs within a group: the system, or its metric.
+        # Rows of a group differ in the system or the metric.
         place = [column for column, name in enumerate(heading[: table.names]) if name in ("group", "task", "test set")]
         groups = itertools.groupby(rows, key=lambda row, place=place: [row[column] for column in place])  # type: ignore[misc]
         left = [column for column, name in enumerate(heading) if column < table.names or name in _NAMES]
@@ -101,7 +101,7 @@ def tables_of(tables: Sequence[Table]) -> list[dict[str, Any]]:
 def loss_sections(losses: LossTables, found: Sequence[FoundWords] = ()) -> dict[str, Any]:
     """Return the tables of split losses, with their notes: title, heading, rows in groups, columns that hold names.
 
-    found: the words of references that translations have.
+    found: the words of references that are found in translations.
     """
     shown: list[tuple[LossTable, tuple[int, ...]]] = [
         *((table, (0, 1)) for table in word_tables(losses)),
@@ -114,7 +114,7 @@ def loss_sections(losses: LossTables, found: Sequence[FoundWords] = ()) -> dict[
             {
                 "title": table.title,
                 "heading": table.rows[0],
-                # Rows of classes alone are one group.
+                # With one column of names, the rows are one group.
                 "groups": _groups(table.rows[1:]) if len(left) > 1 else [table.rows[1:]],
                 "left": left,
             }
@@ -124,14 +124,14 @@ def loss_sections(losses: LossTables, found: Sequence[FoundWords] = ()) -> dict[
 
 
 def _groups(rows: Sequence[list[str]]) -> list[list[list[str]]]:
-    """Return rows that follow one another with the same first cell, together."""
+    """Group consecutive rows by their first cell."""
     return [list(group) for _, group in itertools.groupby(rows, key=lambda row: row[0])]
 
 
 def figures(layout: Layout[Any], figures: Sequence[Figure]) -> dict[str, list[dict[str, Any]]]:
     """Return the figures of each section of the page: SVGs to inline, with their captions.
 
-    ``differences`` is what stands beside the first table: the main metric's, or else the scores themselves.
+    ``differences`` are shown next to the first table: those of the main metric or, without any, a figure of the scores.
     """
     found = {
         section: [
@@ -147,7 +147,10 @@ def figures(layout: Layout[Any], figures: Sequence[Figure]) -> dict[str, list[di
 
 
 def inline(svg: Path) -> Any:
-    """Return an SVG to inline in the page: in the colour of the page's text, and with ids that are unique there."""
+    """Return an SVG to inline in the page: in the colour of the page's text, and with ids that are unique there.
+
+    Raises MTScaffoldError if it holds a script.
+    """
     from markupsafe import Markup
 
     content = text(svg)
@@ -164,7 +167,7 @@ def inline(svg: Path) -> Any:
 
 
 def script_json(value: Any) -> Any:
-    """Return JSON for a script element, escaped so that nothing in it can close the element."""
+    """Return JSON for a script element, escaped so that it cannot close the element."""
     from markupsafe import Markup
 
     return Markup(json.dumps(value, ensure_ascii=False).replace("<", "\\u003c"))

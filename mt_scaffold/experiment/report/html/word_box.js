@@ -18,7 +18,7 @@ function merge(symbols, left, right) {
   return merged;
 }
 
-// GPT-2's character for each byte: those that are printable stand for themselves, the others follow U+00FF.
+// GPT-2's character for each byte: printable bytes stand for themselves, the others follow U+00FF.
 const NOTATION = [];
 for (let byte = 0, others = 256; byte < 256; byte++) {
   const printable = (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
@@ -26,7 +26,7 @@ for (let byte = 0, others = 256; byte < 256; byte++) {
 }
 const BYTES = new Map(NOTATION.map((character, byte) => [character, byte]));
 
-// What bytes stand for, for people; those that are not whole characters stay in the notation.
+// Bytes as readable text; if they are not whole characters, they stay in the notation.
 function readable(notation) {
   try {
     const bytes = Uint8Array.from(notation, (character) => BYTES.get(character));
@@ -37,7 +37,7 @@ function readable(notation) {
   }
 }
 
-// The subwords of a word as segmented text shows them.
+// The subwords of a word as they appear in segmented text.
 function surface(pieces, shown) {
   return pieces.map((piece, i) => {
     const last = i + 1 === pieces.length;
