@@ -100,6 +100,7 @@ def in_two_processes(server: ForkServer, arguments: list[str], folder: Path) -> 
     return [[Step(*step) for step in json.loads((folder / str(rank)).read_text())] for rank in (0, 1)]
 
 
+@pytest.mark.long
 def test_two_processes_train_as_one_with_twice_the_batch(
     fairseq_programs: ForkServer, data: Path, tmp_path: Path
 ) -> None:

@@ -76,10 +76,7 @@ def state(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "precision",
-    [
-        pytest.param(each, marks=[] if each in ("fp32", "fp16", "bf16") else pytest.mark.long, id=each)
-        for each in PRECISIONS
-    ],
+    [pytest.param(each, marks=[] if each in ("fp32", "fp16") else pytest.mark.long, id=each) for each in PRECISIONS],
 )
 def test_losses_after_a_stop_are_those_of_an_uninterrupted_training(
     command: list[str], tmp_path: Path, precision: str
@@ -94,7 +91,7 @@ def test_losses_after_a_stop_are_those_of_an_uninterrupted_training(
     assert len(set(losses(whole))) == len(whole)
 
 
-@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+@pytest.mark.parametrize("precision", ["fp16", pytest.param("bf16", marks=pytest.mark.long)])
 def test_a_checkpoint_without_fp32_copies_resumes_with_a_warning(
     command: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture, precision: str
 ) -> None:

@@ -67,7 +67,9 @@ def state(folder: Path) -> dict[str, Any]:
     return iterator
 
 
-@pytest.mark.parametrize(("task", "rule"), [("resumable", "text"), ("bpe_dropout", "tokens")])
+@pytest.mark.parametrize(
+    ("task", "rule"), [pytest.param("resumable", "text", marks=pytest.mark.long), ("bpe_dropout", "tokens")]
+)
 def test_a_budget_ends_with_the_first_update_that_reaches_it_however_often_it_was_stopped(
     commands: dict[str, list[str]], bytes_of_pairs: list[int], tmp_path: Path, task: str, rule: str
 ) -> None:
