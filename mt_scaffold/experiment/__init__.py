@@ -1,1 +1,1 @@
-"""Experiments: everything from raw parallel text to the report, around the segmentation in ``mt_scaffold`` itself."""
+"""Experiments, from raw text to the report; the segmentation itself is in ``mt_scaffold``."""

@@ -1,4 +1,4 @@
-"""The arguments that several commands have: paths, an experiment, and words and a segmentation for fairseq's data."""
+"""Arguments that several commands share: paths, an experiment, and words and a segmentation for fairseq's data."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ Name = Annotated[str, Option("NAME")]
 Prefix = Annotated[str, Option("PREFIX")]
 OutputFile = Annotated[str, Option("FILE", "-o")]
 OutputFolder = Annotated[str, Option("FOLDER", "-o")]
-# Of a command that segments or counts, and of one that runs fairseq or sacremoses.
+# For commands that segment or count, and for those that run fairseq or sacremoses.
 Threads = Annotated[int | None, Option(help=WORKERS_HELP)]
 Workers = Annotated[int, Option(help="threads, -1: all cores")]
-# Of a segmentation.
+# The options of a segmentation.
 Codes = Annotated[
     Sequence[str],
-    Option("FILE", "-c", help="joint codes, bpe or scaffold; or those of the source and those of the target"),
+    Option("FILE", "-c", help="joint codes, bpe or scaffold; or two files, for source and target"),
 ]
 Vocabularies = Annotated[tuple[str, str], Option("FILE", help="vocabulary files (get-vocab) of source and target")]
-VocabularyThreshold = Annotated[int, Option(help="split subwords that occur fewer than N times there")]
+VocabularyThreshold = Annotated[int, Option(help="split subwords with a frequency below N in --vocabulary")]
 Glossaries = Annotated[Sequence[str], Option("STR", help="words or patterns never to split")]
-Separator = Annotated[str, Option("STR", help="what every subword but a word's last ends in")]
+Separator = Annotated[str, Option("STR", help="the end of every subword except the last of a word")]
 Inference = Annotated[str, Option(choices=INFERENCES, help=INFERENCE_HELP)]
 
 
 @dataclass(frozen=True)
 class ExperimentOptions:
-    """What changes the configuration of an experiment.
+    """Options that change the configuration of an experiment.
 
-    only: these systems, as though there were no others
+    only: only these systems, as if there were no others
     sample: only the first N training pairs or documents
     batch: one of train.batches
-    changes: another value for a dotted key, such as train.options.lr=0.001; may be repeated
+    changes: set a dotted key to another value, such as train.options.lr=0.001; may be repeated
     output: folder of the experiment (default: experiments/NAME)
     cache: folder of downloads (default: as for get-data)
     """
@@ -77,7 +77,7 @@ class Languages:
 
 @dataclass(frozen=True)
 class SegmentationOptions:
-    """How words are segmented."""
+    """The segmentation of words."""
 
     codes: Codes
     vocabulary: Vocabularies | None = None
@@ -88,9 +88,9 @@ class SegmentationOptions:
 
     @property
     def segmentation(self) -> Segmentation:
-        """The segmentation; raises UsageError for options that do not go together."""
+        """The segmentation; raises UsageError for incompatible options."""
         if len(self.codes) > 2:
-            raise UsageError("--codes: give one file for both languages, or those of source and target")
+            raise UsageError("--codes: give one file for both languages, or two, for source and target")
         if (self.vocabulary is None) != (self.vocabulary_threshold is None):
             raise UsageError("give both --vocabulary and --vocabulary-threshold, or neither")
         return Segmentation(
@@ -105,11 +105,11 @@ class SegmentationOptions:
 
 @dataclass(frozen=True)
 class LimitOptions:
-    """Which subwords get an id: options of fairseq-preprocess, by their names there.
+    """Limits on which subwords get an id: options of fairseq-preprocess, with the same names.
 
     separate_dictionaries: one for each language (default: one for both)
     nwordssrc, nwordstgt: size of the dictionary (default: all subwords)
-    thresholdsrc, thresholdtgt: least frequency in it
+    thresholdsrc, thresholdtgt: least frequency of a subword in it
     padding_factor: pad it to a multiple of N
     """
 
@@ -135,12 +135,12 @@ class LimitOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class DataOptions:
-    """The texts and the folders of a data folder.
+    """The texts and dictionaries of a data folder, and its path.
 
     train: words of the training set: PREFIX.LANGUAGE
     valid: words of the validation set
     test: words of each test set
-    dictionaries: where dict.LANGUAGE.txt are (default: made from --train)
+    dictionaries: folder with dict.LANGUAGE.txt (default: made from --train)
     output: the fairseq data folder to make
     """
 

@@ -25,10 +25,10 @@ def run(
     skip: int = 0,
     output: OutputFile,
 ) -> None:
-    """Average checkpoints, and print which.
+    """Average checkpoints, and print their names.
 
     inputs: checkpoints to average, by name
-    checkpoints: or the folder that fairseq-train saved them in
+    checkpoints: or the folder in which fairseq-train saved them
     last: with --checkpoints: average the last N (default: 5; 0: only the best)
     updates: with --checkpoints: those within epochs, not at their ends, and the final one
     skip: with --checkpoints: leave out the newest N

@@ -15,10 +15,10 @@ mt-scaffold check mine.yaml --set train.options.encoder-layers=12
 
 
 def run(config: Annotated[str, Option("CONFIG")], /, options: ExperimentOptions) -> None:
-    """Print what the check found.
+    """Check an experiment, and print the findings.
 
     Check an experiment without running anything: its configuration and files, the options of fairseq, the models, and
-    the disk and time that it needs. mt-scaffold run checks first, too.
+    the disk space that it needs. mt-scaffold run does so first.
 
     config: the configuration of the experiment, a YAML file
     """

@@ -32,7 +32,7 @@ def run(
     count_before_cleaning: bool = False,
     report: File | None = None,
 ) -> None:
-    """Clean parallel text, and print to standard error what was kept.
+    """Clean parallel text, and print the counts to standard error.
 
     source: tokenised source side
     target: tokenised target side
@@ -45,7 +45,7 @@ def run(
     valid_source: source side of the pairs held out
     valid_target: target side of the pairs held out
     count_before_cleaning: count the pairs to hold out before cleaning, not after
-    report: write what was kept and dropped to FILE as JSON
+    report: write the numbers of kept and dropped pairs to FILE as JSON
     """
     hold_out = None
     if valid_every is not None and valid_source is not None and valid_target is not None:

@@ -36,7 +36,7 @@ def run(
     reports: Sequence[File] = (),
     config: File | None = None,
 ) -> None:
-    """Show the tables.
+    """Compare scores, and show the tables.
 
     Compare translations by the scores of mt-scaffold score, or language models by those of mt-scaffold evaluate or
     lm-eval (vocabularies: compare-vocab): one table, with tests over trainings and segments. Files of one system are
@@ -48,10 +48,10 @@ def run(
     against: test this system against another baseline; repeatable
     output: write PREFIX.txt, .md, .tex, .json and .csv as well
     samples: bootstrap resamples (default: 1000)
-    title: a line above the table
+    title: the heading of the table
     trainings: training.json of each system and seed, for the table of trainings
-    reports: reports of other steps (data-report.json, logs/learn-*.json), whose warnings stand below the first table,
-        too; with data-report.json, test sets are also scored without the sentences that are nearly in the training text
+    reports: reports of other steps (data-report.json, logs/learn-*.json), whose warnings are also shown below the first
+        table; with data-report.json, test sets are also scored without sentences that are nearly in the training text
     config: take baselines, resamples and published scores from this experiment configuration
     """
     experiment = load_experiment(config) if config else None

@@ -30,8 +30,8 @@ def run(
     """Make fairseq's dictionaries.
 
     train: words of the training set: PREFIX.LANGUAGE
-    with_dropout: with what dropout or sampling can make of the training words, too
-    output: where dict.LANGUAGE.txt are written
+    with_dropout: include the subwords that dropout or sampling can make of the training words
+    output: folder for dict.LANGUAGE.txt
     """
     segmentation = segmented.segmentation
     make_dictionaries(

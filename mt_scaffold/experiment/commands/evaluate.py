@@ -42,16 +42,16 @@ def run(
     perplexity per token is not comparable between vocabularies.
 
     checkpoint: a checkpoint of the language model
-    data: with --checkpoint: what binarise-documents made
+    data: with --checkpoint: the data folder that binarise-documents made
     split: with --data: train, valid or test (default: test)
-    losses: how the loss divides by frequency of word and token, as JSON
+    losses: write the loss by frequency of words and tokens to FILE as JSON
     counts: with --losses: the counted words of the training text
     model: or a causal model of transformers, with its tokenizer
     documents: with --model: the raw documents to score it on
     format: of --documents (default: by the file's name)
-    field: of JSONL and Parquet: where the text is (default: text)
-    positions: with --model: read at most N tokens at once (default: all it can)
-    trust_remote_code: with --model: let it run the Python files in its folder
+    field: the field of JSONL and Parquet with the text (default: text)
+    positions: with --model: read at most N tokens at once (default: as many as it supports)
+    trust_remote_code: with --model: run the Python files in its folder
     output: the scores, as JSON
     """
     if (model is None) == (checkpoint is None):

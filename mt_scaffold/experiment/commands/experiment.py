@@ -18,7 +18,7 @@ from mt_scaffold.experiment.workflow.common_steps import STEPS, step_of
 EXAMPLES = """\
 mt-scaffold experiment average --config experiments/demo/config.yaml --system bpe --seed 1
 """
-# The names that an experiment has of each kind, by the argument of the steps, and what errors call them.
+# By the argument of a step: its term in errors, and the names that an experiment has for it.
 _NAMES: dict[str, tuple[str, Callable[[Layout[Any]], Iterable[str]]]] = {
     "codes_name": ("codes are", lambda layout: made_codes(layout.config)),
     "data": ("data is", lambda layout: map(layout.data_of, layout.config.systems)),

@@ -39,11 +39,11 @@ mt-scaffold export transformers --model averaged.pt --data binarised --output la
 """
 _OF_FILES = ("model", "dictionaries", "source_lang", "target_lang", "codes")
 _OF_EXPERIMENT = ("system", "seed")
-# What describes the files further.
-_BESIDE_FILES = ("config", "vocabulary", "vocabulary_threshold", "glossaries", "separator", "inference")
-# What only one of the formats takes, besides the model, the experiment and the output.
+# Further options of a model given as files.
+_OF_FILES_TOO = ("config", "vocabulary", "vocabulary_threshold", "glossaries", "separator", "inference")
+# The options of only one format.
 _ONLY = {
-    "ctranslate2": ("dictionaries", "source_lang", "target_lang", "codes", *_BESIDE_FILES, "quantization"),
+    "ctranslate2": ("dictionaries", "source_lang", "target_lang", "codes", *_OF_FILES_TOO, "quantization"),
     "transformers": ("data", "comparison"),
 }
 
@@ -54,14 +54,14 @@ class Exported:
 
     experiment: the folder of an experiment, with --system
     system: with --experiment: the system to export
-    seed: with --experiment: its training (default: the first)
-    model: or the model: what mt-scaffold average wrote
+    seed: with --experiment: the seed of the training (default: the first)
+    model: or a checkpoint, as mt-scaffold average writes it
     dictionaries: with --model: the folder with its dict.LANGUAGE.txt
     source_lang: with --model: for example en
     target_lang: with --model: for example de
-    config: with --model: take the tokeniser's settings from here
+    config: with --model: take the tokeniser's settings from this configuration
     data: with transformers and --model: its data folder
-    comparison: with transformers and --experiment: of this comparison (default: the first)
+    comparison: with transformers and --experiment: the comparison of the training (default: the first)
     quantization: type of the parameters (default: float32)
     """
 
@@ -92,7 +92,7 @@ class Exported:
 def run(format: Literal["ctranslate2", "transformers"], /, options: Exported, output: OutputFolder) -> None:
     """Export a model.
 
-    format: what will run the model: ctranslate2 (translation), or transformers (language models of llama or gpt_neox)
+    format: the target library: ctranslate2 (translation), or transformers (language models of llama or gpt_neox)
     output: the folder to write
     """
     for other, names in _ONLY.items():
@@ -129,7 +129,7 @@ def _files(options: Exported) -> ModelFiles:
     if options.experiment is not None:
         if options.system is None:
             raise UsageError("export: with --experiment, give --system")
-        _refuse(given, (*_OF_FILES, *_BESIDE_FILES), "experiment")
+        _refuse(given, (*_OF_FILES, *_OF_FILES_TOO), "experiment")
         return system_files(options.experiment, options.system, options.seed)
     for name in _OF_FILES:
         if name not in given:
@@ -149,8 +149,8 @@ def _files(options: Exported) -> ModelFiles:
     return ModelFiles(Path(options.model or ""), languages, (source, target), segmented.segmentation, tokeniser)
 
 
-def _refuse(given: Collection[str], names: Sequence[str], beside: str) -> None:
-    """Raise UsageError for an option that would not count."""
+def _refuse(given: Collection[str], names: Sequence[str], chosen: str) -> None:
+    """Raise UsageError if one of the options ``names``, which --``chosen`` excludes, is given."""
     for name in names:
         if name in given:
-            raise UsageError(f"export: with --{beside}, leave out --{name.replace('_', '-')}")
+            raise UsageError(f"export: with --{chosen}, leave out --{name.replace('_', '-')}")

@@ -31,11 +31,11 @@ def run(
     fetch_only: bool = False,
     report: File | None = None,
 ) -> None:
-    """Get the data.
+    """Fetch or generate the raw text.
 
     config: experiment configuration (YAML)
     output_dir: folder for the raw text
-    fetch_only: fill the cache and write nothing else, for machines without a network
+    fetch_only: only fill the cache, for a later run without a network
     report: write the counts of lines and words to FILE as JSON
     """
     if fetch_only:

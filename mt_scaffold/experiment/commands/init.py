@@ -29,21 +29,21 @@ def run(
     hold_out: int | None = None,
     output: OutputFile | None = None,
 ) -> None:
-    """Write the configuration, and print what was found.
+    """Write the configuration, and print the findings.
 
     Write a commented configuration for your own files: parallel text for a translation experiment (source, target), or
-    documents for language models. It names what was found in them, and is ready to run.
+    documents for language models. Its comments describe the files, and it is ready to run.
 
     texts: training text: source and target, or documents
     documents: documents for language models, not parallel text
     valid: the validation set (default: next to train, or held out)
     test: a test set; may be repeated (default: next to train; documents are held out)
-    languages: source and target language (default: the endings of the files)
+    languages: source and target language (default: the suffixes of the files)
     hold_out: take N pairs of the training text as the test set; both are written next to the configuration
     output: the configuration (default: SOURCE_TARGET.yaml)
     """
     if documents and hold_out is not None:
-        raise UsageError("--hold-out: of documents, those for the test set are held out anyway; leave it out")
+        raise UsageError("--hold-out: test documents are always held out; leave it out")
     if documents:
         written = init_documents(texts, valid or (), [path for paths in test for path in paths], output)
     else:

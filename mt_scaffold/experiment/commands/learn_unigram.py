@@ -26,7 +26,7 @@ def run(
 
     input: texts of words
     output: model; call it NAME.model
-    symbols: pieces beside the single characters
-    total_symbols: the single characters are among the N pieces
+    symbols: pieces besides the single characters
+    total_symbols: count the single characters among the N pieces
     """
     learn(method=Unigram(symbols, total_symbols), outfile=output, paths=input, num_workers=num_workers)

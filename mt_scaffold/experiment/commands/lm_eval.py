@@ -33,13 +33,13 @@ def run(
 ) -> None:
     """Ask a model the tasks, and show the scores.
 
-    checkpoint: a checkpoint of --arch llama or gpt_neox, or the folder of a causal model of transformers; of several,
-        the mean counts
-    checkpoints: or the folder that fairseq-train saved them in
-    last: with --checkpoints: its last N (default: 5, as the paper)
+    checkpoint: a checkpoint of --arch llama or gpt_neox, or the folder of a causal model of transformers; with several,
+        the scores are their means
+    checkpoints: or the folder in which fairseq-train saved them
+    last: with --checkpoints: its last N (default: 5, as in the paper)
     updates: with --checkpoints: those within epochs, not at their ends, and the final one
-    data: of checkpoints: the data folder of the training
-    samples: write the log-likelihoods too, one line of JSON per question
+    data: with checkpoints: the data folder of the training
+    samples: write the log-likelihoods to FILE, one line of JSON per question
     system: the system, for compare (default: the training's folder)
     seed: the training's random seed, for compare
     output: the scores, as JSON

@@ -24,13 +24,13 @@ def run(
     seed: Annotated[int | None, Option("S")] = None,
     output: OutputFolder | None = None,
 ) -> None:
-    """Pack a system, and show what was packed.
+    """Pack a system, and show its origin and scores.
 
     Pack a trained translation system into one folder: weights (safetensors), codes, dictionaries, settings, scores and
     a model card. mt-scaffold translate-text translates raw text with it, on any machine.
 
     system: the folder of a system, in that of its experiment
-    seed: of the training (default: the experiment's first)
+    seed: the seed of the training (default: the experiment's first)
     output: the folder to make (default: EXPERIMENT-SYSTEM)
     """
     folder = Path(output or packed_folder(system, seed))

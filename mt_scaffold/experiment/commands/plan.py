@@ -25,8 +25,8 @@ def run(
 ) -> None:
     """Show the plans.
 
-    From the trainings of a finished experiment, two seeds or more of each system: how many seeds and test segments
-    would find a true difference of a given size between two systems, with probability 80 %.
+    Estimate, from the trainings of a finished experiment with two or more seeds per system, how many seeds and test
+    segments would detect a true difference of a given size between two systems with a probability of 80 %.
 
     experiment: the folder of a finished experiment (experiments/NAME)
     difference: the difference to find, in the metric

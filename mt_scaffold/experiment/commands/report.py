@@ -15,11 +15,11 @@ mt-scaffold report experiments/demo --examples 10
 
 
 def run(experiment: Folder, /, output: Annotated[str | None, Option("PATH", "-o")] = None, examples: int = 20) -> None:
-    """Make the page, and print its path.
+    """Write the page, and print its path.
 
     experiment: the folder of a finished experiment (experiments/NAME)
     output: the HTML page to write (default: report.html in the folder)
-    examples: translation: sentences to show
+    examples: sentences to show, for translation
     """
     from mt_scaffold.experiment.report.html import html_report
     from mt_scaffold.experiment.report.html.language_models import language_model_report

@@ -29,13 +29,13 @@ def run(
     more_rows: Annotated[int | None, Option("N")] = None,
     output: OutputFolder,
 ) -> None:
-    """Resize a model, and print to standard error what changed.
+    """Resize a model, and print the changes to standard error.
 
     model: a model of transformers (a folder), or a checkpoint of fairseq
-    maps: what --map of trim or extend wrote; two for source and target codes
-    dictionaries: of a checkpoint: its dictionary, or those of source and target
-    more_rows: of a model of transformers: the rows after the ids of the map, which stay (default: up to a twentieth of
-        them, or 1,024)
+    maps: the file that trim or extend wrote with --map; two for source and target codes
+    dictionaries: for a checkpoint: its dictionary, or those of source and target
+    more_rows: for a model of transformers: the number of rows after the ids of the map, which are kept (default: up to
+        a twentieth of them, or 1,024)
     output: the folder to write, a new one
     """
     if Path(model).is_dir():
@@ -46,9 +46,7 @@ def run(
         if not Path(model).exists():
             raise MTScaffoldError(f"{model}: no such model; give a folder of transformers, or a checkpoint")
         if more_rows is not None:
-            raise UsageError(
-                "--more-rows: a checkpoint of fairseq has a dictionary that says what its rows are; omit it"
-            )
+            raise UsageError("--more-rows: the rows of a fairseq checkpoint are those of its dictionary; omit it")
         if not dictionaries:
             raise UsageError(f"{model}: a checkpoint of fairseq; give its --dictionaries")
         resized = resize_fairseq(model, maps, dictionaries, output)

@@ -31,15 +31,15 @@ def run(
 ) -> int:
     """Run the experiment.
 
-    Check an experiment and run it, from raw text to the comparison of its systems. Stop it whenever you like, with
-    Ctrl-C too: the same command resumes it.
+    Check an experiment and run it, from raw text to the comparison of its systems. You can stop it at any time, also
+    with Ctrl-C; the same command resumes it.
 
     config: the configuration of the experiment, a YAML file
     cores: cores to use (default: all, or those of the profile)
     profile: a Snakemake profile: slurm, local (several GPUs), or a folder with one
     dry_run: check, and show the steps without running them
     redo: train these systems again from scratch; their old trainings stay until the new ones are finished
-    yes: do not ask whether to --redo
+    yes: do not ask for confirmation of --redo
     snakemake: options of snakemake in one argument, such as --snakemake='--forcerun train', or files to make
     """
     return run_experiment(

@@ -35,32 +35,32 @@ def run(
     json_lines: Annotated[bool, Option(name="json")] = False,
     output: OutputFile | None = None,
 ) -> None:
-    """Show the samples.
+    """Generate text, and show it.
 
-    Have a language model write text: from the start of a document, or after each prompt. The output shows each prompt
-    with what the model wrote; several are set apart by lines such as --- prompt 1, sample 2. The same seed writes the
+    Generate text with a language model, from the start of a document or after each prompt. The output shows each prompt
+    with its continuation; several are separated by lines such as --- prompt 1, sample 2. The same seed generates the
     same text on the same machine.
 
     checkpoint: a checkpoint of the language model
-    data: what binarise-documents made
+    data: the data folder that binarise-documents made
     codes: the codes it was made with (default: those in the folder)
-    prompt: what to continue (default: start a document)
+    prompt: text to continue (default: start a document)
     prompts: or a file with a prompt per line
-    length: tokens at most
-    number: samples of each prompt
-    temperature: divides the logits; 0: always the likeliest token (default: 1)
+    length: tokens to generate, at most
+    number: samples per prompt
+    temperature: divisor of the logits; 0: always the likeliest token (default: 1)
     top_k: draw from the K likeliest tokens (default: 0, all)
-    top_p: draw from the likeliest whose probabilities sum to P (default: 1)
+    top_p: draw from the likeliest tokens whose probabilities sum to P (default: 1)
     seed: random seed
-    gpus: 1: insist on a GPU (default: one if there is)
-    json_lines: print a JSON object per sample instead
-    output: where to write (default: standard output)
+    gpus: 1: require a GPU (default: use one if there is one)
+    json_lines: write a JSON object per sample instead
+    output: output file (default: standard output)
     """
     if prompt is not None and prompts is not None:
         raise UsageError("sample: give --prompt or --prompts, not both")
     texts = read_lines(prompts) if prompts else [prompt or ""]
     if not texts:
-        raise UsageError(f"--prompts {prompts}: no prompt in it; give one per line")
+        raise UsageError(f"--prompts {prompts}: contains no prompt; give one per line")
     samples = sample(
         checkpoint,
         data,

@@ -13,9 +13,9 @@ mt-scaffold strip-optimizer --checkpoints model/checkpoints
 
 
 def run(checkpoints: Annotated[str, Option("FOLDER", "-c")]) -> None:
-    """Strip the checkpoints, and print which, and how much smaller they are.
+    """Strip the checkpoints, and print their names and the bytes freed.
 
-    checkpoints: the folder that fairseq-train saved them in; checkpoint_last.pt stays as it is
+    checkpoints: the folder in which fairseq-train saved them; checkpoint_last.pt is left unchanged
     """
     names, freed = strip_optimizer(checkpoints)
     print(f"thinned: {' '.join(names) or 'none'} ({freed:,} bytes freed)")

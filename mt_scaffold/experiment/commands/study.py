@@ -22,13 +22,13 @@ def run(
 ) -> None:
     """Run the study, and print the path of the page.
 
-    Measure methods without training: sizes, texts, unseen text (codes at hand: stats). Run it again after an
-    interruption: what is measured already is not repeated, unless a text or a setting has changed. After an update of
-    mt-scaffold or SentencePiece, give it a new folder.
+    Measure methods on texts in many sizes, and on unseen text, without training models (for existing codes: stats).
+    Run it again after an interruption: measurements are not repeated unless a text or a setting has changed. After an
+    update of mt-scaffold or SentencePiece, give it a new folder.
 
     config: the YAML file of the study
-    output: page, tables, figures and cells
-    texts: the folder of the files that CONFIG names (default: this one)
+    output: folder for page, tables, figures and cells
+    texts: the folder of the files that CONFIG names (default: the working directory)
     jobs: processes, -1: all cores
     """
     from mt_scaffold.experiment.study import study

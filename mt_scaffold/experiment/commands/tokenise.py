@@ -34,7 +34,7 @@ def run(
     input: raw text, plain or .gz (default: standard input)
     output: words (default: standard output)
     language: language code such as en or de
-    keep_punctuation: do not normalise quotation marks, dashes and the like
+    keep_punctuation: do not normalise quotation marks, dashes and so on
     keep_nonprinting: do not replace non-printing characters by spaces
     keep_dashes: do not split words at dashes (well @-@ known)
     straight_apostrophes: first turn U+2019 into an apostrophe

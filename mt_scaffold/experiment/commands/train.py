@@ -35,17 +35,17 @@ def run(
     """Train a model.
 
     fairseq_options: options of fairseq-train, after --
-    data: what mt-scaffold binarise made
+    data: the data folder that mt-scaffold binarise made
     output: folder for command, log and checkpoints
     seed: random seed
-    config: take fairseq's options from this experiment configuration, those of resampling too
+    config: take fairseq's options from this experiment configuration, including those of resampling
     system: with --config: the system, which may have its own options
-    comparison: with --config of language models: what ends the training
-    baseline_report: training.json of the baseline, where the comparison takes as much text as it was trained on
-    average_last: refuse to train where fewer than N checkpoints will be saved for mt-scaffold average
-    average_by: whether those are of epochs or updates
+    comparison: with --config of language models: the comparison, which ends the training
+    baseline_report: training.json of the baseline, for a comparison with as much text as the baseline read
+    average_last: refuse to train if fewer than N checkpoints will be saved for mt-scaffold average
+    average_by: whether these are checkpoints of epochs or of updates
     keep_epochs: keep the checkpoints of the last N epochs only
-    launcher: what starts a process per GPU: fairseq or torchrun on one node, srun on several nodes of a SLURM job
+    launcher: program that starts a process per GPU: fairseq or torchrun on one node, srun on several of a SLURM job
     nodes: nodes to train on
     gpus: GPUs per node (default: all)
     """

@@ -31,14 +31,14 @@ def run(
     """Translate a test set.
 
     fairseq_options: options of fairseq-generate, after --
-    data: what mt-scaffold binarise made
+    data: the data folder that mt-scaffold binarise made
     subset: the test set in it to translate
     model: a checkpoint or an averaged model
     output: folder for the translations
-    source_words: the source in words, copied beside the translations
+    source_words: the words of the source, to copy next to the translations
     seed: random seed, for sampling
-    gpus: 1: only on a GPU; 0: on one if there is one (default)
-    engine: what translates (default: fairseq)
+    gpus: 1: require a GPU; 0: use one if there is one (default)
+    engine: the program that translates (default: fairseq)
     quantization: type of CTranslate2's parameters
     config: take engine, quantization and options from this experiment configuration
     """
@@ -49,7 +49,7 @@ def run(
         section = load_config(config).translate
         arguments = option_arguments(section.options) + arguments
         engine = engine or section.engine
-        # That of the configuration belongs to its engine.
+        # The configured quantization applies only to the configured engine.
         quantization = quantization or (section.quantization if engine == section.engine else None)
     translate(
         data,

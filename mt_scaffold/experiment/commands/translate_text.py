@@ -18,7 +18,7 @@ mt-scaffold translate-text --model demo-scaffold < text > translation
 mt-scaffold translate-text --model demo-scaffold --input text.gz --n-best 4 --output best
 mt-scaffold translate-text --model demo-scaffold --block 1 --beam 1
 """
-_BLOCK = f"lines to read before any is translated (default: {BLOCK_LINES:,}; on a terminal 1)"
+_BLOCK = f"lines to read before translating them (default: {BLOCK_LINES:,}; on a terminal 1)"
 
 
 def run(
@@ -41,9 +41,9 @@ def run(
     Translate raw text, one sentence per line, with a model that mt-scaffold pack has packed. Line i of the output
     translates line i of the input; empty lines stay empty.
 
-    model: what mt-scaffold pack made
-    input: raw text, .gz and .zst too (default: standard input)
-    output: where to write (default: standard output)
+    model: the folder that mt-scaffold pack made
+    input: raw text, plain, .gz or .zst (default: standard input)
+    output: output file (default: standard output)
     beam: size of the beam (default: the experiment's)
     lenpen: length penalty (default: the experiment's)
     batch_tokens: subwords of the source to translate at once, padding included; fewer take less memory (default: the
@@ -53,7 +53,7 @@ def run(
     device: cpu, cuda or cuda:N (default: a GPU if there is one)
     num_workers: processes on a CPU, -1 for all cores; the output is the same for any number (default:
         MT_SCAFFOLD_NUM_WORKERS, or else the cores that this process can use, at most 16)
-    test_set: tokenise as this test set of the experiment, where it has its own settings
+    test_set: tokenise like this test set of the experiment, if it has its own settings
     """
     if scores and n_best is not None:
         raise UsageError("--scores: --n-best writes the scores anyway; give one of the two")

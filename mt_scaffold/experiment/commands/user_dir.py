@@ -10,7 +10,7 @@ fairseq-generate binarised --user-dir "$(mt-scaffold user-dir)" --path averaged.
 def run() -> None:
     """Print the folder.
 
-    Print the folder to give to fairseq as --user-dir, for its commands to load our checkpoints.
+    Print the folder for fairseq's --user-dir, with which its commands can load our checkpoints.
     """
     from mt_scaffold.experiment.runtime.fairseq import user_dir
 

@@ -1,8 +1,8 @@
 """The experiment configuration: one YAML file, its schema, its defaults and its errors.
 
 The dataclasses here, in ``data.py``, ``training.py`` and ``translating.py`` are the whole schema of translation, and
-those in ``language_model.py`` that of language models. Whatever does not fit it raises a UsageError of one line that
-names the file, the line and the key.
+those in ``language_model.py`` that of language models. Anything that does not fit the schema raises a UsageError of one
+line that names the file, the line and the key.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _BLEU_TOKENISERS: dict[str, BleuTokeniser] = {
 def bleu_tokeniser(language: str | None) -> BleuTokeniser:
     """Return the tokeniser that sacreBLEU's command chooses for a target language (``-l en-zh``).
 
-    A script or region (``zh_CN``, ``zho_Hans``) changes nothing, which sacreBLEU does not know.
+    A script or region, which sacreBLEU does not know, is ignored (``zh_CN``, ``zho_Hans``).
 
     >>> bleu_tokeniser("zh"), bleu_tokeniser("ja_JP"), bleu_tokeniser("de"), bleu_tokeniser(None)
     ('zh', 'ja-mecab', '13a', '13a')
@@ -79,7 +79,7 @@ class Languages:
 
 @dataclass(frozen=True)
 class Prepare:
-    """How a large corpus is prepared; nothing here changes a word of it.
+    """How a large corpus is prepared; nothing here changes its words.
 
     The training text is tokenised in ``chunks`` jobs per language. Without ``keep_text``, the raw training text
     and its subwords are deleted as soon as no step needs them; the cleaned words stay.
@@ -91,7 +91,7 @@ class Prepare:
 
 @dataclass(frozen=True)
 class Clean:
-    """Which pairs of train and valid are kept, by their numbers of words (mt_scaffold.experiment.data.clean)."""
+    """Which pairs of train and valid are kept, by their word counts (mt_scaffold.experiment.data.clean)."""
 
     min_tokens: int = field(default=1, metadata=bounds(least=1))
     max_tokens: int = field(default=250, metadata=bounds(least=1))
@@ -99,11 +99,11 @@ class Clean:
 
 
 class Models(list[str]):
-    """Files or folders of models: a list in a configuration, or only one."""
+    """Files or folders of models: in a configuration, one or a list."""
 
     @classmethod
     def from_keys(cls, value: Any, key: str = "") -> list[str]:
-        """Return a list of one or more."""
+        """Return the list, which must not be empty; raises WrongValue as ``schema.build`` does."""
         found: list[str] = build(list[str], [value] if isinstance(value, str) else value, key, bounds(filled=True))
         return found
 
@@ -112,8 +112,8 @@ class Models(list[str]):
 class Score:
     """The metrics (evaluation/metrics.py), COMET's checkpoints, and the number of bootstrap resamples.
 
-    bleu_tokeniser: None for the one of the target language. last_checkpoints: how many of a training's last checkpoints
-    are scored as well, each by itself.
+    bleu_tokeniser: by default, that of the target language. last_checkpoints: the number of a training's last
+    checkpoints that are also scored, each by itself.
     """
 
     bootstrap_samples: int = field(default=1000, metadata=bounds(least=2))
@@ -128,7 +128,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Published:
-    """A score published elsewhere: ``by`` whom, for which ``system`` of theirs, shown ``beside`` which of ours."""
+    """A published score: the publication (``by``), its ``system``, and our system to show it next to (``beside``)."""
 
     test_set: str
     by: str
@@ -140,9 +140,9 @@ class Published:
 
 @dataclass(frozen=True)
 class RepeatedText:
-    """Which of the paper's experiments this one repeats, so that the paper's figures can be shown beside ours.
+    """Which of the paper's experiments this one repeats, so that the paper's figures can be shown next to ours.
 
-    text: one of the texts in report/paper.json. test_set, metric: what the paper's BLEU is compared with.
+    text: one of the texts in report/paper.json. test_set, metric: the scores that the paper's BLEU is compared with.
     """
 
     text: str
@@ -152,7 +152,7 @@ class RepeatedText:
 
 @dataclass(frozen=True)
 class Config:
-    """One experiment, complete: every default filled in, every value checked."""
+    """A translation experiment, with every default filled in and every value checked."""
 
     name: str = field(metadata=bounds(pattern=NAME, pattern_says=NAME_SAYS))
     languages: Languages
@@ -181,7 +181,7 @@ class Config:
 
     @property
     def bleu_tokeniser(self) -> BleuTokeniser:
-        """What sacreBLEU tokenises the test sets with for BLEU."""
+        """The tokeniser that sacreBLEU uses on the test sets for BLEU."""
         return self.score.bleu_tokeniser or bleu_tokeniser(self.languages.target)
 
     @property
@@ -191,7 +191,7 @@ class Config:
 
     @property
     def _tests(self) -> Mapping[str, Any] | None:
-        """The test sets that the data section names (None: the data is synthetic)."""
+        """The test sets that the data section names, or None if the data is synthetic."""
         text = self.data.files or self.data.archives
         return None if text is None else text.tests
 
@@ -202,44 +202,44 @@ class Config:
 
     @property
     def segmentations(self) -> dict[str, SegmentationSetting]:
-        """The segmentations of all systems, by name, each once."""
+        """The distinct segmentations of all systems, by name."""
         settings = map(self.segmentation, self.systems)
         return {setting.name: setting for setting in settings}
 
     @property
     def all_codes(self) -> dict[str, CodesSetting]:
-        """The codes of all systems, by name, each once."""
+        """The distinct codes of all systems, by name."""
         return {codes.name: codes for setting in self.segmentations.values() for codes in setting.codes}
 
     def data_setting(self, system: str) -> DataSetting:
-        """Return what a system's dictionaries and binarised data are made with."""
+        """Return the setting of a system's dictionaries and binarised data."""
         source, target = self.systems[system].resamplings
         languages = (self.languages.source, self.languages.target)
         return DataSetting(self.segmentation(system), (source.reach, target.reach), languages)
 
     @property
     def data_settings(self) -> dict[str, DataSetting]:
-        """Those of all systems, by name, each once."""
+        """The distinct data settings of all systems, by name."""
         return {setting.name: setting for setting in map(self.data_setting, self.systems)}
 
     def resamplings_of(self, data: str) -> tuple[Draw, Draw]:
-        """Return how the training text of the systems with this data (``DataSetting.name``) is resampled on each side.
+        """Return the resampling of source and target training text for systems with this data (``DataSetting.name``).
 
-        The amounts are those of one of the systems: what resampling can make of words is the same for all.
+        The amounts are those of one of the systems; all of them have the same ``reach``.
         """
         system = next(each for name, each in self.systems.items() if self.data_setting(name).name == data)
         source, target = system.resamplings
         return source, target
 
     def baseline_of(self, system: str) -> str | None:
-        """Return the system that a system is tested against; None for the experiment's baseline itself."""
+        """Return the system that a system is tested against, or None for the experiment's baseline."""
         own = self.systems[system].baseline or self.baseline
         return None if own == system else own
 
     def tokenise_for(self, part: str, side: str = "source") -> Tokenise:
         """Return how one side of ``part`` (``train``, ``valid`` or a test set) is tokenised.
 
-        All parts are lowercased, or none.
+        Either all parts are lowercased or none is.
         """
         common = self.tokenise.of_side(side)
         if self.data.archives is not None and part in self.data.archives.tests:
@@ -248,24 +248,23 @@ class Config:
         return common
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain dictionaries, lists and scalars, without unset keys; parse_config reads them back."""
+        """Return plain dictionaries, lists and scalars without unset keys, which parse_config reads back."""
         systems = {name: system.to_keys() for name, system in self.systems.items()}
         plain = without_none(dataclasses.asdict(dataclasses.replace(self, systems={})) | {"systems": systems})
         assert isinstance(plain, dict)
         return plain
 
 
-# One experiment, whatever its task.
 Experiment = Config | LanguageModelConfig
 
 
 def load_experiment(path: PathLike, overrides: Mapping[str, Any] | None = None) -> Experiment:
     """Read and check the experiment configuration in ``path`` (YAML, UTF-8), of the ``task`` that it names.
 
-    overrides: values that replace those of the file, nested as they are there: ``{"data": {"sample": 500}}``, and what
-    excludes them (``overrides.overridden``).
-    Raises UsageError for a syntax error, a key that is unknown, missing or duplicate, and for a value of the wrong
-    type or out of range; MTScaffoldError where the file cannot be read.
+    overrides: values that replace those of the file, nested in the same way (``{"data": {"sample": 500}}``), and keys
+    of the file that exclude them (``overrides.overridden``).
+    Raises UsageError for a syntax error, for an unknown, missing or duplicate key, and for a value of the wrong type or
+    out of range; MTScaffoldError if the file cannot be read.
     """
     document, lines = yaml_file.read(path)
     if not overrides:
@@ -276,7 +275,7 @@ def load_experiment(path: PathLike, overrides: Mapping[str, Any] | None = None) 
 def load_config(path: PathLike, overrides: Mapping[str, Any] | None = None) -> Config:
     """Read and check the configuration of a translation experiment, as load_experiment does.
 
-    Raises UsageError where it is one of language models.
+    Raises UsageError if it configures language models.
     """
     config = load_experiment(path, overrides)
     if not isinstance(config, Config):
@@ -326,7 +325,7 @@ def _language_modeling(document: Mapping[str, Any]) -> LanguageModelConfig:
     return config
 
 
-# By the task that a configuration names, what reads and checks it; the task itself is in mt_scaffold.experiment.tasks.
+# The function that reads and checks a configuration, by its task; the tasks are in mt_scaffold.experiment.tasks.
 SCHEMAS: dict[str, Callable[[Mapping[str, Any]], Experiment]] = {
     "translation": _translation,
     "language_modeling": _language_modeling,

@@ -14,16 +14,17 @@ from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration import Config, Published, RepeatedText
 
-# Folders and files in experiments/NAME beside the folders of the systems (layout.py).
+# Folders and files in experiments/NAME next to the folders of the systems (layout.py).
 RESERVED_NAMES = (
     *("raw", "words", "codes", "vocabularies", "dictionaries", "subwords", "binarised", "test-sets"),
-    *("logs", "figures", "config.yaml", "data-report.json", "statistics.json", "report.html", "bytes-per-token.txt"),
+    *("logs", "figures", "config.yaml", "data-report.json", "statistics.json", "losses.txt", "report.html"),
+    "bytes-per-token.txt",
     *("comparison.txt", "comparison.md", "comparison.tex", "comparison.json", "comparison.csv"),
 )
 
 
 def check(config: Config) -> None:
-    """Raise WrongValue where the values of a configuration contradict each other."""
+    """Raise WrongValue if values of a configuration contradict each other."""
     if config.languages.source == config.languages.target:
         raise WrongValue("languages.target", "source and target are the same language; give two languages")
     kinds = [kind for kind in DATA_KINDS if getattr(config.data, kind) is not None]
@@ -129,4 +130,4 @@ def _check_archives(archives: ArchiveData) -> None:
         for number, pair in enumerate(pairs):
             if (pair.archive.sha256 is None) == (pair.archive.md5 is None):
                 key = f"data.archives.{corpus}[{number}].archive"
-                raise WrongValue(key, f"give its sha256 or its md5, or sha256: {UNKNOWN} where none is published")
+                raise WrongValue(key, f"give its sha256 or its md5, or sha256: {UNKNOWN} if none is published")

@@ -10,16 +10,16 @@ from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build_data
 
 SIDES = ("source", "target")
 
-# A name becomes a folder or a file name, so it starts with a letter or digit (not as in ".." or "-x").
 # The stems of the generated text: nouns, verbs, adjectives and names (data/lexicon.py).
 STEMS = 440
+# A name becomes a folder or a file name, so ".." and "-x" are excluded.
 NAME = r"[A-Za-z0-9][A-Za-z0-9+_.-]*"
 NAME_SAYS = "a letter or digit, then letters, digits and + _ . -"
 _SHA256 = r"[0-9a-fA-F]{64}"
 _MD5 = r"[0-9a-fA-F]{32}"
 _URL = r"https?://\S*[^/\s]"
 _URL_SAYS = "an http or https address of a file"
-# Given in place of a digest for an archive without a published one.
+# In place of the digest of an archive for which none is published.
 UNKNOWN = "unknown"
 
 
@@ -27,7 +27,7 @@ UNKNOWN = "unknown"
 class SyntheticData:
     """A corpus of data/synthetic.py: numbers of sentence pairs, and the seed that fixes every byte.
 
-    stems: of each language. clauses: the most in one sentence. Small numbers make the languages quick to learn.
+    stems: stems per language. clauses: clauses per sentence, at most. Small numbers make the languages quick to learn.
     """
 
     pairs: int = field(default=12000, metadata=bounds(least=1))
@@ -42,7 +42,7 @@ class SyntheticData:
 class DataFile:
     """One side of a parallel text: a URL with its digest, or a local file (digest optional).
 
-    A ``.gz`` file is decompressed. A path is relative to the folder that the experiment is started in.
+    A ``.gz`` file is decompressed. A path is relative to the working directory in which the experiment is started.
     """
 
     url: str | None = field(default=None, metadata=bounds(pattern=_URL, pattern_says=_URL_SAYS))
@@ -60,7 +60,7 @@ class ParallelFiles:
 
 @dataclass(frozen=True)
 class FileData:
-    """Parallel text in files; the files of a list are concatenated. ``valid`` is left out with ``data.valid_every``."""
+    """Parallel text in files; the files of a list are concatenated. With ``data.valid_every``, ``valid`` is omitted."""
 
     train: list[ParallelFiles] = field(metadata=bounds(filled=True))
     tests: dict[str, list[ParallelFiles]] = field(
@@ -76,9 +76,9 @@ class Tokenise:
     ``straight_apostrophes`` first turns the right single quotation mark (U+2019) into an apostrophe; ``lowercase``
     lowercases the words. ``check`` refuses text that looks tokenised or segmented already.
 
-    ``none``: the text is words already, between spaces, and stays as it is but for ``straight_apostrophes`` and
-    ``lowercase``; ``tokenise: none`` in YAML is short for it.
-    ``source``, ``target``: what is different on one side (``tokenise: {source: none}``).
+    ``none``: the text is already words separated by spaces, to which only ``straight_apostrophes`` and ``lowercase``
+    are applied; ``tokenise: none`` in YAML is short for it.
+    ``source``, ``target``: keys that differ on one side (``tokenise: {source: none}``).
     """
 
     normalise_punctuation: bool = True
@@ -94,7 +94,10 @@ class Tokenise:
 
     @classmethod
     def from_keys(cls, value: Any, key: str = "") -> Tokenise:
-        """Return what a YAML file says; a side has the keys of both sides but for those it gives itself."""
+        """Return the section that a YAML file describes; a side inherits the keys that it does not set.
+
+        Raises WrongValue as ``schema.build`` does.
+        """
         if value == "none":
             return cls(none=True)
         if not isinstance(value, dict):
@@ -119,8 +122,8 @@ class Tokenise:
 class Archive:
     """A tar archive, plain or compressed, by URL, with its sha256 or md5.
 
-    ``sha256: unknown`` is for an archive without a published digest: that of the first download is recorded in the
-    download cache and checked from then on.
+    ``sha256: unknown`` is for an archive without a published digest: the digest of the first download is recorded in
+    the download cache and checked from then on.
     """
 
     url: str = field(metadata=bounds(pattern=_URL, pattern_says=_URL_SAYS))
@@ -133,9 +136,9 @@ class Archive:
 
 @dataclass(frozen=True)
 class ArchivePair:
-    """Two members of an archive, by their names in it, with the same number of lines; ``.gz`` is decompressed.
+    """Two members of an archive, by name, with the same number of lines; ``.gz`` is decompressed.
 
-    ``markup`` is that of both (mt_scaffold.experiment.data.markup); without it, every line is a sentence.
+    ``markup`` is the markup of both (mt_scaffold.experiment.data.markup); without it, every line is a sentence.
     """
 
     archive: Archive
@@ -146,7 +149,7 @@ class ArchivePair:
 
 @dataclass(frozen=True)
 class ArchiveTest:
-    """A test set: one that sacreBLEU knows, by its name there (``wmt14/full``), or members of archives.
+    """A test set: one of sacreBLEU's, by its name there (``wmt14/full``), or members of archives.
 
     ``md5`` replaces sacreBLEU's digest of its archive; ``tokenise`` replaces the experiment's.
     """
@@ -171,8 +174,8 @@ class Data:
     """Where the text comes from: exactly one of the kinds in DATA_KINDS.
 
     ``sample`` keeps only that many pairs at the start of each training corpus, to rehearse an experiment.
-    ``valid_every: N`` takes the validation set out of the training text, every Nth pair of it, counted
-    (``valid_cut``) after cleaning or before.
+    ``valid_every: N`` moves every Nth pair of the training text to the validation set, counted after cleaning or
+    before (``valid_cut``).
     """
 
     synthetic: SyntheticData | None = None
@@ -183,5 +186,5 @@ class Data:
     valid_cut: Literal["after_cleaning", "before_cleaning"] = "after_cleaning"
 
 
-# The fields of Data that give the origin of the text; a new kind needs a dataclass, a field and its name here.
+# The fields of Data that name the source of the text; a new kind needs a dataclass, a field and its name here.
 DATA_KINDS = ("synthetic", "files", "archives")

@@ -22,9 +22,9 @@ from mt_scaffold.options import check_prune, memory_size
 
 @dataclass(frozen=True)
 class SyntheticDocuments:
-    """Generated documents (data/synthetic.py): their numbers, and the seed of every byte.
+    """Generated documents (data/synthetic.py): their numbers, and the seed that fixes every byte.
 
-    sentences: how many a document has. stems: of the language. clauses: the most in one sentence.
+    sentences: sentences per document. stems: stems of the language. clauses: clauses per sentence, at most.
     """
 
     documents: int = field(default=1000, metadata=bounds(least=1))
@@ -38,11 +38,11 @@ class SyntheticDocuments:
 
 @dataclass(frozen=True)
 class DocumentFiles:
-    """Documents in files: paths or globs, relative to the folder that the experiment is started in.
+    """Documents in files: paths or globs, relative to the working directory in which the experiment is started.
 
-    format, field: as in mt_scaffold.corpus.documents (format: from the names of the files, if not given). ``valid`` and
-    ``tests`` are left out with ``data.held_out_every``. lines_per_document: with it, documents that are lines are
-    joined, that many to one.
+    format, field: as in mt_scaffold.corpus.documents (format: by default, inferred from the file names). ``valid`` and
+    ``tests`` are left out with ``data.held_out_every``. lines_per_document: the number of lines that are joined to one
+    document, for documents that are lines.
     """
 
     train: list[str] = field(metadata=bounds(filled=True))
@@ -74,7 +74,7 @@ DOCUMENT_KINDS = ("synthetic", "documents")
 
 @dataclass(frozen=True)
 class Counting:
-    """How the words of the training documents are counted: in how many jobs, each within how much memory (``8G``).
+    """How the words of the training documents are counted: the number of jobs, and the memory of each (``8G``).
 
     prune: words with a count below this are dropped before merging (learn-bpe --prune), which can change the codes.
     """
@@ -86,10 +86,10 @@ class Counting:
 
 @dataclass(frozen=True)
 class LearnFromBytes(Learn):
-    """How codes are learned: Learn, and what is done before any merge.
+    """How codes are learned: as in Learn, after pre-tokenisation.
 
-    pretokenise: what a word is, ``spaces``, ``gpt2``, ``cl100k``, ``o200k`` or a pattern. split_digits: every digit is
-    a separate word. bytes: the symbols are bytes, which language models need; there is nothing else to choose.
+    pretokenise: how text is split into words: ``spaces``, ``gpt2``, ``cl100k``, ``o200k`` or a pattern. split_digits:
+    every digit is a separate word. bytes: the symbols are bytes; language models allow nothing else.
     """
 
     pretokenise: str = field(default="gpt2", metadata=bounds(check=pretokeniser_of))
@@ -108,8 +108,8 @@ class Padding:
 class EqualAmount:
     """When the trainings of a comparison end; exactly one of these.
 
-    tokens: of the training documents, each with its end. text: their bytes. text_of: the name of another comparison,
-    whose baseline was trained on as much text; the baseline itself is not trained again.
+    tokens: tokens of the training documents, including one end token each. text: bytes of the documents. text_of:
+    another comparison, by name: as many bytes as its baseline read, which is not trained again.
     """
 
     tokens: int | None = field(default=None, metadata=bounds(least=1))
@@ -125,10 +125,10 @@ class EqualAmount:
 
 @dataclass(frozen=True)
 class TrainLanguageModels(TrainOptions):
-    """Options of fairseq-train, as in TrainOptions, without those that end a training.
+    """Options of fairseq-train, as in TrainOptions, except those that end a training.
 
-    ``schedule``: after the warm-up the learning rate falls to its least value, along half a cosine or a line, and
-    reaches it where the training ends, however many updates that takes.
+    ``schedule``: after the warm-up, the learning rate decays to ``min-lr`` along half a cosine or a line, and reaches
+    it at the end of the training, however many updates that takes.
     """
 
     schedule: Literal["cosine", "linear"] | None = None
@@ -148,7 +148,7 @@ def _check_prompt(prompt: str) -> None:
     if len(prompt.splitlines()) > 1 or prompt.endswith(("\n", "\r")):
         raise UsageError("a prompt is a single line of text; remove its line ends")
     if prompt != prompt.rstrip(" "):
-        raise UsageError("a space at the end is a token by itself, which words do not follow; remove it")
+        raise UsageError("a trailing space is a token by itself, which no word follows; remove it")
 
 
 def _check_top_p(top_p: float) -> None:
@@ -160,7 +160,8 @@ def _check_top_p(top_p: float) -> None:
 class Samples:
     """Texts that every model continues: ``prompts``, by ``length`` tokens drawn with ``temperature`` and ``seed``.
 
-    top_k: only from the most probable tokens, 0: from all. top_p: only from those that make up this probability.
+    top_k: draw from this many of the most probable tokens (0: from all). top_p: draw from the most probable tokens that
+    together have this probability.
     """
 
     prompts: list[str] = field(default_factory=list, metadata=bounds(check=_check_prompt))
@@ -175,12 +176,12 @@ class Samples:
 class HarnessTasks:
     """The tasks of lm-evaluation-harness that every model is asked.
 
-    names: the harness' or the paper's, ``paper`` for all of the latter. num_fewshot: how many solved questions precede
-    each; the mean over several counts. last_checkpoints: a training's score is the mean over its last ones, each by
-    itself; 0: the score of the averaged model. include_path: folders with the user's tasks. storycloze: the folder of
-    the user's files of StoryCloze. limit: only the first questions. batch_size: requests at once. download: fetch data
-    that is not in the local cache. paper_setting: of a comparison, the setting in the paper's tables whose figures are
-    shown beside.
+    names: tasks of the harness or the paper; ``paper`` for all of the latter. num_fewshot: the number of solved
+    questions that precede each question; a score is the mean over several numbers. last_checkpoints: the number of a
+    training's last checkpoints whose mean is its score; 0: the score of the averaged model. include_path: folders with
+    the user's tasks. storycloze: the folder with the user's StoryCloze files. limit: ask only the first questions of a
+    task, up to this number. batch_size: requests at once. download: fetch data that is not in the local cache.
+    paper_setting: by comparison, the setting in the paper's tables whose figures are shown next to ours.
     """
 
     names: list[str] = field(metadata=bounds(filled=True))
@@ -196,7 +197,7 @@ class HarnessTasks:
 
 @dataclass(frozen=True)
 class LanguageModelConfig:
-    """One experiment with language models, complete: every default filled in, every value checked."""
+    """An experiment with language models, with every default filled in and every value checked."""
 
     task: Literal["language_modeling"]
     name: str = field(metadata=bounds(pattern=NAME, pattern_says=NAME_SAYS))
@@ -221,7 +222,7 @@ class LanguageModelConfig:
 
     @property
     def wanted_checkpoints(self) -> int:
-        """How many of a training's last checkpoints are averaged or asked tasks."""
+        """The number of a training's last checkpoints that are needed, to be averaged or asked tasks."""
         return max(self.average.last, 0 if self.tasks is None else self.tasks.last_checkpoints)
 
     @property
@@ -236,33 +237,33 @@ class LanguageModelConfig:
         return ["test"] if files is None or files.tests is None else list(files.tests)
 
     def codes_of(self, system: str) -> CodesSetting:
-        """Return what makes a system's codes, with everything that it leaves to the ``codes`` section filled in."""
+        """Return the setting of a system's codes, with the defaults of the ``codes`` section filled in."""
         own = self.systems[system]
         return CodesSetting(own.method_with(self.codes), (), *own.files)
 
     @property
     def all_codes(self) -> dict[str, CodesSetting]:
-        """The codes of all systems, by name, each once."""
+        """The distinct codes of all systems, by name."""
         return {codes.name: codes for codes in map(self.codes_of, self.systems)}
 
     def baseline_of(self, system: str) -> str | None:
-        """Return the system that a system is tested against; None for the experiment's baseline itself."""
+        """Return the system that a system is tested against, or None for the experiment's baseline."""
         own = self.systems[system].baseline or self.baseline
         return None if own == system else own
 
     def run_of(self, system: str, comparison: str) -> str:
-        """Return the comparison whose training of ``system`` serves this one: another one's where they are the same."""
+        """Return the comparison whose training of ``system`` serves this one: for the baseline, its ``text_of``."""
         other = self.comparisons[comparison].text_of
         return other if other is not None and system == self.baseline else comparison
 
     @property
     def trainings(self) -> list[tuple[str, str]]:
-        """The trainings of each seed, as system and comparison: none twice."""
+        """The distinct trainings of each seed, as pairs of system and comparison."""
         pairs = ((system, self.run_of(system, name)) for name in self.comparisons for system in self.systems)
         return list(dict.fromkeys(pairs))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain dictionaries, lists and scalars, without unset keys; parse_experiment reads them back."""
+        """Return plain dictionaries, lists and scalars without unset keys, which parse_experiment reads back."""
         systems = {name: system.to_keys() for name, system in self.systems.items()}
         plain = without_none(dataclasses.asdict(dataclasses.replace(self, systems={})) | {"systems": systems})
         assert isinstance(plain, dict)

@@ -20,16 +20,16 @@ from mt_scaffold.experiment.configuration.systems import LanguageModelSystem
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_kept
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 
-# Folders and files in experiments/NAME beside the folders of the systems.
+# Folders and files in experiments/NAME next to the folders of the systems (layout.py).
 RESERVED_NAMES = (
     *("documents", "counts", "codes", "binarised", "test-sets", "logs", "figures"),
-    *("config.yaml", "documents.json", "prompts.txt", "statistics.json", "statistics.txt", "report.html"),
+    *("config.yaml", "documents.json", "prompts.txt", "statistics.json", "statistics.txt", "losses.txt", "report.html"),
     *("comparison.txt", "comparison.md", "comparison.tex", "comparison.json", "comparison.csv"),
     *("tasks.txt", "tasks.md", "tasks.tex", "tasks.json", "tasks.csv"),
 )
 # Options of fairseq's schedulers that train.schedule decides.
 _SCHEDULED = ("lr-scheduler", "lr-period-updates", "lr-shrink", "t-mult", "total-num-update")
-# What one section says in each of the two tasks, where the schema differs.
+# The sections whose schema differs from that of translation.
 _SECTIONS: dict[str, Any] = {
     "data": DocumentData,
     "codes": LearnFromBytes,
@@ -40,10 +40,10 @@ _SECTIONS: dict[str, Any] = {
 
 
 def check_keys(document: Mapping[str, Any], translation: Any, sections: Mapping[str, Any], system: Any) -> None:
-    """Raise WrongValue for a key in the configuration of language models that only translation has.
+    """Raise WrongValue if a configuration of language models has a key that only translation has.
 
-    translation, sections, system: the dataclasses of a translation's configuration, of its sections by name, and of
-    one of its systems.
+    translation, sections, system: the dataclasses of a translation configuration, of its sections by name, and of its
+    systems.
     """
     for key in _only_there(document, LanguageModelConfig, translation):
         raise WrongValue(key, "only translation has this key; remove it, or remove task: language_modeling")
@@ -52,7 +52,7 @@ def check_keys(document: Mapping[str, Any], translation: Any, sections: Mapping[
             raise WrongValue(f"{section}.{key}", "only translation has this key; language models have no use for it")
     systems = document.get("systems")
     for name, entry in systems.items() if isinstance(systems, dict) else ():
-        # The system itself refuses dropout, unless it is 0.
+        # LanguageModelSystem refuses dropout, unless it is 0.
         for key in _only(entry, {*LanguageModelSystem.known_keys(), "dropout"}, system.known_keys()):
             raise WrongValue(f"systems.{name}.{key}", "only translation has this key; a language model has one side")
 
@@ -68,12 +68,12 @@ def _only(given: object, known: Collection[str], others: Collection[str]) -> Ite
 
 
 def check(config: LanguageModelConfig) -> None:
-    """Raise WrongValue where the values of a configuration contradict each other."""
+    """Raise WrongValue if values of a configuration contradict each other."""
     _check_data(config.data)
     if not config.codes.bytes:
         raise WrongValue("codes.bytes", "the ids of a language model need codes of bytes; leave this out")
     if config.codes.pretokenise == "spaces" and config.codes.split_digits:
-        raise WrongValue("codes.split_digits", "pretokenise: spaces splits nothing but spaces; set this to false")
+        raise WrongValue("codes.split_digits", "pretokenise: spaces splits at spaces only; set this to false")
     if config.train.batches and config.train.batch not in config.train.batches:
         raise WrongValue("train.batch", f"give one of {', '.join(config.train.batches)}")
     if config.train.batch is not None and not config.train.batches:
@@ -107,7 +107,7 @@ def _check_data(data: DocumentData) -> None:
             given = "neither" if data.held_out_every is None else "both"
             raise WrongValue("data", f"give either documents.{name} or held_out_every (given: {given})")
     if files.lines_per_document > 1 and files.format not in (None, "lines"):
-        raise WrongValue("data.documents.lines_per_document", f"{files.format} has documents already; leave this out")
+        raise WrongValue("data.documents.lines_per_document", "only for format: lines; leave this out")
 
 
 def _check_system(config: LanguageModelConfig, name: str, system: LanguageModelSystem) -> None:
@@ -117,7 +117,7 @@ def _check_system(config: LanguageModelConfig, name: str, system: LanguageModelS
     method = system.method_with(config.codes)
     if method is not None and method.given["total_symbols"] and method.amount <= 256:
         where = "codes.symbols" if "symbols" in system.shared else f"{key}.symbols"
-        raise WrongValue(where, "with total_symbols the 256 bytes are among them; give more than 256")
+        raise WrongValue(where, "total_symbols includes the 256 bytes; give more than 256")
     if system.baseline is not None and system.baseline not in config.systems:
         hint = nearest(system.baseline, config.systems)
         raise WrongValue(f"{key}.baseline", f"no system is called {system.baseline}{hint}")
@@ -143,7 +143,7 @@ def _check_training(config: LanguageModelConfig) -> None:
     given = {"train": config.train.all_options} | {f"systems.{name}.train": options for name, options in own.items()}
     for key, options in given.items():
         if "task" in options:
-            raise WrongValue(f"{key}.options.task", "the one task of language models is always used; remove it")
+            raise WrongValue(f"{key}.options.task", "set by this kind of experiment; remove it")
         for name in (*STOP_OPTIONS.values(), "patience"):
             if name in options:
                 raise WrongValue(f"{key}.options.{name}", "the comparisons say when a training ends; remove it")
@@ -152,7 +152,7 @@ def _check_training(config: LanguageModelConfig) -> None:
                 if name in options:
                     raise WrongValue(f"{key}.options.{name}", "set by train.schedule; keep one of them")
             if "end-learning-rate" in options:
-                raise WrongValue(f"{key}.options.end-learning-rate", "with train.schedule the last rate is min-lr")
+                raise WrongValue(f"{key}.options.end-learning-rate", "train.schedule ends at min-lr; set that instead")
     for name in config.systems:
         check_kept(config.train.all_options | own.get(name, {}), config.average, config.wanted_checkpoints)
 
@@ -168,6 +168,9 @@ def _check_tasks(config: LanguageModelConfig) -> None:
         if name not in config.comparisons:
             hint = nearest(name, config.comparisons)
             raise WrongValue(f"tasks.paper_setting.{name}", f"no comparison is called {name}{hint}")
-    # The harness runs models of transformers, which fairseq's own are not.
-    if config.train.all_options.get("arch") == "transformer_lm":
-        raise WrongValue("train.options.arch", "tasks need a model of transformers; use llama, or remove tasks")
+    # The harness runs models in transformers' format, to which transformer_lm cannot be exported.
+    for name, system in config.systems.items():
+        own = system.train.options if system.train is not None else {}
+        if (config.train.all_options | own).get("arch") == "transformer_lm":
+            key = f"systems.{name}.train" if "arch" in own else "train"
+            raise WrongValue(f"{key}.options.arch", "tasks need a model of transformers; use llama, or remove tasks")

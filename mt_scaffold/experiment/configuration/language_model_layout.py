@@ -1,4 +1,4 @@
-"""The folder of an experiment with language models: the paths that only these have."""
+"""The folder of an experiment with language models: the paths that other experiments do not have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TASK_KINDS = ("txt", "md", "tex", "json", "csv")
 
 @dataclass(frozen=True)
 class LanguageModelLayout(Layout[LanguageModelConfig]):
-    """The paths of the experiment ``config`` in ``folder``."""
+    """The paths of the experiment with language models ``config`` in ``folder``."""
 
     task = "language_modeling"
     experiments = "experiments with language models"
@@ -25,22 +25,22 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
 
     @property
     def written_parts(self) -> list[str]:
-        """The parts that are written here: all of them where any is generated, cut or joined, else none."""
+        """The parts that are written to this folder: all if any is generated, cut or joined, else none."""
         data = self.config.data
         cut = data.held_out_every is not None or data.sample is not None
         return self.parts if data.documents is None or cut or data.documents.lines_per_document > 1 else []
 
     def documents(self, part: str) -> Path:
-        """The documents of a part, where they are written here."""
+        """The documents of a part, if they are written to this folder."""
         return self.folder / "documents" / f"{part}.jsonl"
 
     @property
     def documents_report(self) -> Path:
-        """How many documents each part has, and where they come from."""
+        """The number of documents in each part, and their source."""
         return self.folder / "documents.json"
 
     def patterns(self, part: str) -> list[str]:
-        """The files of a part's documents, as a command takes them: paths and globs."""
+        """Return the paths and globs of a part's documents, for a command line."""
         if part in self.written_parts:
             return [str(self.documents(part))]
         files = self.config.data.documents
@@ -48,9 +48,9 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
         return files.train if part == "train" else (files.valid or []) if part == "valid" else (files.tests or {})[part]
 
     def files(self, part: str) -> list[Path]:
-        """The files of a part's documents, with globs expanded.
+        """Return the files of a part's documents, with globs expanded.
 
-        Raises MTScaffoldError where one is missing, UsageError as ``for_snakemake`` does.
+        Raises MTScaffoldError if one is missing, UsageError as ``for_snakemake`` does.
         """
         if part in self.written_parts:
             return [self.documents(part)]
@@ -58,7 +58,7 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
 
     @property
     def format(self) -> tuple[str | None, str | None]:
-        """How the documents are stored, and in which field, as ``Documents`` takes them."""
+        """The format and the field of the documents, as arguments of ``Documents``."""
         files = self.config.data.documents
         return (None, None) if files is None or self.written_parts else (files.format, files.field)
 
@@ -74,43 +74,43 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
         return self.folder / "counts" / "words.counts"
 
     def segmentation_of(self, system: str) -> str:
-        """Return the name of a system's codes, which are all of its segmentation."""
+        """Return the name of a system's codes, which determine its segmentation."""
         return self.config.codes_of(system).name
 
     def data_of(self, system: str) -> str:
-        """Return the name of a system's codes, which all ids follow from."""
+        """Return the name of a system's codes, which determine its ids."""
         return self.segmentation_of(system)
 
     # -- trainings and samples
 
     @property
     def runs(self) -> list[Run]:
-        """All trainings: none twice, where one serves several comparisons."""
+        """All trainings; one that serves several comparisons is listed once."""
         config = self.config
         return [Run(system, seed, comparison) for system, comparison in config.trainings for seed in config.seeds]
 
     def run_in(self, comparison: str, system: str, seed: int) -> Run:
-        """The training of a system that serves a comparison."""
+        """Return the training of a system that serves a comparison."""
         return Run(system, seed, self.config.run_of(system, comparison))
 
     @property
     def prompts(self) -> Path:
-        """What every model continues, one prompt per line."""
+        """The prompts that every model continues, one per line."""
         return self.folder / "prompts.txt"
 
     def samples(self, run: Run) -> Path:
-        """What a model writes after the prompts."""
+        """The continuations of the prompts by a model."""
         return self.training(run, "samples.txt")
 
     def baseline_report(self, run: Run) -> Path | None:
-        """The training whose text decides how much text this one is trained on; None where a number decides."""
+        """The report of the training that read as much text as this one will, or None if a number is configured."""
         other = self.config.comparisons[run.comparison].text_of
         return None if other is None else self.training_report(Run(self.config.baseline, run.seed, other))
 
     # -- tasks
 
     def task_scores(self, run: Run) -> Path:
-        """The answers of a model to the tasks of lm-evaluation-harness."""
+        """The scores of a model on the tasks of lm-evaluation-harness."""
         return self.training(run, "tasks.json")
 
     def task_comparison(self, kind: str) -> Path:
@@ -119,7 +119,7 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
 
     @property
     def task_files(self) -> list[Path]:
-        """The files of the user's tasks and of StoryCloze: what is asked changes with them."""
+        """The files of the user's tasks and of StoryCloze, on which the questions depend."""
         tasks = self.config.tasks
         if tasks is None:
             return []
@@ -134,7 +134,7 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
 
 
 def existing_files(patterns: Sequence[str]) -> list[Path]:
-    """Return the files that paths and globs name. Raises MTScaffoldError where one is missing."""
+    """Return the files that paths and globs name. Raises MTScaffoldError if one is missing."""
     found = [Path(str(source)) for source in Documents(patterns).sources]
     for path in found:
         if not path.exists():

@@ -1,4 +1,4 @@
-"""The folder of an experiment: its runs, the paths that every task has, its lock, and what may be overridden.
+"""The folder of an experiment: its runs, the paths common to all tasks, its lock, and overrides of its configuration.
 
 An argument that names a system, a part, a test set and so on may also be a Snakemake wildcard such as ``{system}``.
 """
@@ -31,7 +31,7 @@ CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT = (
     "train.log",
     "training.json",
 )
-# The parts of the data that a model is trained on; the others are the test sets.
+# The parts of the data that a training reads; the others are the test sets.
 TRAINED_ON = ("train", "valid")
 # The short names that --config accepts.
 _SHORT = {"sample": ("data", "sample"), "batch": ("train", "batch")}
@@ -41,11 +41,11 @@ AnyConfig = TypeVar("AnyConfig", bound=Experiment)
 
 @dataclass(frozen=True)
 class Run:
-    """One training: a system, its seed, and which of the task's comparisons ends it; translation has only one: none.
+    """One training: a system, its seed and, for language models, the comparison that ends it.
 
     system: the system of the run
     seed: the random seed of the run
-    comparison: the comparison of the run, of language models
+    comparison: the comparison of the run, for language models
     """
 
     system: Annotated[str, Option("NAME")]
@@ -54,35 +54,35 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        """Its folder in that of the experiment."""
+        """Its folder, relative to that of the experiment."""
         return Path(self.system) / self.comparison / f"seed-{self.seed}"
 
     @property
     def name(self) -> str:
-        """Its name in the names of logs."""
+        """Its name in the file names of logs."""
         return "-".join(filter(None, (self.system, self.comparison, str(self.seed))))
 
     @property
     def arguments(self) -> list[str]:
-        """What names it to a step of ``mt-scaffold experiment``."""
+        """The arguments that select it in a step of ``mt-scaffold experiment``."""
         comparison = ["--comparison", self.comparison] if self.comparison else []
         return ["--system", self.system, "--seed", str(self.seed), *comparison]
 
 
 @dataclass(frozen=True)
 class Layout(ABC, Generic[AnyConfig]):
-    """The paths of the experiment ``config`` in ``folder``, as far as every task has them."""
+    """The paths of the experiment ``config`` in ``folder`` that are common to all tasks."""
 
     folder: Path
     config: AnyConfig
 
-    # The task's name in a configuration, and what its experiments are called in an error.
+    # The task's name in a configuration, and the term for its experiments in errors.
     task: ClassVar[str]
     experiments: ClassVar[str]
 
     @classmethod
     def of(cls, folder: PathLike, config: Experiment) -> Self:
-        """Return the layout of an experiment; raise UsageError for one of another task."""
+        """Return the layout of an experiment; raise UsageError if its task is another one."""
         if config.task != cls.task:
             raise UsageError(f"{folder}: task: {config.task}: only {cls.experiments} have this")
         return cls(Path(folder), config)  # type: ignore[arg-type]
@@ -91,17 +91,17 @@ class Layout(ABC, Generic[AnyConfig]):
     def read(cls, folder: PathLike) -> Self:
         """Return the layout of an experiment that has been started, from the configuration in its folder.
 
-        Raises MTScaffoldError for another folder, and UsageError as load_experiment does.
+        Raises MTScaffoldError if it is not the folder of an experiment, and UsageError as load_experiment does.
         """
         return cls.of(folder, read_folder(folder))
 
     def of_systems(self, systems: Collection[str]) -> Self:
-        """Return the layout as it is for some of the systems: their trainings, scores and results."""
+        """Return the layout restricted to some of the systems: their trainings, scores and results."""
         chosen: Any = {name: system for name, system in self.config.systems.items() if name in systems}
         return dataclasses.replace(self, config=dataclasses.replace(self.config, systems=chosen))
 
     def showing(self, systems: str) -> Self:
-        """Return the layout of the systems that results are made of: their names, separated by commas; none: of all."""
+        """Return the layout restricted to comma-separated systems ("": all). Raises UsageError for an unknown one."""
         names = systems.split(",") if systems else list(self.config.systems)
         if unknown := [name for name in names if name not in self.config.systems]:
             raise UsageError(f"{self.config_file}: no system is called {unknown[0]}")
@@ -128,12 +128,12 @@ class Layout(ABC, Generic[AnyConfig]):
     # -- codes and binarised data
 
     def codes(self, name: str) -> Path:
-        """A codes file, or another model of that name (``CodesSetting.name``)."""
+        """The codes file, or other model, of that name (``CodesSetting.name``)."""
         setting = self.config.all_codes.get(name)
         return self.model(name, MethodWithCodes.suffix if setting is None else setting.kind.suffix)
 
     def model(self, name: str, suffix: str) -> Path:
-        """The file of what a method has learned."""
+        """The file with the codes, or other model, that a method has learned."""
         return self.folder / "codes" / f"{name}{suffix}"
 
     @abstractmethod
@@ -142,14 +142,14 @@ class Layout(ABC, Generic[AnyConfig]):
 
     @abstractmethod
     def data_of(self, system: str) -> str:
-        """Return the name of what a system is trained and tested on; systems with the same one share data folders."""
+        """Return the name of a system's data folders; systems with the same one share them."""
 
     def binarised(self, data: str) -> Path:
-        """The fairseq data folder that is trained on: ids, or text for the systems that resample."""
+        """The fairseq data folder for training: ids, or words for the systems that resample."""
         return self.folder / "binarised" / data
 
     def binarised_of(self, system: str) -> Path:
-        """The fairseq data folder that a system is trained on."""
+        """The fairseq data folder for training a system."""
         return self.binarised(self.data_of(system))
 
     def binarised_test(self, data: str, test: str) -> Path:
@@ -169,11 +169,11 @@ class Layout(ABC, Generic[AnyConfig]):
 
     @property
     def wildcards(self) -> Run:
-        """A run of Snakemake's wildcards, for the paths of any."""
+        """A run of Snakemake wildcards, for paths that match any run."""
         return Run("{system}", "{seed}", "{comparison}" if self.runs[0].comparison else "")
 
     def every_run(self, path: Callable[..., Path], *axes: Sequence[str]) -> list[Path]:
-        """Return ``path`` (one of the methods below) for each run, and for each entry of further axes."""
+        """Return ``path`` (one of the methods below) for each run and each combination of entries from the axes."""
         return [path(run, *rest) for rest in itertools.product(*axes) for run in self.runs]
 
     def training(self, run: Run, name: str = "") -> Path:
@@ -202,7 +202,7 @@ class Layout(ABC, Generic[AnyConfig]):
         return []
 
     def stripped(self, run: Run) -> Path:
-        """The names of the checkpoints whose optimiser was taken out once they were averaged."""
+        """The names of the checkpoints that were stripped of their optimiser state after averaging."""
         return self.training(run, "thinned.txt")
 
     def scores(self, run: Run, test: str, checkpoint: str = "") -> Path:
@@ -210,22 +210,22 @@ class Layout(ABC, Generic[AnyConfig]):
         return self.training(run, "scores") / checkpoint / f"{test}.json"
 
     def losses(self, run: Run, test: str) -> Path:
-        """How the loss of a model on a test set divides."""
+        """The parts of the loss of a model on a test set."""
         return self.training(run, "scores") / f"{test}.losses.json"
 
     def trained_tokens(self, run: Run) -> Path:
-        """How well each token was trained."""
+        """The table of how well each token was trained."""
         return self.training(run, "tokens.csv")
 
     def every_scores(self) -> list[Path]:
-        """The scores of all models: the averaged ones, and the last checkpoints if they are wanted."""
+        """The scores of all models: the averaged ones and, if configured, the last checkpoints."""
         return self.every_run(self.scores, self.config.test_sets, ["", *self.last_checkpoints])
 
     # -- results
 
     @property
     def title(self) -> str:
-        """The line above the tables."""
+        """The heading of the tables."""
         return f"{self.config.name}: {self.config.description}".removesuffix(": ")
 
     def comparison(self, kind: str) -> Path:
@@ -234,12 +234,12 @@ class Layout(ABC, Generic[AnyConfig]):
 
     @property
     def statistics(self) -> Path:
-        """The numbers that are shown beside the scores."""
+        """The statistics that are shown alongside the scores."""
         return self.folder / "statistics.json"
 
     @property
     def loss_table(self) -> Path:
-        """How the losses of the systems divide, as a table."""
+        """The table of the parts of the systems' losses."""
         return self.folder / "losses.txt"
 
     @property
@@ -253,9 +253,9 @@ class Layout(ABC, Generic[AnyConfig]):
         return self.folder / "figures"
 
     def open(self) -> Lock:
-        """Create the folder, lock it, write the resolved configuration and return the lock, which closing releases.
+        """Create and lock the folder, write the resolved configuration, and return the lock; closing it releases it.
 
-        Raises MTScaffoldError where another run is using the folder, or it cannot be written to.
+        Raises MTScaffoldError if another run is using the folder, or it cannot be written to.
         """
         make_folder(self.folder)
         lock = take_lock(self.folder, "another run is working in this folder; wait until it ends, or stop it")
@@ -266,7 +266,7 @@ class Layout(ABC, Generic[AnyConfig]):
 def read_folder(folder: PathLike) -> Experiment:
     """Return the configuration in the folder of an experiment that has been started.
 
-    Raises MTScaffoldError for another folder, and UsageError as load_experiment does.
+    Raises MTScaffoldError if it is not the folder of an experiment, and UsageError as load_experiment does.
     """
     place = Path(folder)
     if not (place / CONFIG).is_file():
@@ -277,7 +277,7 @@ def read_folder(folder: PathLike) -> Experiment:
 class Plan(NamedTuple):
     """An experiment to run: its folder, its configuration, the systems to train, its download cache (None: default).
 
-    What systems share is decided by the whole configuration, whichever of them are trained.
+    The whole configuration decides which steps systems share, whichever of them are trained.
     """
 
     folder: Path
@@ -287,17 +287,17 @@ class Plan(NamedTuple):
 
 
 def plan_experiment(configurations: Sequence[PathLike], settings: Mapping[str, Any]) -> Plan:
-    """Return what Snakemake is asked to run.
+    """Return the experiment that Snakemake is asked to run.
 
     configurations: exactly one configuration file. settings: the values of ``--config``, as text or already typed:
     ``output`` (folder; default: experiments/NAME), ``cache``, ``sample``, ``batch``, ``only`` (one or more systems to
     train; default: all), and any section of the configuration, whose values replace those of the file.
 
-    Raises UsageError as load_experiment does, for a system that there is not, and as ``for_snakemake`` does.
+    Raises UsageError as load_experiment and for_snakemake do, and for an unknown system.
     """
     if len(configurations) != 1:
         raise UsageError("give one experiment: --configfile configs/NAME.yaml")
-    # Paths are not typed: a folder may be called "no", "12" or "runs #2".
+    # Paths are not YAML: a folder may be called "no", "12" or "runs #2".
     output, cache = settings.get("output"), settings.get("cache")
     given = {key: typed(value) for key, value in settings.items() if key not in ("output", "cache")}
     only = given.pop("only", None)
@@ -305,7 +305,7 @@ def plan_experiment(configurations: Sequence[PathLike], settings: Mapping[str, A
         value = given.pop(short, None)
         if value is not None:
             inner = given.get(section, {})
-            # Anything but a mapping is left for load_experiment to refuse.
+            # load_experiment refuses anything but a mapping.
             given[section] = {**inner, key: value} if isinstance(inner, Mapping) else inner
     config = load_experiment(configurations[0], given)
     folder = for_snakemake(Path(str(output or f"experiments/{config.name}")))
@@ -318,12 +318,12 @@ def plan_experiment(configurations: Sequence[PathLike], settings: Mapping[str, A
 def for_snakemake(path: Path) -> Path:
     """Return a path that can be an input or output of a rule; raise UsageError for one with braces."""
     if {"{", "}"} & {*str(path)}:
-        raise UsageError(f"{path}: Snakemake would take the braces in this path for wildcards; rename it")
+        raise UsageError(f"{path}: Snakemake would treat the braces in this path as wildcards; rename it")
     return path
 
 
 def _chosen(only: object, config: Experiment) -> list[str]:
-    """Return the systems that ``--config only`` names, in the order of the configuration; all where it is not given."""
+    """Return the systems that ``--config only`` names, in the order of the configuration; by default, all."""
     if only is None:
         return list(config.systems)
     names = [only] if isinstance(only, str) else only
@@ -335,7 +335,7 @@ def _chosen(only: object, config: Experiment) -> list[str]:
 
 
 def write_config(config: Experiment, path: PathLike) -> None:
-    """Write ``config``, every default filled in, as YAML for load_experiment, below comments with the versions."""
+    """Write ``config`` with all defaults as YAML for load_experiment, below comments with the versions."""
     import yaml
 
     heading = "".join(f"# {name} {version}\n" for name, version in versions().items())

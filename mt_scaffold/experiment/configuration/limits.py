@@ -1,4 +1,4 @@
-"""What fairseq's dictionaries begin with, and which subwords get an id."""
+"""The special symbols of fairseq's dictionaries, and the limits on which subwords get an id."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Limits:
 
     joined_dictionary: one dictionary for both sides, limited by ``nwordssrc`` and ``thresholdsrc``. nwordssrc,
     nwordstgt: the size of a dictionary, with fairseq's four special symbols (-1: all subwords). thresholdsrc,
-    thresholdtgt: the frequency that a subword must have. What resampling adds is beyond these limits.
+    thresholdtgt: the least frequency of a subword. The subwords that resampling adds are exempt from these limits.
     padding_factor: the size is padded to a multiple of this.
     """
 
@@ -32,5 +32,5 @@ class Limits:
                 raise UsageError(f"{name} must be {least} or more, not {getattr(self, name)}")
         for name in ("nwordssrc", "nwordstgt"):
             if 0 <= getattr(self, name) <= len(SPECIAL_SYMBOLS):
-                raise UsageError(f"{name} must leave room for subwords beside fairseq's {len(SPECIAL_SYMBOLS)} symbols")
+                raise UsageError(f"{name} must exceed {len(SPECIAL_SYMBOLS)}, the number of fairseq's special symbols")
         return self

@@ -1,4 +1,4 @@
-"""Values that replace those of a configuration file: what they contradict there goes."""
+"""Values that replace those of a configuration file, and the keys that they contradict."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from mt_scaffold.experiment.configuration.data import DATA_KINDS
 from mt_scaffold.experiment.configuration.language_model import DOCUMENT_KINDS, EqualAmount
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 
-# The sections of which exactly one key may be given, by their place; "*" is any name.
+# The keys of which a section may set exactly one, by the path of the section; "*" is any name.
 _EXCLUSIVE: dict[tuple[str, ...], Collection[str]] = {
     ("data",): {*DATA_KINDS, *DOCUMENT_KINDS},
     ("train", "stop"): STOP_OPTIONS,
     ("comparisons", "*"): EqualAmount.__dataclass_fields__,
 }
-# Where fairseq's own options of STOP_OPTIONS stand.
+# The sections in which fairseq's own options of STOP_OPTIONS may appear.
 _OPTIONS = (("train", "options"), ("train", "batches", "*", "options"), ("systems", "*", "train", "options"))
 
 
 def overridden(document: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``document`` with its values replaced by those of ``overrides``; mappings are merged key by key.
 
-    A value also takes the place of what excludes it: another key of the same choice, such as ``train.stop``, or
-    fairseq's option with the same purpose (``max-update``).
+    A value also removes what excludes it: another key of the same choice, as in ``train.stop``, or the option of
+    fairseq with the same purpose (``max-update``).
 
     >>> overridden({"train": {"stop": {"epochs": 40}}}, {"train": {"stop": {"updates": 5}}})
     {'train': {'stop': {'updates': 5}}}
@@ -49,7 +49,7 @@ def _merged(document: Mapping[str, Any], overrides: Mapping[str, Any], place: tu
 
 
 def _without(document: Mapping[str, Any], places: Collection[tuple[str, ...]]) -> dict[str, Any]:
-    """Return a document without the keys at some places."""
+    """Return a document without the keys at these paths."""
     result = {}
     for key, value in document.items():
         inner = {place[1:] for place in places if place[0] in (key, "*")}

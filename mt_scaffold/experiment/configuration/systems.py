@@ -1,4 +1,4 @@
-"""The systems of a configuration: how each segments words, and which of them share codes and segmentation."""
+"""The systems of a configuration: how each segments words, and which of them share codes and data."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from mt_scaffold.segment.inference import INFERENCES, MERGES
 
 
 def check_glossary(glossary: str) -> None:
-    """Raise UsageError for a glossary that is not a regular expression, or would isolate every character."""
+    """Raise UsageError if a glossary is not a regular expression, or matches the empty string."""
     GlossaryIsolator([glossary])
     if re.match(glossary, "") is not None:
-        raise UsageError(f"the glossary '{glossary}' matches where there is nothing; give a word, or a longer pattern")
+        raise UsageError(f"the glossary '{glossary}' matches the empty string; give a word, or a longer pattern")
 
 
 @dataclass(frozen=True)
 class Learn:
-    """How codes are learned, where a system says nothing else: the settings that methods share.
+    """How codes are learned, unless a system says otherwise: the settings that methods share.
 
     symbols: merges (bpe, parity), normal merged tokens (scaffold), merged tokens that are not removed (picky) or pieces
-    beside the single characters (unigram), from source and target training words together.
+    besides the single characters (unigram), from source and target training words together.
     """
 
     symbols: int = field(metadata=bounds(least=1))
@@ -49,7 +49,7 @@ class _Key(NamedTuple):
     """A key of a system: the type of its value, its limits, and the default that config.yaml names."""
 
     kind: Any
-    limits: Mapping[str, Any] = {}  # nothing is added to it
+    limits: Mapping[str, Any] = {}  # never modified
     default: Any = None
 
 
@@ -58,25 +58,25 @@ _COUNT = bounds(least=1)
 
 @dataclass(frozen=True)
 class System:
-    """One of the compared systems: how it segments words, and what else sets it apart.
+    """One of the compared systems: how it segments words, and anything else that sets it apart.
 
     In YAML its keys are those of its method (``mt_scaffold.methods``) and these:
 
     ``algorithm`` names the method that learns codes; settings that methods share replace those of the ``codes``
-    section. Codes are joint, or with ``joint: false`` one for each side, of ``symbols_source`` and ``symbols_target``
-    where these are given. ``codes`` is a file to use instead (``codes_source`` and ``codes_target`` for each side).
+    section. Codes are joint or, with ``joint: false``, separate for each side, of ``symbols_source`` and
+    ``symbols_target`` if given. ``codes`` is a file to use instead (``codes_source``, ``codes_target``: one per side).
 
     ``vocabulary_threshold`` splits subwords that are rarer than that in the training text of their side
     (apply-bpe --vocabulary-threshold), ``glossaries`` are words or patterns that are never split, and ``inference`` is
     a kind other than merges (apply-bpe --inference).
 
-    ``dropout``, ``uniform_sampling`` (both of them ``..._source`` and ``..._target``, too) and ``sampling_alpha``
-    segment the training text again in every epoch (``mt_scaffold.segment.draw``).
+    ``dropout``, ``uniform_sampling`` (also as ``..._source`` and ``..._target``) and ``sampling_alpha`` segment the
+    training text again in every epoch (``mt_scaffold.segment.draw``).
 
-    ``baseline`` is the system to test this one against (default: the experiment's). ``train``: its own options.
+    ``baseline`` is the system to test this one against (default: the experiment's). ``train``: options of its training.
 
     method: None for codes that are given as ``files``. shared: the settings that are left to the codes section.
-    sizes, resamplings: of each side. keys: what the file says, with defaults.
+    sizes, resamplings: one for each side. keys: those of the file, with defaults.
     """
 
     sides: ClassVar[tuple[str, ...]] = SIDES
@@ -96,12 +96,12 @@ class System:
 
     @classmethod
     def methods(cls) -> dict[str, type[Method[Any]]]:
-        """Return the methods that such a system can have, by name."""
+        """Return the methods that systems of this kind can have, by name."""
         return methods()
 
     @classmethod
     def known_keys(cls, algorithm: str | None = None) -> dict[str, _Key]:
-        """Return the keys of any system, in order; a setting that methods have in common is that of ``algorithm``."""
+        """Return the keys of any system, in order; a setting of several methods has the limits of ``algorithm``."""
         kinds = cls.methods()
         keys = {"algorithm": _Key(Literal[tuple(kinds)])}
         for kind in (*(kinds[name] for name in (algorithm,) if name in kinds), *kinds.values()):
@@ -127,7 +127,7 @@ class System:
 
     @classmethod
     def from_keys(cls, value: Any, key: str = "") -> System:
-        """Return the system that the lines of a YAML file describe; raises WrongValue as ``schema.build`` does."""
+        """Return the system that a YAML file describes; raises WrongValue as ``schema.build`` does."""
         if not isinstance(value, dict):
             raise WrongValue(key, f"must be 'key: value' lines, not {show(value)}")
         algorithm = value.get("algorithm")
@@ -166,7 +166,7 @@ class System:
 
     @classmethod
     def _contradictions(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Yield what contradicts itself in the keys that are given: a key, and what is wrong with it."""
+        """Yield the contradictions among the given keys, each as a key and its problem."""
         kinds = cls.methods()
         kind = kinds.get(given.get("algorithm", ""))
         files = [name for name in ("codes", *(f"codes_{side}" for side in cls.sides)) if name in given]
@@ -191,20 +191,20 @@ class System:
                 yield name, f"missing: give it, to {entry.metadata['help']}"
         joint = given.get("joint", True)
         if kind is not None and kind.by_language and not joint:
-            yield "joint", f"{kind.name} compares source and target, so that its codes are joint; leave it out"
+            yield "joint", f"the codes of {kind.name}, which compares source and target, are always joint; leave it out"
         if files and not joint:
             yield "joint", "has no effect on codes that are given as files; leave it out"
         sizes = [f"symbols_{side}" for side in cls.sides]
         if "symbols" in given and sizes and all(name in given for name in sizes):
-            yield "symbols", "has no effect beside symbols_source and symbols_target; leave it out"
+            yield "symbols", "has no effect with both symbols_source and symbols_target; leave it out"
         for name in sizes:
             if joint and name in given:
                 yield name, "joint codes have one size; add joint: false, or give symbols"
-        yield from cls._applied_wrongly(given, kind or MethodWithCodes)
+        yield from cls._unsupported(given, kind or MethodWithCodes)
 
     @classmethod
-    def _applied_wrongly(cls, given: Mapping[str, Any], kind: type[Method[Any]]) -> Iterator[tuple[str, str]]:
-        """Yield the keys of segmentation that a method does not have, and those that exclude each other."""
+    def _unsupported(cls, given: Mapping[str, Any], kind: type[Method[Any]]) -> Iterator[tuple[str, str]]:
+        """Yield keys of segmentation that a method does not support, or that exclude each other, with the problem."""
         for name in ("vocabulary_threshold", "glossaries"):
             if given.get(name) and not kind.filters:
                 yield name, f"not possible with {kind.name}; leave it out"
@@ -226,7 +226,7 @@ class System:
             if len(used) > 1:
                 own = f"{used[1]}_{side}"
                 wrong = own if own in given else used[1]
-                yield wrong, f"takes the place of {used[0]}, which the {side} side has too; leave out one of them"
+                yield wrong, f"takes the place of {used[0]}, which the {side} side also has; leave out one of them"
                 break
 
     @property
@@ -240,7 +240,7 @@ class System:
         return any(self.resamplings)
 
     def method_with(self, learn: Learn, side: int | None = None) -> Method[Any] | None:
-        """Return its method with all settings: those that it leaves to the codes section, and the size of a side."""
+        """Return its method with all settings: those left to the codes section, and the size of a side."""
         if self.method is None:
             return None
         settings = {name: getattr(learn, name) for name in self.shared}
@@ -249,18 +249,18 @@ class System:
         return self.method.with_settings(**settings)
 
     def to_keys(self) -> dict[str, Any]:
-        """Return what ``from_keys`` reads."""
+        """Return its keys, as ``from_keys`` reads them."""
         return {**self.keys, "train": self.train and dataclasses.asdict(self.train)}
 
 
 class LanguageModelSystem(System):
-    """A system of language models: it has one side, and learns from bytes."""
+    """A system of language models, with a single side, which learns from bytes."""
 
     sides = ()
 
     @classmethod
     def methods(cls) -> dict[str, type[Method[Any]]]:
-        """Return the methods that learn from the bytes of one text, by name."""
+        """Return the methods that learn from the bytes of a single text, by name."""
         return {name: kind for name, kind in methods().items() if kind.byte_level and not kind.by_language}
 
     @classmethod
@@ -270,7 +270,7 @@ class LanguageModelSystem(System):
 
     @classmethod
     def from_keys(cls, value: Any, key: str = "") -> System:
-        """Return the system, as of translation. Earlier versions wrote ``dropout: 0.0`` into every configuration."""
+        """Return the system, as System does; ``dropout: 0.0`` is accepted because earlier versions wrote it."""
         if isinstance(value, dict) and "dropout" in value:
             if value["dropout"]:
                 raise WrongValue(join_key(key, "dropout"), "language models are trained without BPE-dropout; remove it")
@@ -295,9 +295,9 @@ def _resampling(given: Mapping[str, Any], side: str) -> Draw:
 
 @dataclass(frozen=True)
 class CodesSetting:
-    """What makes a codes file: the method that learns (and trims) it, or the ``file`` it is copied from.
+    """The origin of a codes file: the method that learns (and trims) it, or the ``file`` that it is copied from.
 
-    languages: whose training words it is learned from and segments, one or both; none for language models.
+    languages: one or both; it is learned from their training words and segments these. None for language models.
     """
 
     method: Method[Any] | None
@@ -306,18 +306,18 @@ class CodesSetting:
 
     @property
     def made_of(self) -> CodesSetting | None:
-        """The codes that these change; None where they are learned from words alone."""
+        """The codes that these are made from, or None if they are learned from words alone."""
         made_of = None if self.method is None else self.method.made_of
         return None if made_of is None else dataclasses.replace(self, method=made_of)
 
     @property
     def kind(self) -> type[Method[Any]]:
-        """What segments with it."""
+        """The method that segments with it."""
         return MethodWithCodes if self.method is None else type(self.method)
 
     @property
     def name(self) -> str:
-        """Its name, the same for the same settings: ``bpe-4000``, ``scaffold-4000-min5.de``, ``picky-4000-ios0.7``."""
+        """Its name, equal for equal settings: ``bpe-4000``, ``scaffold-4000-min5.de``, ``picky-4000-ios0.7``."""
         if self.method is not None:
             name = self.method.label
         else:
@@ -329,12 +329,12 @@ class CodesSetting:
 
     @property
     def file_or_name(self) -> str:
-        """The file that was given, or the name of the settings; the HTML report shows it."""
+        """The given file, or the name of the settings, for the HTML report."""
         return self.file or self.name
 
 
 def with_what_they_are_made_of(codes: Mapping[str, CodesSetting]) -> dict[str, CodesSetting]:
-    """Return codes by name, and with them those that others are made of."""
+    """Return ``codes``, by name, together with the codes that they are made from."""
     made_of = [setting.made_of for setting in codes.values()]
     return {**codes, **{setting.name: setting for setting in made_of if setting is not None}}
 
@@ -351,17 +351,17 @@ class SegmentationSetting:
 
     @property
     def kind(self) -> type[Method[Any]]:
-        """What segments with the codes."""
+        """The method that segments with the codes."""
         return self.source.kind
 
     @property
     def codes(self) -> tuple[CodesSetting, ...]:
-        """The codes: one for joint ones, else those of source and target."""
+        """The codes: one if they are joint, else those of source and target."""
         return (self.source,) if self.source == self.target else (self.source, self.target)
 
     @property
     def name(self) -> str:
-        """Its name, the same for the same settings: that of its codes, and what is beyond them."""
+        """Its name, which is equal for equal settings: that of its codes, and the settings beyond them."""
         name = "+".join(codes.name for codes in self.codes)
         name += f"-threshold{self.vocabulary_threshold}" if self.vocabulary_threshold is not None else ""
         if self.glossaries:
@@ -371,9 +371,9 @@ class SegmentationSetting:
 
 @dataclass(frozen=True)
 class DataSetting:
-    """What the dictionaries and the binarised data of systems are made with; those with equal ones share them.
+    """The setting of dictionaries and binarised data; systems with equal ones share these.
 
-    reach: what resampling can make of the words of source and target (``Draw.reach``), which dictionaries add.
+    reach: the kind of subwords that resampling can produce on each side (``Draw.reach``), which dictionaries include.
     """
 
     segmentation: SegmentationSetting
@@ -387,7 +387,7 @@ class DataSetting:
 
     @property
     def name(self) -> str:
-        """That of the segmentation, and what varies it: ``bpe-4000``, ``bpe-4000.dropout``, ``bpe-4000.dropout-en``."""
+        """The name of segmentation and resampling: ``bpe-4000``, ``bpe-4000.dropout``, ``bpe-4000.dropout-en``."""
         if self.reach[0] == self.reach[1]:
             suffixes = [self.reach[0]] if self.resampled else []
         else:
@@ -397,7 +397,7 @@ class DataSetting:
 
 
 def segmentation_of(system: System, learn: Learn, languages: tuple[str, str]) -> SegmentationSetting:
-    """Return how a system segments, with everything that it leaves to the ``codes`` section filled in."""
+    """Return the segmentation of a system, with the defaults of the ``codes`` section filled in."""
     sides = []
     for side, language in enumerate(languages):
         if system.files:

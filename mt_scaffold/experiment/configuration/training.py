@@ -1,4 +1,4 @@
-"""The sections train and average of an experiment configuration, and what of them contradicts each other."""
+"""The sections train and average of an experiment configuration, and checks for contradictions in them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from mt_scaffold.experiment.runtime.schema import OptionValue, WrongValue, bound
 
 OPTION = r"[A-Za-z0-9][A-Za-z0-9_-]*"
 OPTION_SAYS = "an option without its leading dashes, such as max-tokens"
-# How each rule of Stop is said to fairseq-train; the last two are options of this package's tasks.
+# The option of fairseq-train for each rule of Stop; the last two belong to this package's tasks.
 STOP_OPTIONS = {"updates": "max-update", "epochs": "max-epoch", "tokens": "stop-tokens", "text": "stop-text"}
-# The metric of fairseq's log that each value of patience_on is.
+# The metric in fairseq's log for each value of patience_on.
 METRICS = {"bleu": "bleu", "loss_per_byte": "bits_per_byte"}
 _PATIENCE_OPTIONS = ("patience", "best-checkpoint-metric", "maximize-best-checkpoint-metric", "disable-validation")
 
@@ -24,7 +24,7 @@ class Stop:
     """When a training ends; exactly one of these.
 
     tokens: subwords of source and target, with one ``</s>`` per sentence. text: UTF-8 bytes of the words of source and
-    target, with one line end per sentence. Only sentences that were trained on count, on all GPUs together.
+    target, with one line end per sentence. Sentences that were trained on count, summed over all GPUs.
     """
 
     updates: int | None = field(default=None, metadata=bounds(least=1))
@@ -41,10 +41,10 @@ class Stop:
 
 @dataclass(frozen=True)
 class Expected:
-    """An estimate of the cleaned training text, from which the length of an epoch is known before there is data.
+    """The expected size of the cleaned training text, to estimate the length of an epoch before the data exists.
 
-    subwords: the sum, over the pairs, of those of the longer side, which is what ``max-tokens`` limits. pairs: to scale
-    the estimate to a sample. text: bytes of both sides, as Stop counts them.
+    subwords: the sum over all pairs of the subwords on the longer side, which ``max-tokens`` limits. pairs: their
+    number, to scale the estimate to a sample. text: bytes of both sides, as Stop counts them.
     """
 
     pairs: int = field(metadata=bounds(least=1))
@@ -54,7 +54,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class SystemTrain:
-    """The training options of one system, in place of those of the train section."""
+    """The training options of one system, which replace those of the train section."""
 
     options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS))
 
@@ -71,8 +71,8 @@ class Batch:
 class TrainOptions:
     """Plain fairseq-train options: ``true`` is a flag, ``false`` leaves it out, a list gives several values.
 
-    ``batch`` chooses one of ``batches``, whose options are added to ``options``. ``thin``: once averaged, checkpoints
-    lose the optimiser's state, all but the last.
+    ``batch`` chooses one of ``batches``, whose options are added to ``options``. ``thin``: after averaging, all
+    checkpoints but the last are stripped of their optimiser state.
     """
 
     options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS))
@@ -95,8 +95,8 @@ class TrainOptions:
     def options_on(self, gpus: int) -> dict[str, OptionValue]:
         """Return all options, with the ``update-freq`` that gives the chosen batch on this number of GPUs (0: a CPU).
 
-        On a CPU, where such a batch is only rehearsed, ``update-freq`` is unchanged. Raises UsageError where the batch
-        cannot be divided evenly.
+        On a CPU, which only rehearses such a batch, ``update-freq`` is unchanged. Raises UsageError if the batch cannot
+        be divided evenly.
         """
         options = self.all_options
         batch = self.batches[self.batch] if self.batch is not None else None
@@ -105,7 +105,7 @@ class TrainOptions:
         update_freq = options.get("update-freq", 1)
         if type(update_freq) is not int:
             raise UsageError(
-                f"train.batches.{self.batch}: update-freq must be a whole number where gpus is given, not {update_freq}"
+                f"train.batches.{self.batch}: update-freq must be a whole number if gpus is given, not {update_freq}"
             )
         parts = batch.gpus * update_freq
         if parts % gpus:
@@ -122,8 +122,8 @@ class Train(TrainOptions):
 
     ``stop`` ends the training, instead of max-update or max-epoch in the options. With ``patience`` it ends earlier,
     once that many validations in a row have not improved ``patience_on``: BLEU of the validation set, or the loss per
-    byte of its text; checkpoint_best.pt follows the same. ``validate_bleu``: compute that BLEU in any case.
-    ``expected``: for a check of the averaging before anything runs.
+    byte of its text; the same measure selects checkpoint_best.pt. ``validate_bleu``: compute this BLEU in any case.
+    ``expected``: to check the averaging before anything runs.
     """
 
     stop: Stop | None = None
@@ -140,9 +140,9 @@ class Train(TrainOptions):
 
 @dataclass(frozen=True)
 class Average:
-    """How many of the last checkpoints are averaged; 0 takes the best one on the validation set.
+    """The number of last checkpoints that are averaged; 0 takes the best one on the validation set.
 
-    by: checkpoints of whole ``epochs``, or those within epochs, every ``save-interval-updates`` ``updates``.
+    by: average checkpoints of whole ``epochs``, or those of every ``save-interval-updates`` ``updates``.
     """
 
     last: int = field(default=5, metadata=bounds(least=0))
@@ -150,9 +150,9 @@ class Average:
 
 
 def check_training(train: Train, average: Average, last_checkpoints: int = 0) -> None:
-    """Raise WrongValue where train and average contradict each other, or a training would be stopped unfairly.
+    """Raise WrongValue if train and average contradict each other, or trainings would be stopped unfairly.
 
-    last_checkpoints: how many of the last checkpoints are scored one by one.
+    last_checkpoints: the number of last checkpoints that are scored one by one.
     """
     options = train.all_options
     if train.stop is not None:
@@ -162,7 +162,7 @@ def check_training(train: Train, average: Average, last_checkpoints: int = 0) ->
         for name in STOP_OPTIONS.values():
             # false leaves an option out, such as the max-update of a batch.
             if options.get(name, False) is not False:
-                raise WrongValue("train.stop", f"the options have {name}, too; keep one of them")
+                raise WrongValue("train.stop", f"the options also set {name}; keep one of them")
     _check_validation(train, options)
     wanted = max(average.last, last_checkpoints)
     check_kept(options, average, wanted)
@@ -176,7 +176,7 @@ def check_training(train: Train, average: Average, last_checkpoints: int = 0) ->
 
 
 def check_kept(options: Mapping[str, OptionValue], average: Average, wanted: int) -> None:
-    """Raise WrongValue where fairseq-train's ``options`` do not save or keep the ``wanted`` checkpoints."""
+    """Raise WrongValue if fairseq-train's ``options`` do not save or keep the ``wanted`` number of checkpoints."""
     kept = "keep-last-epochs" if average.by == "epochs" else "keep-interval-updates"
     number = options.get(kept, -1)
     if isinstance(number, int) and 0 < number < wanted:
@@ -188,32 +188,32 @@ def check_kept(options: Mapping[str, OptionValue], average: Average, wanted: int
     if average.by == "epochs" and wanted and options.get("no-epoch-checkpoints"):
         raise WrongValue("average.last", "no-epoch-checkpoints in the options saves none to average; remove it")
     if average.last == 0 and options.get("disable-validation"):
-        raise WrongValue("average.last", "0 takes the best checkpoint, which disable-validation does not find")
+        raise WrongValue("average.last", "0 takes the best checkpoint; remove disable-validation")
 
 
 def _check_validation(train: Train, options: Mapping[str, OptionValue]) -> None:
     if (train.patience is None) != (train.patience_on is None):
         if train.patience is None:
-            raise WrongValue("train.patience_on", "give patience, too: for how many validations; or remove it")
-        raise WrongValue("train.patience", "give patience_on, too: bleu or loss_per_byte; or remove it")
+            raise WrongValue("train.patience_on", "needs train.patience, in validations; add it, or remove this")
+        raise WrongValue("train.patience", "needs train.patience_on, bleu or loss_per_byte; add it, or remove this")
     if train.patience is not None:
         for name in _PATIENCE_OPTIONS:
             if name in options:
                 raise WrongValue(f"train.options.{name}", "contradicts train.patience; remove it")
     if train.validates_bleu and "eval-bleu" in options:
         raise WrongValue("train.options.eval-bleu", "set by train.validate_bleu or train.patience_on; remove it")
-    if refusal := unfair_patience({name: str(value) for name, value in options.items()}):
+    if refusal := unfair_patience({name: str(value) for name, value in options.items() if value is not False}):
         raise WrongValue("train.options.patience", refusal)
 
 
 def unfair_patience(options: Mapping[str, str]) -> str | None:
-    """Return why ``patience`` in fairseq's options must not end a training; None where it may, or is not there.
+    """Return why ``patience`` in fairseq's options must not end a training, or None if it may or is not set.
 
-    A loss per subword depends on how many subwords the text is divided into, so that it cannot stop systems with
-    different vocabularies alike.
+    The loss per subword depends on the number of subwords in the text, so that it does not stop systems with different
+    vocabularies alike.
     """
-    without = options.get("patience", "-1").startswith(("-", "0"))
-    if without or options.get("best-checkpoint-metric") in METRICS.values():
+    unlimited = options.get("patience", "-1").startswith(("-", "0"))
+    if unlimited or options.get("best-checkpoint-metric") in METRICS.values():
         return None
     return (
         "would stop on the loss per subword, which differs between vocabularies; use train.patience with "

@@ -19,8 +19,8 @@ Quantization = Literal[
 class Translate:
     """How test sets are translated: the engine, and plain fairseq-generate options, as in Train.
 
-    ``engine: ctranslate2`` converts each model and translates with CTranslate2, for which ``quantization`` is the type
-    of the parameters (default: float32). It takes the options that it can follow and refuses all others.
+    ``engine: ctranslate2`` converts each model and translates with CTranslate2, which stores parameters in the type
+    ``quantization`` (default: float32). Options that it does not support are refused.
     """
 
     engine: Engine = "fairseq"
@@ -31,6 +31,6 @@ class Translate:
 
 
 def check_translating(translate: Translate) -> None:
-    """Raise WrongValue where the values of the section contradict each other."""
+    """Raise WrongValue if values of the section contradict each other."""
     if translate.quantization is not None and translate.engine != "ctranslate2":
         raise WrongValue("translate.quantization", "only for engine: ctranslate2; add that, or remove this")

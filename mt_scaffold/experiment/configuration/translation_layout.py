@@ -1,4 +1,4 @@
-"""The folder of a translation experiment: the paths that only these have."""
+"""The folder of a translation experiment: the paths that other experiments do not have."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TranslationLayout(Layout[Config]):
         return self.folder / "raw" / f"{part}.{language}"
 
     def words(self, part: str, language: str) -> Path:
-        """The words of a part, cleaned where it is trained on."""
+        """The words of a part; those of train and valid are cleaned."""
         return Path(f"{self.words_prefix(part)}.{language}")
 
     def words_prefix(self, part: str) -> Path:
@@ -50,13 +50,13 @@ class TranslationLayout(Layout[Config]):
         return self.folder / "words" / f"{part}.uncleaned.{language}.gz"
 
     def chunk(self, language: str, item: str, suffix: str = "gz") -> Path:
-        """A chunk of the tokenised training text, or (``suffix`` json) its step report."""
+        """A chunk of the tokenised training text or, with the suffix json, its step report."""
         return self.folder / "words" / "chunks" / f"train.{language}.{item}.{suffix}"
 
     # -- codes and dictionaries
 
     def codes_of(self, system: str) -> tuple[Path, Path]:
-        """The codes that a system segments source and target with; twice the same for joint ones."""
+        """Return the codes for source and target of a system; joint codes are returned twice."""
         setting = self.config.segmentation(system)
         return self.codes(setting.source.name), self.codes(setting.target.name)
 
@@ -69,7 +69,7 @@ class TranslationLayout(Layout[Config]):
         return self.config.data_setting(system).name
 
     def segmentation_behind(self, data: str) -> str:
-        """Return the name of the segmentation behind a name of dictionaries and data."""
+        """Return the name of the segmentation that dictionaries and data (``data_of``) are made with."""
         return self.config.data_settings[data].segmentation.name
 
     def resamples(self, system: str) -> bool:
@@ -77,7 +77,7 @@ class TranslationLayout(Layout[Config]):
         return self.config.systems[system].resamples
 
     def vocabulary(self, segmentation: str, language: str) -> Path:
-        """The subwords of the training text of a language with their frequencies, for a vocabulary threshold."""
+        """The subwords and frequencies in the training text of a language, for a vocabulary threshold."""
         return self.folder / "vocabularies" / f"{segmentation}.{language}"
 
     def dictionaries(self, data: str) -> Path:
@@ -85,11 +85,11 @@ class TranslationLayout(Layout[Config]):
         return self.folder / "dictionaries" / data
 
     def dictionary(self, data: str, language: str) -> Path:
-        """The dictionary of a language, which may be that of both."""
+        """The dictionary of a language; a joined one is stored for each."""
         return self.dictionaries(data) / f"dict.{language}.txt"
 
     def subwords(self, segmentation: str, part: str, language: str) -> Path:
-        """The text of a part as subwords, for people: no step reads it."""
+        """The text of a part as subwords, for people; no step reads it."""
         return self.folder / "subwords" / segmentation / f"{part}.{language}"
 
     # -- trainings and translations
@@ -100,12 +100,12 @@ class TranslationLayout(Layout[Config]):
         return [Run(system, seed) for system in self.config.systems for seed in self.config.seeds]
 
     def translation(self, run: Run, test: str, form: str = "", checkpoint: str = "") -> Path:
-        """A translation by the averaged model or one checkpoint, detokenised or (``form``) ``words``, ``subwords``."""
+        """A translation by the averaged model or a checkpoint, detokenised or in the form ``words`` or ``subwords``."""
         name = f"{test}.{self.target}"
         return self.training(run, "translations") / checkpoint / (f"{name}.{form}" if form else name)
 
     def translated_source(self, run: Run, test: str, checkpoint: str = "") -> Path:
-        """The source of a translation, in words, next to it."""
+        """The source of a translation, as words, next to it."""
         return self.training(run, "translations") / checkpoint / f"{test}.{self.source}.words"
 
     @property
@@ -122,5 +122,5 @@ class TranslationLayout(Layout[Config]):
 
     @property
     def compression(self) -> Path:
-        """Bytes per token beside the paper's."""
+        """The table of bytes per token, next to the paper's."""
         return self.folder / "bytes-per-token.txt"

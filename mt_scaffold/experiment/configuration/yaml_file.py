@@ -1,4 +1,4 @@
-"""Configuration files: YAML → plain data with line numbers, and the values of a command line."""
+"""Configuration files as plain data with line numbers, and values from a command line."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from mt_scaffold.corpus.files import PathLike, open_input
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.runtime.schema import join_key
 
-# PyYAML is imported where it is used: every command shows its --help without it.
+# Imported in functions, so that every command shows its --help without PyYAML.
 if TYPE_CHECKING:
     import yaml
 
-# What PyYAML raises for values that it cannot make: a date such as 2001-99-99, "!!int ''", "!!bool maybe".
+# PyYAML's exceptions for values that it cannot construct: a date such as 2001-99-99, "!!int ''", "!!bool maybe".
 _NO_VALUE = (ValueError, ArithmeticError, LookupError, AttributeError)
-# Values that the aliases of a file may add, so that a few lines cannot stand for more than memory holds.
+# Limit on the values that aliases add, so that a few lines cannot expand beyond memory.
 _ALIASED = 10_000
 
 
 def read(path: PathLike) -> tuple[dict[str, Any], dict[str, int]]:
-    """Return the content of a YAML file, and the line of every key in it by dotted key.
+    """Return the content of a YAML file, and the line number of every key by dotted key.
 
-    Raises UsageError for a syntax error, a duplicate key, aliases that stand for too much, or content that is not a
-    mapping.
+    Raises UsageError for a syntax error, a duplicate key, aliases that expand to too many values, or content that is
+    not a mapping.
     """
     import yaml
 
@@ -50,7 +50,7 @@ def read(path: PathLike) -> tuple[dict[str, Any], dict[str, int]]:
 
 
 def typed(value: Any) -> Any:
-    """Return a value from a command line as YAML reads it; UsageError where it is not YAML.
+    """Return a value from a command line as YAML reads it; raise UsageError if it is not valid YAML.
 
     >>> typed({"batch": "2", "lr": "1e-3"})
     {'batch': 2, 'lr': '1e-3'}
@@ -72,13 +72,13 @@ def typed(value: Any) -> Any:
 
 
 def settings_from(assignments: Sequence[str]) -> dict[str, Any]:
-    """Return the sections that ``KEY=VALUE`` assignments change; a key is dotted, and a value is YAML.
+    """Return the sections that ``KEY=VALUE`` assignments set; keys are dotted, and values are YAML.
 
     >>> settings_from(["train.options.lr=0.001", "train.batch=small", "seeds=[1, 2]"])
     {'train': {'options': {'lr': 0.001}, 'batch': 'small'}, 'seeds': [1, 2]}
 
-    Raises UsageError for one without a key or an equals sign, or whose value is not YAML, and where one key is within
-    another.
+    Raises UsageError for an assignment without a key or an equals sign, for a value that is not YAML, and for a key
+    that is set twice, also as part of another.
     """
     sections: dict[str, Any] = {}
     for assignment in assignments:
@@ -91,23 +91,25 @@ def settings_from(assignments: Sequence[str]) -> dict[str, Any]:
             place = place.setdefault(name, {})
             if not isinstance(place, dict):
                 raise UsageError(f"--set {assignment}: {name} has another value already; set each key once")
+        if last in place:
+            raise UsageError(f"--set {assignment}: {last} has another value already; set each key once")
         place[last] = typed(value)
     return sections
 
 
 def _single_node(loader: yaml.SafeLoader, origin: str) -> yaml.Node | None:
-    """Return the root of the only document; UsageError where its aliases stand for more than _ALIASED values."""
+    """Return the root of the only document; raise UsageError if its aliases add more than _ALIASED values."""
     root = loader.get_single_node()
     sizes: dict[yaml.Node, int] = {}
     if root is not None and _size(root, sizes) > len(sizes) + _ALIASED:
-        raise UsageError(f"{origin}: its aliases stand for more than {_ALIASED:,} values; use fewer")
+        raise UsageError(f"{origin}: its aliases expand to more than {_ALIASED:,} values; use fewer")
     return root
 
 
 def _size(node: yaml.Node, sizes: dict[yaml.Node, int]) -> int:
-    """Return how many values a node has with every alias written out; each node is visited once.
+    """Return the number of values in a node with all aliases expanded; each node is visited once.
 
-    RecursionError for one that contains itself.
+    Raises RecursionError for a node that contains itself.
     """
     import yaml
 
@@ -115,13 +117,13 @@ def _size(node: yaml.Node, sizes: dict[yaml.Node, int]) -> int:
         inner = node.value if isinstance(node, yaml.SequenceNode) else []
         if isinstance(node, yaml.MappingNode):
             inner = [each for pair in node.value for each in pair]
-        # Capped, for the number itself would grow with every level.
+        # Capped, as the number would grow exponentially with the depth.
         sizes[node] = min(1 + sum(_size(each, sizes) for each in inner), 1 << 60)
     return sizes[node]
 
 
 def _note_lines(node: yaml.Node, key: str, lines: dict[str, int], path: str) -> None:
-    """Note the line of every key under ``node``, and refuse a duplicate key."""
+    """Add the line of every key under ``node`` to ``lines``; raise UsageError for a duplicate key."""
     import yaml
 
     if isinstance(node, yaml.MappingNode):

@@ -1,1 +1,1 @@
-"""What every step needs: locks, results, checked values, fairseq's programs."""
+"""Shared by all steps: locks, results, checked values, fairseq's programs."""

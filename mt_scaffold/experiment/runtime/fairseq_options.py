@@ -1,6 +1,6 @@
 """Check fairseq's options without data: its own parser reads them, and the model is built without memory for weights.
 
-As a program, the part that imports fairseq: it reads calls from standard input and prints what it found, as JSON.
+Run as a program, this is the part that imports fairseq: it reads calls from stdin and prints its findings as JSON.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PARSERS = {"train": "get_training_parser", "generate": "get_generation_parser"}
 
 
 class WrongOption(UsageError):
-    """An option that fairseq or a model does not accept; ``option`` is its name without dashes, "" if not known."""
+    """An option that fairseq or a model rejects; ``option`` is its name without dashes, "" if unknown."""
 
     def __init__(self, message: str, option: str) -> None:
         super().__init__(message)
@@ -35,8 +35,8 @@ class WrongOption(UsageError):
 class Call:
     """A program of fairseq (``train``, ``generate``) with its options; of ``train``, the sizes of its dictionaries.
 
-    dictionaries: of source and target, of about that many entries; one number where both are the same dictionary, or
-    of a language model. None: the model is not built. trainings: how many have these options.
+    dictionaries: the approximate sizes of those for source and target; a single number for a joined dictionary or a
+    language model. None: the model is not built. trainings: the number of trainings with these options.
     """
 
     program: str
@@ -47,9 +47,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Checked:
-    """The number of parameters of each call's model, None where none was built.
+    """The number of parameters of each call's model, or None if it was not built.
 
-    saved: the same, with a tied parameter counted under each of its names, as fairseq saves it from GPUs.
+    saved: the same, but a tied parameter counts once per name, as fairseq saves it on GPUs.
     """
 
     parameters: Sequence[int | None]
@@ -57,11 +57,11 @@ class Checked:
 
 
 def check_options(calls: Iterable[Call]) -> Checked:
-    """Check options, and return what is known of the models.
+    """Check options, and return the sizes of the models.
 
-    Raises WrongOption where fairseq's own parser rejects an option, with the nearest that it knows, for a value that is
-    not a number where one is needed, and where the model, optimiser or schedule cannot be built. This needs no data and
-    takes some seconds; without fairseq nothing is checked.
+    Raises WrongOption for an option that fairseq's own parser rejects, with the nearest known one, for a value that
+    should be a number, and for a model, optimiser or schedule that cannot be built. This needs no data and takes some
+    seconds; without fairseq nothing is checked.
     """
     calls = list(calls)
     if importlib.util.find_spec("fairseq") is None:
@@ -93,7 +93,7 @@ def _checked(answer: Any) -> Checked:
 
 
 class _Refused(Exception):
-    """What is wrong, and with which option (without dashes, "" if not known)."""
+    """A problem, and the option that has it (without dashes, "" if unknown)."""
 
     def __init__(self, message: str, option: str = "") -> None:
         super().__init__(message)
@@ -112,7 +112,7 @@ def _answer(calls: list[Any]) -> dict[str, Any]:
 
 
 def _parse(program: str, arguments: list[str]) -> Any:
-    """Return what fairseq's parser makes of the arguments."""
+    """Return the arguments as parsed by fairseq; raise _Refused if it rejects one."""
     from fairseq import options
 
     parser = getattr(options, _PARSERS[program])()
@@ -128,7 +128,7 @@ def _parse(program: str, arguments: list[str]) -> Any:
     except _Refused:
         raise
     except Exception as error:
-        # fairseq evaluates the values of some options as Python, and argparse names none of them.
+        # fairseq evaluates the values of some options as Python; argparse does not name the option that fails.
         for name, value in _values(arguments):
             action = parser._option_string_actions.get(name)
             if action is not None and callable(action.type):
@@ -140,7 +140,7 @@ def _parse(program: str, arguments: list[str]) -> Any:
 
 
 def _named(message: str, parser: Any) -> _Refused:
-    """Return an error of the parser with the option's name, and the nearest that it knows."""
+    """Return an error of the parser with the name of the option and the nearest known one."""
     if found := re.match(r"unrecognized arguments: (.*)", message):
         unknown = [word for word in found[1].split() if word.startswith("--")]
         name = unknown[0] if unknown else found[1]
@@ -169,7 +169,7 @@ def _values(arguments: list[str]) -> list[tuple[str, str]]:
 
 
 def _build(parsed: Any, dictionaries: list[int]) -> tuple[int, int]:
-    """Return the sizes in Checked of the model of parsed options, with its optimiser and schedule built, too."""
+    """Build the model, optimiser and schedule of parsed options, and return the sizes for Checked."""
     import types
 
     import torch
@@ -196,7 +196,7 @@ def _build(parsed: Any, dictionaries: list[int]) -> tuple[int, int]:
     one = torch.nn.Parameter(torch.zeros(1))
     try:
         optimizer = optim.build_optimizer(config.optimizer, [one])
-        optimizer.optimizer  # noqa: B018  what some build on first use
+        optimizer.optimizer  # noqa: B018  some build it on first use
         lr_scheduler.build_lr_scheduler(config.lr_scheduler, optimizer)
     except Exception as error:
         raise _Refused(f"the optimiser or its schedule cannot be built: {_one_line(error)}") from None
@@ -205,7 +205,7 @@ def _build(parsed: Any, dictionaries: list[int]) -> tuple[int, int]:
 
 
 def _check_heads(parsed: Any) -> None:
-    """Refuse heads that do not divide the width of their layers, which fairseq asserts without a name."""
+    """Refuse a number of heads that does not divide the layer width; fairseq's assertion names no option."""
     for side in ("encoder", "decoder"):
         width, heads = (getattr(parsed, f"{side}_{name}", None) for name in ("embed_dim", "attention_heads"))
         if isinstance(width, int) and isinstance(heads, int) and (heads < 1 or width % heads):

@@ -1,4 +1,4 @@
-"""transformers, imported where it is needed, past a library of audio that cannot be loaded."""
+"""Import transformers on demand, without an installed torchaudio that cannot be loaded."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mt_scaffold.errors import MTScaffoldError
 
 
 def import_transformers(what: str) -> Any:
-    """Return the module ``transformers``, whose models can be imported then; ``what`` needs it, as an error says.
+    """Return the module ``transformers``, ready to import models from; what: the feature that needs it, for errors.
 
-    fairseq brings torchaudio, and the one on PyPI is built for CUDA: next to a PyTorch for CPUs it cannot be loaded.
-    transformers loads it with every model, so that it is hidden from this process then. Raises MTScaffoldError where
+    fairseq depends on torchaudio, whose build on PyPI is for CUDA and cannot be loaded next to a PyTorch for CPUs.
+    transformers loads it with every model, so it is then hidden from this process. Raises MTScaffoldError if
     transformers is not installed.
     """
     try:
@@ -23,7 +23,7 @@ def import_transformers(what: str) -> Any:
     except ImportError as error:
         raise MTScaffoldError(f"{what} needs transformers ({error}); pip install '.[transformers]'") from error
     if "torchaudio" not in sys.modules:
-        # ImportError: there is none, and transformers sees that as well.
+        # ImportError: not installed, which transformers handles.
         with contextlib.suppress(ImportError):
             try:
                 importlib.import_module("torchaudio")
@@ -34,6 +34,6 @@ def import_transformers(what: str) -> Any:
 
 
 def in_one_line(error: Exception) -> str:
-    """Return what an error of transformers, or of what it calls, says."""
+    """Return the message of an error from transformers or its dependencies, in one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]

@@ -1,9 +1,9 @@
 """Locks on folders that two runs must not write to at once, on one machine or on the nodes of a cluster.
 
-The lock is flock's, on the file ``.lock``, so it ends with its holder. The file names the holder, who touches it every
-HEARTBEAT_SECONDS. On a network file system a lock can outlive the node of its holder: one from another host that was
-not touched while this process watched it for STALE_SECONDS is replaced. No clock is compared with that of the file
-server, which sets the times of files.
+A lock is an flock on the file ``.lock``, so that it ends with its holder. The file names the holder, which touches it
+every HEARTBEAT_SECONDS. On a network file system a lock can outlive the node of its holder: a lock from another host is
+replaced if this process has watched it for STALE_SECONDS without seeing it touched. The decision compares no clock with
+that of the file server, which sets the times of files.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ STALE_SECONDS = 120.0
 WAIT_SECONDS = 600.0
 LOCK_FILE = ".lock"
 _POLL_SECONDS = 1.0
-# Two that take over at once both see, after this time, whose file came last.
+# After this time, two processes that take over at once both see whose file came last.
 _SETTLE_SECONDS = 2.0
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 
 
-# Whether this process has lost a lock to another host: what it does from now on, that one does too.
+# Set once this process has lost a lock to another host, which then does the same work.
 lock_lost = threading.Event()
 
 
 @dataclass(frozen=True)
 class _Holder:
-    """Who holds a lock; ``job``: of SLURM, where it is one."""
+    """The holder of a lock; ``job``: its SLURM job, if any."""
 
     host: str
     process: int
@@ -53,10 +53,10 @@ class _Holder:
 
 
 class Lock:
-    """A lock that is held until it is closed, or this process ends; a context manager."""
+    """A lock that is held until it is closed or this process ends; a context manager."""
 
     def __init__(self, folder: PathLike, stream: IO[str]) -> None:
-        """Hold the locked file ``stream``, which names this process, and keep touching it."""
+        """Keep touching the locked file ``stream``, which names this process."""
         self._path = Path(folder) / LOCK_FILE
         self._stream = stream
         self._released = threading.Event()
@@ -68,7 +68,7 @@ class Lock:
         self._released.set()
         with self._closing:
             if not self._stream.closed:
-                # A process that was forked may still have the file open.
+                # A forked process may still have the file open.
                 with contextlib.suppress(OSError):
                     fcntl.flock(self._stream, fcntl.LOCK_UN)
                 self._stream.close()
@@ -80,22 +80,22 @@ class Lock:
         self.close()
 
     def _touch(self) -> None:
-        """Touch the file until the lock is released; where another host has replaced it, interrupt this process."""
+        """Touch the file until the lock is released; if another host has replaced it, interrupt this process."""
         while not self._released.wait(HEARTBEAT_SECONDS):
             with self._closing, contextlib.suppress(OSError):
                 if self._stream.closed:
                     return
-                # Where another host has replaced the file, NFS may answer ESTALE: what follows must run all the same.
+                # ESTALE from NFS, after another host has replaced the file, must not skip the check below.
                 with contextlib.suppress(OSError):
                     os.utime(self._stream.fileno())
                 if self._path.exists() and not _is_at(self._stream, self._path):
                     print(
                         f"mt-scaffold: {self._path.parent}: this process seemed dead and has lost its lock, now "
-                        f"{_seen(self._path)}; stopping",
+                        f"{_described(self._path)}; stopping",
                         file=sys.stderr,
                     )
                     lock_lost.set()
-                    # A script's background processes ignore SIGINT.
+                    # Background processes of a shell script ignore SIGINT.
                     ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
                     number = signal.SIGTERM if ignored else signal.SIGINT
                     signal.pthread_kill(threading.main_thread().ident or 0, number)
@@ -103,23 +103,23 @@ class Lock:
 
 
 def take_lock(folder: PathLike, busy: str) -> Lock:
-    """Lock ``folder``; closing what is returned, or the end of this process, releases the lock.
+    """Lock ``folder`` and return the lock, which is released when it is closed or this process ends.
 
-    A lock that seems to have outlived its node is watched for STALE_SECONDS first. Where the file system has no locks,
-    a warning is printed instead. Raises MTScaffoldError where another process holds the lock, with the message
-    ``busy``, and where the folder cannot be written to.
+    A lock that seems to have outlived its node is watched for STALE_SECONDS first. If the file system does not support
+    locks, a warning is printed instead. Raises MTScaffoldError if another process holds the lock, with the message
+    ``busy``, or if the folder cannot be written to.
     """
     path = Path(folder) / LOCK_FILE
     watch = _Watch(path)
     told = False
     while (lock := _try(folder, watch)) is None:
         if not watch.may_be_dead():
-            raise MTScaffoldError(f"{folder}: {busy} ({_seen(path)})")
+            raise MTScaffoldError(f"{folder}: {busy} ({_described(path)})")
         if not told:
             told = True
             print(
                 f"mt-scaffold: {folder}: watching for {duration(STALE_SECONDS)} whether the holder of the lock lives "
-                f"({_seen(path)})",
+                f"({_described(path)})",
                 file=sys.stderr,
                 flush=True,
             )
@@ -129,10 +129,10 @@ def take_lock(folder: PathLike, busy: str) -> Lock:
 
 @contextmanager
 def locked(folder: PathLike, waiting: str, seconds: float = WAIT_SECONDS) -> Iterator[None]:
-    """Hold the lock of ``folder`` within the block; where it is taken, print ``waiting`` on stderr and wait.
+    """Hold the lock of ``folder`` within the block; if it is taken, print ``waiting`` to stderr and wait.
 
-    Where the file system has no locks, a warning is printed instead. Raises MTScaffoldError where the lock is still
-    taken after ``seconds``, and where the folder cannot be written to.
+    If the file system does not support locks, a warning is printed instead. Raises MTScaffoldError if the lock is still
+    taken after ``seconds``, or if the folder cannot be written to.
     """
     path = Path(folder) / LOCK_FILE
     watch = _Watch(path)
@@ -141,13 +141,13 @@ def locked(folder: PathLike, waiting: str, seconds: float = WAIT_SECONDS) -> Ite
         if until is None:
             until = time.monotonic() + seconds
             print(
-                f"mt-scaffold: {folder}: {waiting} ({_seen(path)}; at most {duration(seconds)})",
+                f"mt-scaffold: {folder}: {waiting} ({_described(path)}; at most {duration(seconds)})",
                 file=sys.stderr,
                 flush=True,
             )
         elif time.monotonic() > until:
             raise MTScaffoldError(
-                f"{folder}: still locked after {duration(seconds)} ({_seen(path)}); end that process, or delete "
+                f"{folder}: still locked after {duration(seconds)} ({_described(path)}); end that process, or delete "
                 f"{path} if there is none"
             )
         time.sleep(_POLL_SECONDS)
@@ -156,7 +156,7 @@ def locked(folder: PathLike, waiting: str, seconds: float = WAIT_SECONDS) -> Ite
 
 
 class _Watch:
-    """A lock that another process holds, as this one sees it over time."""
+    """Observations, over time, of a lock that another process holds."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -165,10 +165,10 @@ class _Watch:
         self._looks = 0
 
     def is_stale(self) -> bool:
-        """Look once more; return whether a holder on another host missed its heartbeats for STALE_SECONDS of looking.
+        """Look again; return whether a holder on another host has missed its heartbeats for STALE_SECONDS of looking.
 
-        Looks are counted, not time: while a server hangs, neither this process nor the holder gets on. On this host
-        the kernel would know whether the holder lives.
+        Looks are counted, not time, because a file server that hangs also stops the holder. On the same host the
+        kernel releases the lock of a dead holder.
         """
         holder, beat, _ = _read(self._path)
         same = beat is not None and beat == self._beat
@@ -178,17 +178,17 @@ class _Watch:
         return _is_elsewhere(holder) and self._looks * _POLL_SECONDS >= STALE_SECONDS
 
     def may_be_dead(self) -> bool:
-        """Return whether it is worth watching on: the clocks say that the holder is dead, and no heartbeat was seen."""
+        """Return whether to keep watching: its heartbeat is old by the clocks, and no new one has been seen."""
         holder, _, age = _read(self._path)
         return _is_elsewhere(holder) and age > STALE_SECONDS and not self._changed
 
 
 def _try(folder: PathLike, watch: _Watch) -> Lock | None:
-    """Return the lock of ``folder``; None where another process holds it."""
+    """Return the lock of ``folder``, or None if another process holds it."""
     path = Path(folder) / LOCK_FILE
     while True:
         try:
-            # Appending: the name of the holder must survive an attempt that fails.
+            # Append mode, so that a failed attempt keeps the name of the holder.
             stream = open(path, "a", encoding="utf-8")  # noqa: SIM115  # closed by the lock
         except OSError as error:
             raise explain_os_error(error, folder) from None
@@ -203,7 +203,7 @@ def _try(folder: PathLike, watch: _Watch) -> Lock | None:
                 raise explain_os_error(error, folder) from error
             print(
                 f"mt-scaffold: warning: {folder}: no locks on this file system ({error.strerror}); make sure that no "
-                "other run works here",
+                "other run uses this folder",
                 file=sys.stderr,
             )
             return Lock(folder, _signed(stream))
@@ -214,24 +214,24 @@ def _try(folder: PathLike, watch: _Watch) -> Lock | None:
 
 
 def _replace(folder: PathLike, path: Path, watch: _Watch) -> Lock | None:
-    """Put a new locked file in the place of a stale one, whose own lock nobody can release.
+    """Replace a stale file, whose lock nobody can release, by a new locked one, and return the lock.
 
-    None: another process did so at the same time.
+    Returns None if another process did so at the same time.
     """
-    dead = _seen(path)
-    beside = path.with_name(f"{LOCK_FILE}.{socket.gethostname()}.{os.getpid()}")
+    dead = _described(path)
+    replacement = path.with_name(f"{LOCK_FILE}.{socket.gethostname()}.{os.getpid()}")
     try:
-        stream = open(beside, "a", encoding="utf-8")  # noqa: SIM115  # closed by the lock
+        stream = open(replacement, "a", encoding="utf-8")  # noqa: SIM115  # closed by the lock
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _signed(stream)
         if watch.is_stale():
-            beside.replace(path)
+            replacement.replace(path)
             time.sleep(_SETTLE_SECONDS)
             if _is_at(stream, path):
                 print(f"mt-scaffold: {folder}: taking over the lock of a dead process ({dead})", file=sys.stderr)
                 return Lock(folder, stream)
         else:
-            beside.unlink()
+            replacement.unlink()
     except OSError as error:
         raise explain_os_error(error, folder) from error
     stream.close()
@@ -243,13 +243,13 @@ def _signed(stream: IO[str]) -> IO[str]:
     stream.truncate(0)
     json.dump(asdict(_this_process()), stream)
     stream.flush()
-    # Other nodes must see the name before the first heartbeat.
+    # So that other nodes see the name before the first heartbeat.
     os.fsync(stream.fileno())
     return stream
 
 
 def _is_at(stream: IO[str], path: Path) -> bool:
-    """Return whether ``path`` is the open file ``stream``."""
+    """Return whether ``path`` still names the open file ``stream``."""
     try:
         # Opening asks the file server; os.stat may answer from a cache.
         with open(path, encoding="utf-8") as there:
@@ -265,7 +265,7 @@ def _is_elsewhere(holder: _Holder | None) -> bool:
 
 
 def _read(path: Path) -> tuple[_Holder | None, tuple[int, int] | None, float]:
-    """Return the holder of a lock, its file and last heartbeat (None: unknown), and the heartbeat's age in seconds."""
+    """Return the holder of a lock, its file's inode and time (both None if unknown), and the time's age in seconds."""
     try:
         with open(path, encoding="utf-8") as stream:
             status = os.fstat(stream.fileno())
@@ -275,8 +275,8 @@ def _read(path: Path) -> tuple[_Holder | None, tuple[int, int] | None, float]:
         return None, None, 0.0
 
 
-def _seen(path: Path) -> str:
-    """Return the holder of a lock as messages name it."""
+def _described(path: Path) -> str:
+    """Return the holder of a lock in words, for messages."""
     holder, _, age = _read(path)
     if holder is None:
         return "held by another process"

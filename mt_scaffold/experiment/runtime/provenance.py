@@ -1,4 +1,4 @@
-"""Where a result comes from: versions and digests."""
+"""The provenance of a result: versions and digests."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def versions() -> dict[str, str]:
 
 
 def digest_of(blocks: Iterable[bytes], kind: str = "sha256") -> str:
-    """Return the digest of the concatenated ``blocks`` in hexadecimal; kind: a name that hashlib knows."""
+    """Return the digest of the concatenated ``blocks`` in hexadecimal; kind: the algorithm, as named by hashlib."""
     digest = hashlib.new(kind)
     for block in blocks:
         digest.update(block)
@@ -43,6 +43,6 @@ def digest_of(blocks: Iterable[bytes], kind: str = "sha256") -> str:
 
 
 def sha256(path: PathLike) -> str:
-    """Return the SHA-256 digest of the content of ``path``, decompressed where it is ``.gz``, in hexadecimal."""
+    """Return the SHA-256 digest of the content of ``path``, decompressed if it is ``.gz``, in hexadecimal."""
     with open_input(path) as stream:
         return digest_of(iter(lambda: stream.read(1 << 20), b""))

@@ -1,7 +1,7 @@
-"""Warnings: what limits a result.
+"""Warnings: limits of a result.
 
-A step writes them into its report, as ``warnings``. ``compare`` reads them out of every report, and they stand below
-the first of its tables. A new kind is a line in KINDS, and a ResultWarning in the report of the step that finds it.
+A step writes them into its report, as ``warnings``; ``compare`` collects them from all reports and shows them below its
+first table. A new kind needs a line in KINDS, and a ResultWarning in the report of the step that detects it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build
 
 FEW_SEEDS, NOT_CONVERGED, UNEQUAL_ROWS = "few-seeds", "not-converged", "unequal-rows"
-# The kinds of warnings, the gravest first, as they are shown, each with what it says.
+# The kinds of warnings with their text, the gravest first, as they are shown.
 KINDS = {
     "length": "Translations are much longer or shorter than the reference",
     "repetition": "Translations repeat themselves",
@@ -41,22 +41,22 @@ KINDS = {
     "language": "The tokeniser has no rules for a language and uses those of English",
     "markup": "Lines with a tag that the markup does not name are kept as sentences",
 }
-# Those that put a result in doubt: what was scored is hardly a translation, or no ordinary text.
+# Those that put a result in doubt, because the text scored is hardly a translation, or not ordinary text.
 GRAVE = frozenset({"length", "repetition", "preprocessed", "preprocessed-documents"})
-# Those that limit what a comparison says of a language, which one of generated text does not.
+# Those that limit conclusions about a language, which a comparison on generated text does not draw.
 _OF_REAL_TEXT = frozenset(
     {NOT_CONVERGED, FEW_SEEDS, UNEQUAL_ROWS, "test-in-train", "language", "unknown-target", "unlike-moses"}
 )
-# A line of a table's warnings names so many of what they are about.
+# The most items that a line of warnings lists.
 _SHOWN = 6
 
 
 @dataclass(frozen=True)
 class ResultWarning:
-    """One thing that limits a result.
+    """One limit of a result.
 
-    kind: one of KINDS. about: what it is about, such as a test set, codes, or a system with its seed; in the report of
-    a training or of its scores, what beyond the training. figure: how much of it there is, such as ``31 of 1,000``.
+    kind: one of KINDS. about: its subject, such as a test set, codes, or a system with its seed; in the report of a
+    training or of its scores, without the training itself. figure: its extent, such as ``31 of 1,000``.
     """
 
     kind: str = field(metadata=bounds(pattern="|".join(KINDS), pattern_says="a kind of warning"))
@@ -68,7 +68,7 @@ class ResultWarning:
 
 
 def lines_of(warnings: Iterable[ResultWarning]) -> list[str]:
-    """Return warnings as sentences for people: one of each kind, with what it is about.
+    """Return warnings as sentences, one for each kind, with all that it is about.
 
     >>> lines_of([ResultWarning("unknown", "test.en", "3 of 90 subwords"), ResultWarning("unknown", "test.de")])
     ['A test set has symbols that are not in the dictionary, and become <unk>: test.en (3 of 90 subwords); test.de.']
@@ -80,12 +80,12 @@ def lines_of(warnings: Iterable[ResultWarning]) -> list[str]:
 
 
 def of_generated_text(warnings: Iterable[ResultWarning]) -> list[ResultWarning]:
-    """Return the warnings that mean something where the text was generated."""
+    """Return the warnings that also apply to generated text."""
     return [warning for warning in warnings if warning.kind not in _OF_REAL_TEXT]
 
 
 def limits(lines: Sequence[str]) -> str:
-    """Return the line above what limits a result.
+    """Return the heading of the limits of a result.
 
     >>> limits(["a", "b"]), limits(["a"])
     ('2 things limit this result', '1 thing limits this result')
@@ -105,9 +105,9 @@ def print_warnings(warnings: Iterable[ResultWarning]) -> None:
 
 
 def read_warnings(path: PathLike, about: str = "") -> list[ResultWarning]:
-    """Return the warnings in a step report, whatever step wrote it.
+    """Return the warnings in the report of any step.
 
-    about: what is set before what each is about. Raises MTScaffoldError where the file is not a step report.
+    about: prefix of the ``about`` of each warning. Raises MTScaffoldError if the file is not a step report.
     """
     with open_input(path) as stream:
         content = stream.read()

@@ -1,7 +1,7 @@
 """Results as JSON: write the dataclasses of every step, and read them back.
 
-Metadata of a field: ``key``: its name in the file; ``omit_none``: left out where it is None; ``omit_if``: left out
-where that attribute of its owner is true.
+Metadata of a field: ``key``: its name in the file; ``omit_none``: omit it if it is None; ``omit_if``: omit it if this
+attribute of its owner is true.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ def _is_omitted(owner: Any, entry: dataclasses.Field[Any], content: Any) -> bool
 
 
 def to_json(result: Any) -> str:
-    """Return the text of the file that ``write_result`` writes."""
+    """Return a result as JSON, as ``write_result`` writes it."""
     return json.dumps(to_plain(result), indent=2, ensure_ascii=False) + "\n"
 
 
 def write_result(path: PathLike, result: Any) -> None:
-    """Write a result (a dataclass) as JSON. Raises MTScaffoldError where the file cannot be written."""
+    """Write a result (a dataclass) as JSON. Raises MTScaffoldError if the file cannot be written."""
     write_text(path, to_json(result))
 
 
 def read_result(kind: type[Result], path: PathLike) -> Result:
     """Read a result of the dataclass ``kind``.
 
-    Raises MTScaffoldError, naming the key, where the file is not JSON or does not fit ``kind``.
+    Raises MTScaffoldError, which names the key, if the file is not JSON or does not fit ``kind``.
     """
     with open_input(path) as stream:
         content = stream.read()

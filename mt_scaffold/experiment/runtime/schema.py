@@ -1,7 +1,7 @@
-"""Plain data (from YAML or JSON) → checked dataclasses.
+"""Convert plain data from YAML or JSON to dataclasses, and check it.
 
-A dataclass is its own schema: a key is known if there is a field of that name, its type is the field's type, and its
-range is in the field's metadata (``bounds``). A value that does not fit raises WrongValue with its dotted key.
+A dataclass is its own schema: the keys are the names of its fields, with the field's type and the range in its metadata
+(``bounds``). A value that does not fit raises WrongValue with its dotted key.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def bounds(
     filled: bool = False,
     check: Callable[[Any], object] | None = None,
 ) -> dict[str, Any]:
-    """Return the metadata of a field, which ``build`` checks beyond its type.
+    """Return the metadata of a field: limits that ``build`` checks in addition to its type.
 
     least, most: the range of a number. pattern, key_pattern: regular expressions for text and for the keys of a
     dictionary, with ``..._says``, their meaning in words. filled: not empty. check: raises MTScaffoldError, with the
@@ -61,9 +61,9 @@ def bounds(
 def build(kind: Any, value: Any, key: str = "", limits: Mapping[str, Any] = {}) -> Any:
     """Return ``value`` as the type ``kind``: a dataclass, list, tuple, dict, literal, optional or scalar type.
 
-    A class with a ``from_keys`` builds itself, from the value and its dotted key.
+    A class with a method ``from_keys`` builds itself from the value and its dotted key.
 
-    key: the dotted key of the value, for errors. limits: as ``bounds`` makes them. Raises WrongValue.
+    key: the dotted key of the value, for errors. limits: as returned by ``bounds``. Raises WrongValue.
     """
     if kind is Any:
         return value
@@ -73,7 +73,7 @@ def build(kind: Any, value: Any, key: str = "", limits: Mapping[str, Any] = {}) 
     if dataclasses.is_dataclass(kind):
         return build_dataclass(kind, value, key)
     if origin is None and issubclass(kind, tuple):
-        # A named tuple, which JSON has as a list.
+        # A named tuple, which is a list in JSON.
         return kind(*build(tuple[*typing.get_type_hints(kind).values()], value, key))  # type: ignore[misc]
     if kind == OptionValue:
         return _build_option(value, key)
@@ -108,7 +108,7 @@ def build(kind: Any, value: Any, key: str = "", limits: Mapping[str, Any] = {}) 
 
 
 def build_dataclass(kind: Any, value: Any, key: str) -> Any:
-    """Do the same for the fields of a dataclass, even where it has a ``from_keys`` that calls this."""
+    """Return ``value`` as the dataclass ``kind``, as ``build`` does; a ``from_keys`` of the class is ignored."""
     if not isinstance(value, dict):
         raise WrongValue(key, f"must be 'key: value' lines, not {show(value)}")
     hints = typing.get_type_hints(kind)
@@ -135,13 +135,13 @@ def _build_dict(inner: Any, value: Any, key: str, limits: Mapping[str, Any]) -> 
     for name in value:
         pattern = limits.get("key_pattern")
         if not isinstance(name, str) or (pattern and not re.fullmatch(pattern, name)):
-            raise WrongValue(join_key(key, name), f"not a valid name; must be {limits.get('key_pattern_says')}")
-    # The limits are those of the names, not of the values.
-    return {name: build(inner, entry, join_key(key, name), {}) for name, entry in value.items()}
+            says = limits.get("key_pattern_says") or "text"
+            raise WrongValue(join_key(key, name), f"not a valid name; must be {says}")
+    return {name: build(inner, entry, join_key(key, name)) for name, entry in value.items()}
 
 
 def _build_name(kind: type, name: str, key: str) -> Any:
-    """Return a name in a dictionary as its type; in JSON every name is text."""
+    """Return a key of a dictionary as its type; in JSON every key is text."""
     try:
         return kind(name)
     except ValueError:
@@ -160,7 +160,7 @@ def _build_option(value: Any, key: str) -> OptionValue:
     return typing.cast(OptionValue, value)
 
 
-# Of a whole number: neither a larger one nor its digits fit into anything.
+# The most bits of a whole number; Python refuses to print much larger ones.
 _BITS = 64
 _TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
@@ -173,7 +173,7 @@ def _build_scalar(kind: type, value: Any, key: str, limits: Mapping[str, Any]) -
         raise WrongValue(key, f"must be {_TYPE_NAMES[kind]}, not {show(value)}{hint}")
     if kind in (int, float):
         least, most = limits.get("least"), limits.get("most")
-        # Results may hold the loss of a diverged training; what has bounds must be finite.
+        # Results may hold the infinite loss of a diverged training; a number with bounds must be finite.
         if "least" in limits and isinstance(value, float) and not math.isfinite(value):
             raise WrongValue(key, f"must be a finite number, not {value}")
         if least is not None and value < least:
@@ -185,7 +185,7 @@ def _build_scalar(kind: type, value: Any, key: str, limits: Mapping[str, Any]) -
             check(value)
         except MTScaffoldError as error:
             raise WrongValue(key, str(error)) from None
-        except ValueError:  # by a message with a number of thousands of digits
+        except ValueError:  # Python could not print a huge number in the message
             _refuse_large(value, key)
             raise
     _refuse_large(value, key)
@@ -200,7 +200,7 @@ def _refuse_large(value: Any, key: str) -> None:
 
 
 def show(value: Any) -> str:
-    """Return a value as errors show it."""
+    """Return a value as errors show it, in one line."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -210,21 +210,20 @@ def show(value: Any) -> str:
     if isinstance(value, list):
         return "a list"
     if isinstance(value, str):
-        # In one line, whatever it holds.
         return "'" + "".join(each if each.isprintable() else repr(each)[1:-1] for each in value) + "'"
     if isinstance(value, int) and value.bit_length() > _BITS:
-        # Python refuses to write a number of thousands of digits.
         return f"one of {value.bit_length():,} bits"
     return str(value)
 
 
 def nearest(name: str, known: Mapping[str, Any]) -> str:
-    """Return a hint for an unknown name: the nearest of the ``known`` ones, or all of them."""
+    """Return a hint for an unknown name: the nearest of the ``known`` names, or all of them."""
     matches = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f"; did you mean {matches[0]}?" if matches else f" (known: {', '.join(known)})"
 
 
 def join_key(key: str, name: object) -> str:
+    """Return the dotted key of ``name`` within ``key``, in one line."""
     large = isinstance(name, int) and name.bit_length() > _BITS
     shown = show(name) if large else str(name).replace("\n", "\\n")
     return f"{key}.{shown}" if key else shown
@@ -239,6 +238,7 @@ def self_and_parents(key: str) -> list[str]:
 
 
 def without_none(value: Any) -> Any:
+    """Return plain data without the keys whose value is None, at any depth."""
     if isinstance(value, dict):
         return {name: without_none(entry) for name, entry in value.items() if entry is not None}
     if isinstance(value, list):

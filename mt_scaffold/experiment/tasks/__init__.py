@@ -1,4 +1,4 @@
-"""The tasks, in one registry: an experiment names its task, and the task knows what only it has."""
+"""The registry of tasks, each with the parts of an experiment that are specific to it."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def layout_of(folder: PathLike, experiment: Experiment) -> Layout[Any]:
 
 
 def read_layout(folder: PathLike) -> Layout[Any]:
-    """Return the layout of an experiment that has been started, whatever its task; see read_folder."""
+    """Return the layout of an experiment of any task that has been started. Raises as read_folder does."""
     return layout_of(Path(folder), read_folder(folder))

@@ -1,4 +1,4 @@
-"""The tasks of lm-evaluation-harness in an experiment: every model asked, all systems compared."""
+"""The tasks of lm-evaluation-harness in an experiment: ask every model, and compare all systems."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from mt_scaffold.experiment.tasks.task import Gpus, Systems
 
 
 def tasks_of(config: LanguageModelConfig) -> HarnessTasks:
-    """Return the section ``tasks``; raise UsageError for an experiment without one."""
+    """Return the section ``tasks``; raise UsageError if there is none."""
     if config.tasks is None:
         raise UsageError("the configuration has no tasks; add the section tasks with their names")
     return config.tasks
 
 
 def check_plan(layout: LanguageModelLayout) -> None:
-    """Raise MTScaffoldError for folders of tasks that are missing, UsageError for an unknown setting of the paper."""
+    """Raise MTScaffoldError for missing folders of tasks, UsageError for an unknown setting of the paper."""
     tasks = layout.config.tasks
     if tasks is None:
         return
     for folder in tasks.include_path:
         if not Path(folder).is_dir():
-            raise MTScaffoldError(f"tasks.include_path: {folder}: no such folder; give that of your tasks")
+            raise MTScaffoldError(f"tasks.include_path: {folder}: no such folder; give the folder of your tasks")
     if tasks.storycloze is not None:
         from mt_scaffold.experiment.evaluation.harness.story_cloze import story_cloze_files
 
@@ -44,7 +44,7 @@ def check_plan(layout: LanguageModelLayout) -> None:
 
 
 def check_names(layout: LanguageModelLayout) -> None:
-    """Raise UsageError for a task that the harness does not know, MTScaffoldError without the harness."""
+    """Raise UsageError for a task that the harness does not know, MTScaffoldError if the harness is not installed."""
     if (tasks := layout.config.tasks) is not None:
         from mt_scaffold.experiment.evaluation.lm_eval import Asking, check_tasks
 
@@ -114,8 +114,8 @@ def compare_tasks(layout: LanguageModelLayout, systems: Systems = "") -> None:
 def paper_figures(config: LanguageModelConfig) -> list[PaperFigures]:
     """Return the paper's figures for the comparisons of an experiment that name them (``tasks.paper_setting``).
 
-    They stand beside our first systems of the same kind with the vocabulary of the codes section; none where there are
-    no such two.
+    They are shown next to our first BPE and Scaffold-BPE systems whose ``symbols`` are those of the codes section; if
+    either is missing, there are none.
     """
     ours = [_plain(config, algorithm) for algorithm in ("bpe", "scaffold")]
     if config.tasks is None or None in ours:
@@ -138,7 +138,6 @@ def paper_figures(config: LanguageModelConfig) -> list[PaperFigures]:
 
 def _plain(config: LanguageModelConfig, algorithm: str) -> str | None:
     for name, system in config.systems.items():
-        of_the_kind = system.method is not None and system.method.name == algorithm
-        if of_the_kind and "symbols" in system.shared:
+        if system.method is not None and system.method.name == algorithm and "symbols" in system.shared:
             return name
     return None

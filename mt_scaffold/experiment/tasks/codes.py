@@ -1,4 +1,4 @@
-"""Which codes an experiment makes, and from what."""
+"""The codes of an experiment: which it makes, from which text or other codes, and their reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mt_scaffold.methods.learn import learn
 from mt_scaffold.methods.trimming import SAME, trim
 from mt_scaffold.segment.inference import inference_of
 
-# The characters of a dictionary, about.
+# A rough number of characters in a dictionary.
 _CHARACTERS = 300
 
 
@@ -37,14 +37,14 @@ def compared_on(layout: TranslationLayout, codes: str) -> list[Path]:
 
 
 def untrimmed_codes(config: Experiment, codes: str) -> str:
-    """Return the name of the codes that others are made of."""
+    """Return the name of the codes that trimmed ones are made from."""
     made_of = config.all_codes[codes].made_of
     assert made_of is not None
     return made_of.name
 
 
 def made_codes(config: Experiment) -> dict[str, CodesSetting]:
-    """Return all codes that a run makes, by name: those of the systems, and what trimmed ones are made of."""
+    """Return all codes that a run makes, by name: those of the systems, and those that trimmed ones are made from."""
     return with_what_they_are_made_of(config.all_codes)
 
 
@@ -54,14 +54,14 @@ def given_codes(config: Experiment) -> list[str]:
 
 
 def learned_codes(config: Experiment, suffix: str = "") -> list[str]:
-    """Return the codes, and other models, that are learned from words alone; suffix: of their files, if only of one."""
+    """Return the codes and other models that are learned from words alone; suffix: only those with this file suffix."""
     made = made_codes(config).items()
     learned = {name: codes.kind.suffix for name, codes in made if codes.method is not None and codes.made_of is None}
     return [name for name in learned if suffix in ("", learned[name])]
 
 
 def trimmed_codes(config: Experiment) -> list[str]:
-    """Return the codes that are made of others by trimming."""
+    """Return the codes that are made by trimming others."""
     return [name for name, codes in config.all_codes.items() if codes.made_of is not None]
 
 
@@ -73,8 +73,8 @@ def reports(layout: Layout[Any]) -> list[Path]:
 
 
 def check_packages(config: Config) -> None:
-    """Raise MTScaffoldError where the method of a system, or BLEU, needs a Python package that is not installed."""
-    # Those of models of SentencePiece would be downloaded.
+    """Raise MTScaffoldError if the method of a system, or BLEU, needs a Python package that is not installed."""
+    # Loading a tokeniser with a SentencePiece model would download it.
     if config.bleu_tokeniser.endswith("-mecab"):
         bleu_with("bleu", config.bleu_tokeniser)
     for name, system in config.systems.items():
@@ -86,9 +86,9 @@ def check_packages(config: Config) -> None:
 
 
 def check_codes(config: Experiment, of_bytes: bool = False) -> None:
-    """Raise UsageError where a codes file that a system names is missing or malformed, or cannot be used with it.
+    """Raise UsageError if a codes file that a system names is missing, malformed or incompatible with the system.
 
-    of_bytes: whether only codes of bytes can be.
+    of_bytes: require codes of bytes.
     """
     for name, system in config.systems.items():
         for key, path in zip(system.file_keys, system.files, strict=True):
@@ -107,23 +107,23 @@ def check_codes(config: Experiment, of_bytes: bool = False) -> None:
 
 
 def dictionary_size(codes: CodesSetting) -> int:
-    """Return about how many entries the dictionary of some codes will have: what is merged, and characters."""
+    """Return the approximate number of entries in the dictionary of codes: merged symbols and characters."""
     if codes.file is not None:
         return len(Codes.read(codes.file).merges) + _CHARACTERS
     return int(getattr(codes.method, "symbols", 0)) + _CHARACTERS
 
 
 def copy_codes(source: PathLike, output: PathLike) -> None:
-    """Copy a codes file from elsewhere. Raises MTScaffoldError where it is not one."""
+    """Copy a given codes file. Raises MTScaffoldError if it is not a codes file."""
     codes = Codes.read(source)
-    _ = codes.merges  # read only now, and refused where malformed
+    _ = codes.merges  # parsed on first use, which refuses malformed lines
     with open_output(output) as stream:
         stream.write(codes.text)
 
 
 @dataclass(frozen=True)
 class LearnReport:
-    """The outcome of learning some codes. symbols: asked for. tokens: normal merged tokens in the codes; None: none."""
+    """The outcome of learning. symbols: requested. tokens: normal merged tokens in the codes; None for other models."""
 
     codes: str
     method: str
@@ -148,9 +148,9 @@ def _report(name: str, method: str, symbols: int, learned: Any, with_base_symbol
 def learn_model(
     name: str, setting: CodesSetting, output: PathLike, num_workers: int, text: Mapping[str, Any]
 ) -> LearnReport:
-    """Learn codes, or another model; text: the arguments of ``learn`` that say what to learn from.
+    """Learn codes, or another model, and return the report.
 
-    With ``dev``, the texts that languages are compared on.
+    text: the arguments of ``learn`` that select the text, and as ``dev`` the texts that languages are compared on.
     """
     assert setting.method is not None
     text = dict(text)
@@ -162,7 +162,7 @@ def learn_model(
 def trim_codes(
     name: str, setting: CodesSetting, untrimmed: PathLike, output: PathLike, num_workers: int, text: Mapping[str, Any]
 ) -> LearnReport:
-    """Trim the vocabulary of codes; text: as of ``learn_model``."""
+    """Trim the vocabulary of codes, and return the report; text: as in ``learn_model``."""
     method = setting.method
     assert isinstance(method, Trimmed)
     refill: dict[str, Any] = {"refill": SAME, "min_frequency": method.min_frequency} if method.refill else {}

@@ -1,4 +1,4 @@
-"""Language modelling: from documents to the bits per byte of each system's models, compared."""
+"""Language modelling: from documents to a comparison of the systems in bits per byte."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from mt_scaffold.experiment.training.train import plan_start
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.measures import Measure
 
-# Part of what earlier versions recorded of a training: without it, finished ones would be repeated.
+# Kept in the settings of a training, as earlier versions recorded it; without it, finished trainings would be repeated.
 _NO_DROPOUT = 0.0
 
 
@@ -58,7 +58,7 @@ _NO_DROPOUT = 0.0
 
 
 def get_documents(layout: LanguageModelLayout) -> None:
-    """Write the documents that are generated, cut or joined; others are read where they are."""
+    """Write the documents that are generated, cut or joined; others are read in place."""
     from mt_scaffold.experiment.data.documents import get_documents
 
     report = get_documents(layout.config.data, layout.documents("train").parent, layout.written_parts)
@@ -66,7 +66,10 @@ def get_documents(layout: LanguageModelLayout) -> None:
 
 
 def shards(layout: LanguageModelLayout) -> list[list[Path]]:
-    """Return the files of the training documents, dealt to ``prepare.shards`` jobs."""
+    """Return the files of the training documents for each of ``prepare.shards`` jobs.
+
+    Raises UsageError for more jobs than files, and as ``LanguageModelLayout.files`` does.
+    """
     files, count = layout.files("train"), layout.config.prepare.shards
     if count > len(files):
         raise UsageError(
@@ -76,12 +79,12 @@ def shards(layout: LanguageModelLayout) -> list[list[Path]]:
 
 
 def shard(layout: LanguageModelLayout, item: str) -> list[Path]:
-    """Return the files of one shard, by Snakemake's name of it: ``2-of-8``."""
+    """Return the files of a shard, by its name in Snakemake: ``2-of-8``."""
     return shards(layout)[int(item.partition("-of-")[0]) - 1]
 
 
 def words_of(config: LanguageModelConfig) -> dict[str, Any]:
-    """Return what a word is, as the arguments of the functions that count and learn."""
+    """Return the definition of a word, as arguments of the functions that count and learn."""
     codes = config.codes
     return {
         "pretokenise": codes.pretokenise,
@@ -106,7 +109,7 @@ def gather_counts(layout: LanguageModelLayout) -> None:
 
 
 def _preprocessed(layout: LanguageModelLayout, parts: Sequence[str]) -> list[ResultWarning]:
-    """Warn of parts that are tokenised or segmented already: training text and test sets."""
+    """Return warnings of training text and test sets among ``parts`` that are tokenised or segmented already."""
     found = {
         part: lines_look_tokenised(
             line for document in Documents(layout.patterns(part), *layout.format) for line in document.splitlines()
@@ -144,7 +147,7 @@ def evaluate(layout: LanguageModelLayout, run: Run, test_set: TestSet, gpus: Gpu
 
 
 def _evaluation(config: LanguageModelConfig) -> dict[str, Any]:
-    """Return evaluate.options as fields of ``Evaluation``; raise UsageError for one that it does not have."""
+    """Return evaluate.options as fields of ``Evaluation``; raise UsageError for an unknown or invalid one."""
     found = {}
     for name, value in config.evaluate.options.items():
         if name not in ("context-window", "max-tokens"):
@@ -156,7 +159,7 @@ def _evaluation(config: LanguageModelConfig) -> dict[str, Any]:
 
 
 def prompts(layout: LanguageModelLayout) -> None:
-    """Write what every model continues, one prompt per line."""
+    """Write the prompts that every model continues, one per line."""
     write_text(layout.prompts, "".join(f"{prompt}\n" for prompt in layout.config.samples.prompts))
 
 
@@ -178,7 +181,7 @@ def sample(layout: LanguageModelLayout, run: Run, gpus: Gpus = 0) -> None:
 
 
 def report(layout: LanguageModelLayout) -> None:
-    """Make the report page of the finished experiment."""
+    """Write the HTML report of the experiment."""
     from mt_scaffold.experiment.report.html.language_models import language_model_report
 
     language_model_report(layout.folder, layout.report)
@@ -262,7 +265,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
         shards(layout)
         _evaluation(layout.config)
         benchmarks.check_plan(layout)
-        # Once a data folder exists, whether the trainings on it can be as they are wanted.
+        # The number of updates is known only once a data folder exists.
         for trained, comparison in layout.config.trainings:
             if ((data := layout.binarised_of(trained)) / DESCRIPTION).exists():
                 check_training(layout.config, trained, comparison, read_documents_folder(data))

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 AnyLayout = TypeVar("AnyLayout", bound=Layout[Any])
 
-# A step of the workflow: its first argument is the layout, the others are options of ``mt-scaffold experiment``, of
-# these types.
+# A step of the workflow: its first argument is the layout, the others are options of ``mt-scaffold experiment``, with
+# the types below.
 Step = Callable[..., None]
 Cache = Annotated[str, Option("DIR", help="the download cache")]
 Checkpoint = Annotated[str, Option("NAME", help="one of the last checkpoints, by itself: last-1 is the newest")]
 Chunk = Annotated[str, Option("K-of-N", help="the K-th of N parts of the text")]
 CodesName = Annotated[str, Option("NAME", help="the name of codes, without the suffix of their file", name="codes")]
 DataName = Annotated[str, Option("NAME", help="the name of data folders and dictionaries")]
-Gpus = Annotated[int, Option("N", help="GPUs (of each node; 0: all for a training, else one if there is one)")]
+Gpus = Annotated[int, Option("N", help="GPUs per node (0: all for a training, otherwise one if there is one)")]
 Language = Annotated[str, Option("CODE", help="one of the languages")]
-Launcher = Annotated[str, Option("NAME", help="what starts a process per GPU: fairseq, torchrun or srun")]
+Launcher = Annotated[str, Option("NAME", help="launcher of the processes, one per GPU: fairseq, torchrun or srun")]
 Nodes = Annotated[int, Option("N", help="nodes to train on")]
 Part = Annotated[str, Option("PART", help="train, valid or a test set")]
 SegmentationName = Annotated[str, Option("NAME", help="the name of a segmentation")]
@@ -50,72 +50,72 @@ class Comparable(NamedTuple):
 
 
 class Task(ABC, Generic[AnyLayout]):
-    """One task: its layout, training options, comparison, statistics, and the steps that only it has.
+    """A task: its layout, training options, comparison, statistics, and specific steps.
 
-    A new one is a module with a subclass, its line in ``TASKS``, and its configuration with its line there.
+    A new task needs a module with a subclass and a line in ``TASKS``, and its configuration with a line in ``SCHEMAS``.
     """
 
     # The paths of its experiments.
     layout: ClassVar[type[Layout[Any]]]
-    # The rules that only it has (in workflow/rules), and their steps by name.
+    # The file of its specific rules (in workflow/rules), and their steps by name.
     rules: ClassVar[str]
     steps: ClassVar[Mapping[str, Step]]
-    # The values of the configuration that a step depends on, by its name: of the layout, and of what the step makes.
-    # A change of them repeats the step; null where there are none.
+    # By the name of a step, a function of the layout and the step's arguments that returns the values of the
+    # configuration on which the step depends. A changed value repeats it; a step without a function depends on none.
     depends: ClassVar[Mapping[str, Callable[..., object]]]
-    # The statistics beside statistics.json and figures/, by the names of the layout's properties.
+    # Statistics besides statistics.json and figures/, by the names of the layout's properties.
     tables: ClassVar[Sequence[str]] = ()
 
     # -- before anything runs
 
     @abstractmethod
     def check_plan(self, layout: AnyLayout) -> None:
-        """Raise MTScaffoldError for what would show only after hours, where it can be known before anything runs."""
+        """Raise MTScaffoldError for problems that would otherwise appear only after hours."""
 
     @abstractmethod
     def fairseq_calls(self, layout: AnyLayout) -> list[Call]:
-        """Return the programs of fairseq that will run, each with its options; raise UsageError for wrong ones."""
+        """Return the programs of fairseq that will run, with their options. Raises UsageError for wrong options."""
 
     @abstractmethod
     def training_text(self, layout: AnyLayout) -> TrainingText:
-        """Return what is known of the text."""
+        """Return what is known about the text before anything runs."""
 
     def check_ends(self, layout: AnyLayout) -> None:
         """Raise UsageError for a training without an end."""
 
     def check_start(self, layout: AnyLayout) -> None:
-        """Raise MTScaffoldError for what takes seconds to check, once, before the first step."""
+        """Raise MTScaffoldError for problems that take seconds to find; called once, before the first step."""
 
     @abstractmethod
     def results(self, layout: AnyLayout) -> list[Path]:
-        """Return what a complete run leaves behind, beyond the comparison, its statistics and stripped checkpoints."""
+        """Return the files of a complete run, besides the comparison, its statistics and stripped checkpoints."""
 
     @abstractmethod
     def closing_words(self, layout: AnyLayout) -> list[str]:
-        """Return what a finished run prints after the comparison: its last line says where the results are."""
+        """Return the lines that a finished run prints after the comparison; the last one locates the results."""
 
     # -- codes and binarised data
 
     @abstractmethod
     def learned_from(self, layout: AnyLayout, codes: str) -> list[Path]:
-        """Return the files that codes are learned from, and those that learning compares languages on."""
+        """Return the files that codes are learned from, and those on which learning compares languages."""
 
     @abstractmethod
     def learning(self, layout: AnyLayout, codes: str) -> dict[str, Any]:
-        """Return the arguments of ``learn_bpe`` and ``trim`` that say which text some codes are learned from."""
+        """Return the arguments for ``codes.learn_model`` and ``codes.trim_codes`` that select the text."""
 
     @abstractmethod
     def binarised_from(self, layout: AnyLayout, data: str, *parts: str) -> list[Path]:
-        """Return the files that a data folder of these parts is made of (data: its name)."""
+        """Return the files that the data folder ``data`` with these parts is made from."""
 
     @abstractmethod
     def binarise(self, layout: AnyLayout, data: str, output: Path, parts: Sequence[str], workers: int) -> None:
-        """Make a data folder; where the systems resample, it keeps the training text."""
+        """Make a data folder; it keeps the words of the training text if the systems resample."""
 
     # -- trainings
 
     def trained_after(self, layout: AnyLayout, run: Run) -> list[Path]:
-        """Return the files that a training needs beside its data folder."""
+        """Return the files that a training needs besides its data folder."""
         return []
 
     @abstractmethod
@@ -124,8 +124,8 @@ class Task(ABC, Generic[AnyLayout]):
     ) -> dict[str, OptionValue]:
         """Return fairseq-train's options for a run on a number of GPUs (of all nodes; 0: a CPU), resampling included.
 
-        data: the folder that is trained on. baseline_report: the report of the training that this one depends on, if it
-        does. Raises UsageError where the configuration does not fit them.
+        data: the folder that is trained on. baseline_report: the report of the training that this one depends on, if
+        any. Raises UsageError if these do not fit the configuration.
         """
 
     def training_options(self, layout: AnyLayout, run: Run, gpus: int) -> dict[str, OptionValue]:
@@ -135,27 +135,27 @@ class Task(ABC, Generic[AnyLayout]):
 
     @abstractmethod
     def plan_start(self, layout: AnyLayout, run: Run, gpus: int, processes: int | None = None) -> Start | None:
-        """Return what a training will be started with; None where that is not known yet.
+        """Return the settings that a training will be started with, or None if they are not known yet.
 
-        processes: what its options are for; by default the GPUs of all nodes.
+        processes: the number of processes that its options are for; by default, the number of GPUs.
         """
 
     @abstractmethod
     def tokens_from(self, layout: AnyLayout, system: str) -> list[Path]:
-        """Return the files that the tokens of a system are counted in."""
+        """Return the files in which the tokens of a system are counted."""
 
     @abstractmethod
     def side_tokens(self, layout: AnyLayout, system: str) -> dict[str, SideTokens]:
-        """Return the tokens of a system, of ``decoder`` and, if there is one, ``encoder``."""
+        """Return the tokens of a system for ``decoder`` and, if there is one, ``encoder``."""
 
     # -- results
 
     @abstractmethod
     def measure(self) -> Measure:
-        """Return what its systems are compared by."""
+        """Return the measure by which systems are compared."""
 
     def compared(self, layout: AnyLayout) -> list[Comparable]:
-        """Return the runs that are compared with each other, each in its group and as its system."""
+        """Return the runs to compare, each with the group in which it is compared."""
         return [Comparable("", run) for run in layout.runs]
 
     @abstractmethod
@@ -163,14 +163,14 @@ class Task(ABC, Generic[AnyLayout]):
         """Return the number of bootstrap resamples."""
 
     def reports(self, layout: AnyLayout) -> list[Path]:
-        """Return the step reports, and the data folders, whose warnings stand above the comparison.
+        """Return the step reports and data folders whose warnings the comparison shows.
 
-        Those of codes, trainings and scores are there for every task.
+        The reports of codes, trainings and scores are added for every task.
         """
         return []
 
     def published(self, layout: AnyLayout) -> Sequence[Published]:
-        """Return scores from elsewhere, to be shown next to ours."""
+        """Return published scores, to be shown next to ours."""
         return ()
 
     @abstractmethod
@@ -183,7 +183,7 @@ class Task(ABC, Generic[AnyLayout]):
 
 
 def training_section(train: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the train section without what changes no training: the batches that are not chosen, and so on."""
+    """Return the train section without keys that do not affect a training, such as the batches that are not chosen."""
     batch = train.get("batch")
     used = {key: value for key, value in train.items() if key not in ("expected", "batches", "thin")}
     return used | ({"batches": {batch: train["batches"][batch]}} if batch is not None else {})

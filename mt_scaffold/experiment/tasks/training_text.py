@@ -1,4 +1,4 @@
-"""The text of an experiment as far as it is on this machine: what is missing or unequal, its sizes, and estimates."""
+"""Check and measure the text of an experiment, as far as it is on this machine, before anything runs."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from mt_scaffold.experiment.configuration.data import SIDES, FileData, ParallelF
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout, existing_files
 from mt_scaffold.experiment.data.preprocessed import looks_tokenised
 
-# By these a size is estimated: bytes per subword, of lines and of what gzip or zstd compress to one, and what is read
-# at a time. Texts of more bytes are not counted.
-_BYTES_PER_SUBWORD, _BYTES_PER_LINE, _COMPRESSION, _READ = 4.0, 100, 3, 1 << 20
-_MOST_COUNTED = 2 << 30
+# For estimates: bytes per subword, bytes per line, and the compression ratio of gzip or zstd.
+_BYTES_PER_SUBWORD, _BYTES_PER_LINE, _COMPRESSION = 4.0, 100, 3
+# Bytes per read, and the size of a file above which its lines are estimated.
+_READ, _MOST_COUNTED = 1 << 20, 2 << 30
 
 
 @dataclass
 class TrainingText:
-    """What is known of an experiment's text before anything runs.
+    """The facts about an experiment's text before anything runs.
 
-    described: lines for people. problems: keys of the configuration, each with what is wrong. warnings: what may be.
-    size: bytes of the training text, about. pairs: of parallel text. subwords: of documents, or of the longer side of
-    pairs, about. None: not known, because the text is not on this machine yet.
+    described: lines for people. problems: keys of the configuration, each with its problem. warnings: possible
+    problems. size: approximate bytes of the training text. pairs: the number of sentence pairs. subwords: approximate
+    number, in documents or on the longer side of pairs. None: unknown, as the text is not on this machine yet.
     """
 
     described: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class TrainingText:
 
 
 def parallel_text(config: Config) -> TrainingText:
-    """Return what is known of the text of a translation experiment; nothing is downloaded."""
+    """Return what is known about the text of a translation experiment; nothing is downloaded."""
     found = TrainingText()
     if config.data.files is not None:
         _look_at_files(config, config.data.files, found)
@@ -61,7 +61,7 @@ def parallel_text(config: Config) -> TrainingText:
 
 
 def documents(layout: LanguageModelLayout) -> TrainingText:
-    """Return what is known of the documents of language models."""
+    """Return what is known about the documents of language models."""
     found, data = TrainingText(), layout.config.data
     if data.documents is None:
         assert data.synthetic is not None
@@ -88,9 +88,9 @@ def documents(layout: LanguageModelLayout) -> TrainingText:
 
 
 def documents_look_preprocessed(paths: Sequence[Path], form: str | None = None) -> list[str]:
-    """Warn of documents in plain text, by the first file, that are tokenised or segmented already.
+    """Return a warning if the first file of documents in plain text is tokenised or segmented already, else nothing.
 
-    form: as in the configuration. They are not refused: a text may quote what the marks look like.
+    form: the format in the configuration. This is not an error, as a text may legitimately contain such marks.
     """
     path = first_plain(paths, form)
     if path is None or (seen := looks_tokenised(path)) is None:
@@ -99,7 +99,7 @@ def documents_look_preprocessed(paths: Sequence[Path], form: str | None = None) 
 
 
 def first_plain(paths: Sequence[Path], form: str | None = None) -> Path | None:
-    """Return the first file of documents in plain text; form: as in the configuration."""
+    """Return the first file of documents in plain text; form: the format in the configuration."""
     return next((path for path in paths if (form or format_by_name(path.name)) in ("lines", "files")), None)
 
 
@@ -113,7 +113,7 @@ def _expanded(pattern: str) -> list[Path]:
 
 
 def shown_size(size: float) -> str:
-    """Return a size as people read it.
+    """Return a size in bytes in a readable unit.
 
     >>> shown_size(1_500_000), shown_size(900), shown_size(20_300_000_000)
     ('1.5 MB', '1 kB', '20 GB')
@@ -181,7 +181,7 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
 
 
 def _count_endings(path: Path, choices: Tokenise, endings: WordEndings) -> None:
-    """Count the words that end in the separator, where the text is words already and not too large."""
+    """Count the words that end in the separator, if the text is words already and not too large."""
     if choices.none and path.stat().st_size <= _MOST_COUNTED:
         count_words(path, any_bytes=True, endings=endings)
 
@@ -196,7 +196,7 @@ def _missing(pair: ParallelFiles, key: str) -> Iterator[tuple[str, str]]:
 
 
 def _swapped(config: Config, paths: list[Path]) -> list[str]:
-    """Warn where the names of the files say the two languages the other way round."""
+    """Return a warning if the suffixes of the two files are the two languages in reverse order."""
     languages = (config.languages.source, config.languages.target)
     endings = tuple(without_compression(path.name).rpartition(".")[2] for path in paths)
     if endings == languages[::-1]:
@@ -205,12 +205,12 @@ def _swapped(config: Config, paths: list[Path]) -> list[str]:
 
 
 def _lines_of_text(path: Path) -> int | None:
-    """Return the lines of a text, as count_text_lines; None where it is too large to be counted at once."""
+    """Return the number of lines, as count_text_lines does, or None for a file too large to count."""
     return None if path.stat().st_size > _MOST_COUNTED else count_text_lines(path)
 
 
 def count_text_lines(path: Path) -> int:
-    """Return the lines of a text; raise MTScaffoldError where it is not UTF-8, or its lines do not end in LF."""
+    """Return the number of lines; raise MTScaffoldError if the text is not UTF-8, or its lines end in CR only."""
     lines, offset, returns, last = 0, 0, 0, b"\n"
     decoder = codecs.getincrementaldecoder("utf-8")()
     with open_input(path) as stream:
@@ -219,7 +219,7 @@ def count_text_lines(path: Path) -> int:
             try:
                 decoder.decode(block)
             except UnicodeDecodeError as error:
-                # Offsets count from what the block before had begun.
+                # Offsets are relative to the incomplete character at the end of the previous block.
                 before = error.object[: error.start].count(b"\n")
                 raise not_utf8(
                     str(path), lines + before + 1, offset - begun + error.start, error.object[error.start]
@@ -236,7 +236,7 @@ def count_text_lines(path: Path) -> int:
 
 
 def count_lines(path: Path) -> int:
-    """Return the lines of a text; raise MTScaffoldError where it cannot be read."""
+    """Return the number of lines in a text; raise MTScaffoldError if it cannot be read."""
     lines, last = 0, b"\n"
     with open_input(path) as stream:
         while block := stream.read(_READ):

@@ -1,6 +1,6 @@
-"""Translation: from raw parallel text to the scores of each system's translations, compared.
+"""Translation: from raw parallel text to a comparison of the scores of the systems' translations.
 
-A new step is a function of the layout here, a line of ``steps`` and one of ``depends``, and its rule in
+A new step needs a function of the layout here, a line in ``steps`` and one in ``depends``, and a rule in
 ``workflow/rules/translation.smk``.
 """
 
@@ -63,7 +63,7 @@ from mt_scaffold.tables import decimal
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.measures import Measure
 
-# What ends a training with fairseq: a whole number above 0, or any value.
+# The options that end a training: those with a whole number above 0, and those with any value.
 _ENDING_NUMBERS = (*STOP_OPTIONS.values(), "patience")
 _ENDING_VALUES = {"stop-time-hours", "stop-min-lr"}
 
@@ -72,7 +72,7 @@ _ENDING_VALUES = {"stop-time-hours", "stop-min-lr"}
 
 
 def get_data(layout: TranslationLayout, test_set: TestSet = "", cache: Cache = "") -> None:
-    """Fetch or generate the raw text: of train and valid, or of a test set."""
+    """Fetch or generate the raw text of train and valid, or of a test set."""
     from mt_scaffold.experiment.data.parallel import get_data
 
     parts = [test_set] if test_set else list(TRAINED_ON)
@@ -83,7 +83,7 @@ def get_data(layout: TranslationLayout, test_set: TestSet = "", cache: Cache = "
 def tokenise_part(
     layout: TranslationLayout, part: Part, language: Language, chunk: Chunk = "1-of-1", num_workers: Workers = 1
 ) -> None:
-    """Tokenise the raw text of one part in one language; of train a chunk."""
+    """Tokenise the raw text of one part in one language; for train, one chunk."""
     output, report = layout.words(part, language), layout.step_report(f"tokenise-{part}.{language}")
     if part == "train":
         output, report = layout.chunk(language, chunk), layout.chunk(language, chunk, "json")
@@ -112,7 +112,7 @@ def gather_words(layout: TranslationLayout, language: Language) -> None:
 
 
 def clean_part(layout: TranslationLayout, part: Part) -> None:
-    """Drop pairs that are too long, empty or of unequal length; take the validation set out where it is held out."""
+    """Drop pairs that are too long, empty or of unequal length; separate a held-out validation set."""
     from mt_scaffold.experiment.data.clean import HoldOut, clean
 
     data, hold_out = layout.config.data, None
@@ -134,13 +134,13 @@ def clean_part(layout: TranslationLayout, part: Part) -> None:
 
 
 def raw_parts(config: Config) -> list[str]:
-    """Return the parts that have raw text: not ``valid``, where cleaning takes it out of the training words."""
+    """Return the parts that have raw text, without ``valid`` if cleaning takes it from the training words."""
     trained_on = [part for part in TRAINED_ON if part == "train" or config.data.valid_every is None]
     return [*trained_on, *config.test_sets]
 
 
 def held_out(layout: TranslationLayout) -> list[Path]:
-    """Return the words of the validation set where cleaning takes it out of the training words, else nothing."""
+    """Return the words of the validation set if cleaning takes it from the training words, else an empty list."""
     if layout.config.data.valid_every is None:
         return []
     return [layout.words("valid", language) for language in layout.languages]
@@ -243,7 +243,7 @@ def dictionary(layout: TranslationLayout, data: DataName, num_workers: Workers =
 
 
 def _kinds(resamplings: tuple[Draw, Draw]) -> SidesResampling:
-    """Return the kinds of resampling of each side: one or none."""
+    """Return the kinds of resampling on each side, one or none."""
     source, target = ([each] if each else [] for each in resamplings)
     return source, target
 
@@ -312,14 +312,14 @@ def losses(layout: TranslationLayout, run: Run, test_set: TestSet, gpus: Gpus = 
 
 
 def compression(layout: TranslationLayout, systems: Systems = "") -> None:
-    """Set the bytes per token of the codes next to the paper's."""
+    """Tabulate the bytes per token of the codes next to the paper's."""
     from mt_scaffold.experiment.report.paper import write_compression
 
-    write_compression(layout.of_systems(systems.split(",")) if systems else layout)
+    write_compression(layout.showing(systems))
 
 
 def report(layout: TranslationLayout) -> None:
-    """Make one HTML page of the experiment."""
+    """Write the HTML report of the experiment."""
     from mt_scaffold.experiment.report.html import html_report
 
     html_report(layout.folder, layout.report)
@@ -329,13 +329,13 @@ def report(layout: TranslationLayout) -> None:
 
 
 def _raw_settings(layout: TranslationLayout, test: str = "") -> list[object]:
-    """Return what the training data depends on, or (``test``) that test set.
+    """Return the settings on which the raw training data depends, or those of a test set.
 
-    That is everything but the other test sets: the report of a test set counts its sentences in the training data, too.
+    These are all but the other test sets: a test set's report also counts its sentences in the training data.
     """
     data, languages = (layout.config.to_dict()[key] for key in ("data", "languages"))
     kind = next(key for key in DATA_KINDS if key in data)
-    # All synthetic text comes out of one sequence.
+    # All synthetic text comes from one random sequence.
     if kind != "synthetic":
         section = {key: value for key, value in data[kind].items() if key != "tests"}
         data = {**data, kind: section | ({"tests": {test: data[kind]["tests"][test]}} if test else {})}
@@ -351,7 +351,7 @@ def _training_settings(layout: TranslationLayout, run: Run) -> list[object]:
 def _score_settings(layout: TranslationLayout, *tests: str) -> list[object]:
     config = layout.config
     words = [config.tokenise_for(test, side).none for test in tests or config.test_sets for side in SIDES]
-    # Scores of most languages were computed before there was a choice.
+    # Earlier versions had no choice of a tokeniser: the default is left out, so that their scores stay up to date.
     tokeniser = [] if config.bleu_tokeniser == "13a" else [config.bleu_tokeniser]
     return [config.score.metrics, config.score.comet, words, *tokeniser]
 
@@ -364,7 +364,7 @@ def _comparison_settings(layout: TranslationLayout) -> list[object]:
 
 
 class Translation(Task[TranslationLayout]):
-    """Translation of one language into another, scored by metrics of its translations."""
+    """Translation between two languages, scored by metrics on its translations."""
 
     layout = TranslationLayout
     rules = "translation.smk"

@@ -1,4 +1,4 @@
-"""The workflow: which command each step of an experiment runs."""
+"""The workflow: the steps of an experiment, run by Snakemake."""
 
 from __future__ import annotations
 

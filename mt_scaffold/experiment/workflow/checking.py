@@ -1,4 +1,4 @@
-"""Check an experiment before anything runs: its configuration, files, options and models, and what it will need."""
+"""Check an experiment before anything runs: its configuration, files, options, models and disk space."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from mt_scaffold.experiment.training.start import options_of
 from mt_scaffold.experiment.workflow.common_steps import check_fairseq_options
 from mt_scaffold.experiment.workflow.staleness import changed_trainings
 
-# Bytes of a number in fp32, of which Adam has two for each parameter.
+# Bytes of a number in fp32; Adam stores two for each parameter.
 _FP32 = 4
-# The ids of a text, by its size.
+# The size of the ids of a text, relative to the text.
 _IDS = 0.5
 
 
 class CheckFailed(UsageError):
-    """What a check has found wrong, one line each."""
+    """The problems that a check has found, one line each."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\nmt-scaffold: ".join(problems))
@@ -37,14 +37,14 @@ class CheckFailed(UsageError):
 
 @dataclass(frozen=True)
 class Findings:
-    """An experiment that can run: its size in words, and warnings."""
+    """The findings for an experiment that can run: facts about its size, and warnings."""
 
     name: str
     facts: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def as_text(self) -> str:
-        """Return what is printed."""
+        """Return the findings as text to print."""
         lines = [f"{self.name}: checked, and ready to run", *(f"  {fact}" for fact in self.facts)]
         return "\n".join([*lines, *(f"Warning: {warning}" for warning in self.warnings)])
 
@@ -54,8 +54,8 @@ def check_experiment(
 ) -> Findings:
     """Check the experiment in a configuration file, without writing anything or using the network.
 
-    settings: as plan_experiment takes them. redone: systems that are trained from scratch. Raises UsageError for a
-    configuration that cannot be read, and CheckFailed with all else that is wrong.
+    settings: as for plan_experiment. redone: systems that are trained from scratch. Raises UsageError for a
+    configuration that cannot be read, and CheckFailed with all other problems.
     """
     plan = plan_experiment([configuration], settings)
     experiment = plan.experiment
@@ -66,7 +66,7 @@ def check_experiment(
     problems = [f"{_place(configuration, lines, key)}: {problem}" for key, problem in text.problems]
     calls, checked = list[Call](), Checked([], [])
     try:
-        # Where a file is missing, it says so again.
+        # Otherwise it would report a missing file again.
         if not problems:
             task.check_plan(layout)
     except MTScaffoldError as error:
@@ -100,19 +100,19 @@ def _many(number: int, what: str) -> str:
 
 
 def _place(configuration: PathLike, lines: Mapping[str, int], key: str) -> str:
-    """Return a key with its file and line, as errors of a configuration name it."""
+    """Return a key with its file and line, in the form of errors about a configuration."""
     line = next((f":{lines[each]}" for each in self_and_parents(key) if each in lines), "")
     return f"{configuration}{line}: {key}"
 
 
 def _languages(experiment: object) -> list[str]:
-    """Warn of a language that the tokeniser has no rules for."""
+    """Return warnings of languages for which the tokeniser has no rules."""
     if not isinstance(experiment, Config) or experiment.synthetic:
         return []
     from mt_scaffold.experiment.data.tokenise import has_rules
 
     return [
-        f"languages.{side}: the tokeniser has no rules for '{code}', and takes those of English"
+        f"languages.{side}: the tokeniser has no rules for '{code}', and uses those of English"
         for side, code in (("source", experiment.languages.source), ("target", experiment.languages.target))
         if not has_rules(code)
     ]
@@ -121,7 +121,7 @@ def _languages(experiment: object) -> list[str]:
 def _parameters(calls: Sequence[Call], checked: Checked) -> str:
     sizes = sorted({f"{size / 1e6:.1f}" for size in checked.parameters if size}, key=float)
     if not sizes:
-        return "whose models are not built without fairseq"
+        return "models of unknown size (fairseq is not installed)"
     return f"{' to '.join(dict.fromkeys([sizes[0], sizes[-1]]))} million parameters"
 
 
@@ -132,16 +132,16 @@ def _existing(folder: Path) -> Path:
 def checkpoint_size(parameters: int, saved: int, options: Collection[str]) -> int:
     """Return the bytes of a checkpoint: the model in fp32, Adam's moments and, in half precision, the fp32 copy.
 
-    parameters, saved: the model's, as in Checked; options: the names of those of fairseq-train.
+    parameters, saved: numbers of parameters, as in Checked. options: names of options of fairseq-train.
     """
     copy = "fp16" in options or "bf16" in options
     return _FP32 * (saved + (3 if copy else 2) * parameters)
 
 
 def _disk(layout: Layout[Any], text: TrainingText, calls: Sequence[Call], checked: Checked) -> float:
-    """Return the bytes of text, checkpoints and models while the trainings run, as far as they are known."""
+    """Return the approximate bytes of text, checkpoints and models while the trainings run."""
     keeps_text = not isinstance(layout.config, Config) or layout.config.prepare.keep_text
-    # Words, and the raw text and each folder's subwords where they are kept; words in place of ids to segment again.
+    # Words and, with keep_text, raw text and the subwords of each folder; folders that resample hold words, not ids.
     resampled = {layout.data_of(name): system.resamples for name, system in layout.config.systems.items()}
     folders = sum((1 if words else _IDS) + keeps_text for words in resampled.values())
     needed = (text.size or 0) * (1 + keeps_text + folders)
@@ -151,7 +151,7 @@ def _disk(layout: Layout[Any], text: TrainingText, calls: Sequence[Call], checke
             " ".join(options.get("max-epoch", [])) or 10
         )
         kept += number_of(" ".join(options.get("keep-interval-updates", [])))
-        # Next to them the last, the best, and the average, which has no optimiser.
+        # In addition, the last, the best, and the average, which has no optimiser state.
         checkpoints = (max(kept, 1) + 2) * checkpoint_size(parameters or 0, saved or 0, options)
         needed += call.trainings * (checkpoints + _FP32 * (parameters or 0))
     return needed

@@ -1,7 +1,7 @@
-"""The steps that every task has, and what the Snakefile asks: which steps there are, and whether they can succeed.
+"""The steps that all tasks share, and functions for the Snakefile, among them checks before anything runs.
 
 A step is a function of the layout of an experiment; its other arguments are its options on the command line
-(``mt-scaffold experiment STEP``). The steps that only one task has are in ``tasks/translation.py`` and
+(``mt-scaffold experiment STEP``). The steps of a single task are in ``tasks/translation.py`` and
 ``tasks/language_modeling.py``, each with its rule in ``workflow/rules``.
 """
 
@@ -71,7 +71,7 @@ def copy_codes(layout: AnyLayout, codes_name: CodesName) -> None:
 
 
 def binarise(layout: AnyLayout, data: DataName, num_workers: Workers = 1) -> None:
-    """Make a data folder that is trained on."""
+    """Make a data folder for training."""
     task_of(layout.config).binarise(layout, data, layout.binarised(data), TRAINED_ON, num_workers)
 
 
@@ -84,7 +84,7 @@ def binarise_test_set(layout: AnyLayout, data: DataName, test_set: TestSet, num_
 
 
 def train(layout: AnyLayout, run: Run, launcher: Launcher = "fairseq", nodes: Nodes = 1, gpus: Gpus = 0) -> None:
-    """Train a system; gpus: of each node."""
+    """Train a system."""
     from mt_scaffold.experiment.training.train import train
 
     options = option_arguments(task_of(layout.config).training_options(layout, run, gpus_in_all(nodes, gpus)))
@@ -93,7 +93,7 @@ def train(layout: AnyLayout, run: Run, launcher: Launcher = "fairseq", nodes: No
 
 
 def average(layout: AnyLayout, run: Run, checkpoint: Checkpoint = "") -> None:
-    """Average the last checkpoints of a training; with --checkpoint, take one of them by itself."""
+    """Average the last checkpoints of a training; with --checkpoint, extract one of them."""
     from mt_scaffold.experiment.training.average import average, last_checkpoints
 
     which, last, skip = layout.config.average, layout.config.average.last, 0
@@ -105,7 +105,7 @@ def average(layout: AnyLayout, run: Run, checkpoint: Checkpoint = "") -> None:
 
 
 def strip_optimizer(layout: AnyLayout, run: Run) -> None:
-    """Take the optimiser's state out of the checkpoints of a training once they are averaged."""
+    """Strip the averaged checkpoints of a training of their optimiser state."""
     from mt_scaffold.experiment.training.strip_optimizer import strip_optimizer
 
     names, freed = strip_optimizer(layout.checkpoints(run))
@@ -151,7 +151,7 @@ def compare(layout: AnyLayout, systems: Systems = "") -> None:
 
 
 def score_files(layout: AnyLayout, checkpoint: str = "") -> list[Labelled]:
-    """Return the scores of every training on every test set, with the groups in which systems are compared."""
+    """Return the files of scores of every training on every test set, each with its group and system."""
     from mt_scaffold.experiment.evaluation.measures import Labelled
 
     return [
@@ -162,22 +162,22 @@ def score_files(layout: AnyLayout, checkpoint: str = "") -> list[Labelled]:
 
 
 def _baselines(layout: AnyLayout) -> dict[str, str]:
-    """Return the baselines of the systems that name one."""
+    """Return the baselines of the systems that name one, by system."""
     return {name: system.baseline for name, system in layout.config.systems.items() if system.baseline is not None}
 
 
 def plan(folder: PathLike, difference: float, metric: str | None = None) -> list[Planned]:
-    """Return what trainings it would take to find a difference between the systems of a finished experiment.
+    """Return the trainings needed to detect a difference between the systems of a finished experiment.
 
-    difference, metric: as for ``evaluation.plan.plan``. Systems of which nothing has been scored, as after a run with
-    --only, are left out. Raises as that does, and MTScaffoldError where ``folder`` is no experiment, or lacks scores.
+    difference, metric: as for ``evaluation.plan.plan``. Systems without any scores, as after a run with --only, are
+    left out. Raises as that does, and MTScaffoldError if ``folder`` is not an experiment or lacks scores.
     """
     from mt_scaffold.experiment.evaluation.plan import plan
 
     config = read_folder(folder)
     layout, task = layout_of(Path(folder), config), task_of(config)
     scored = [name for name in config.systems if any(map(Path.exists, layout.of_systems([name]).every_scores()))]
-    # Without any, the error names the first file that is missing.
+    # If none is scored, the error names the first missing file.
     layout = layout.of_systems(scored or [*config.systems])
     return plan(
         score_files(layout),
@@ -196,10 +196,7 @@ def _dictionary_use(layout: AnyLayout, system: str) -> DictionaryUse | None:
 
 
 def reports(layout: AnyLayout) -> list[Path]:
-    """Return the step reports, and the data folders, whose warnings the comparison shows.
-
-    Beyond those of the trainings and of their scores.
-    """
+    """Return the step reports and data folders whose warnings the comparison shows, besides trainings and scores."""
     return [*codes.reports(layout), *task_of(layout.config).reports(layout)]
 
 
@@ -226,18 +223,18 @@ STEPS: dict[str, Step] = _COMMON | {name: step for task in TASKS.values() for na
 
 
 def step_of(name: str, layout: AnyLayout) -> Step:
-    """Return a step of an experiment; raise UsageError where its task has no such step."""
+    """Return a step of an experiment; raise UsageError if its task has no such step."""
     steps = _COMMON | dict(task_of(layout.config).steps)
     if name not in steps:
         raise UsageError(f"{layout.config_file}: task: {layout.config.task}: has no step {name}")
     return steps[name]
 
 
-# -- what the Snakefile asks
+# -- functions for the Snakefile
 
 
 def one_of(names: Iterable[str]) -> str:
-    """Return a regular expression that matches these names, and nothing where there are none.
+    """Return a regular expression that matches these names, or nothing if there are none.
 
     >>> one_of(["bpe", "bpe+dropout"]), one_of([])
     ('bpe|bpe\\\\+dropout', '(?!)')
@@ -246,21 +243,21 @@ def one_of(names: Iterable[str]) -> str:
 
 
 def results(layout: AnyLayout) -> list[Path]:
-    """Return what a complete run leaves behind."""
+    """Return the files of a complete run."""
     files = [*map(layout.comparison, COMPARISON_KINDS), layout.statistics, *layout.every_run(layout.trained_tokens)]
     files += task_of(layout.config).results(layout)
     return [*files, *(layout.every_run(layout.stripped) if layout.config.train.thin else [])]
 
 
 def training_threads(layout: AnyLayout, cores: int) -> int:
-    """Return the threads of one training: on a CPU trainings share the cores, on a GPU they run one at a time."""
+    """Return the threads per training: on a CPU, trainings share the cores; on a GPU, they run one at a time."""
     return max(1, cores if sees_gpu() else math.ceil(cores / len(layout.runs)))
 
 
 def check_gpus(layout: AnyLayout, planned: Iterable[tuple[Run, int]]) -> None:
-    """Raise MTScaffoldError where a training that is to run on this machine needs a GPU that it lacks.
+    """Raise MTScaffoldError if a planned training needs a GPU that this machine lacks.
 
-    planned: runs, each with its GPUs of all nodes together.
+    planned: runs, each with its total number of GPUs.
     """
     from mt_scaffold.experiment.training import train
 
@@ -270,26 +267,26 @@ def check_gpus(layout: AnyLayout, planned: Iterable[tuple[Run, int]]) -> None:
 
 
 def gpus_per_node(gpus: int, nodes: int) -> int:
-    """Return the GPUs of each node; a profile counts those of all nodes. Raises UsageError for an uneven share."""
+    """Return the GPUs per node; a profile gives the total of all nodes. Raises UsageError for an uneven share."""
     if gpus % nodes:
         raise UsageError(f"the profile's {gpus} GPUs cannot be shared by {nodes} nodes; make gpu a multiple of nodes")
     return gpus // nodes
 
 
-# What check_fairseq_options has accepted in this process: mt-scaffold run checks before Snakemake does.
+# Calls that check_fairseq_options has accepted in this process, as mt-scaffold run also checks before Snakemake does.
 _accepted: dict[str, Checked] = {}
 
 
 def check_fairseq_options(layout: AnyLayout) -> tuple[list[Call], Checked]:
-    """Check the options of every system, before anything runs, and return them, each different one once.
+    """Check the options of every system before anything runs, and return the distinct calls with the sizes of models.
 
-    Raises UsageError for an option that fairseq or the engine does not accept, for a model that cannot be built, and
-    for a training without an end.
+    Raises UsageError for an option that fairseq or the engine rejects, for a model that cannot be built, and for a
+    training without an end.
     """
     task = task_of(layout.config)
     calls = list[Call]()
     for call in task.fairseq_calls(layout):
-        # Most trainings differ in nothing that fairseq's parser sees.
+        # Most trainings have the same options for fairseq's parser.
         same = next((each for each in calls if dataclasses.replace(each, trainings=call.trainings) == call), None)
         if same is None:
             calls.append(call)
@@ -302,12 +299,12 @@ def check_fairseq_options(layout: AnyLayout) -> tuple[list[Call], Checked]:
 
 
 def check_start(layout: AnyLayout) -> None:
-    """Raise MTScaffoldError for what the task can check only in seconds, once, before the first step."""
+    """Raise MTScaffoldError for problems that take the task seconds to find; called once, before the first step."""
     task_of(layout.config).check_start(layout)
 
 
 def closing_words(layout: AnyLayout, shown: Sequence[str]) -> str:
-    """Return what a finished run prints: the comparison, the systems that it lacks, and where the results are."""
+    """Return the last lines of a finished run: the comparison, the systems it lacks, and the place of the results."""
     comparison = layout.comparison("txt")
     lines = [comparison.read_text(encoding="utf-8")] if comparison.exists() else []
     if missing := [name for name in layout.config.systems if name not in shown]:

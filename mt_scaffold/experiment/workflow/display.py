@@ -1,7 +1,7 @@
-"""A Snakemake logger: one line per finished step with the time left, on a terminal above a line that moves.
+"""A Snakemake logger: one line per finished step with the time left and, on a terminal, a progress line below.
 
 Snakemake finds a logger by the name of a top-level package; ``mt-scaffold run`` registers this one itself. Warnings and
-errors are always shown, a failed step with the end of its log.
+errors are always shown, and for a failed step the end of its log.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from mt_scaffold.experiment.workflow.progress import (
 )
 from mt_scaffold.progress import duration
 
-# What Snakemake knows this logger as.
+# The name of this logger in Snakemake.
 NAME = "mt-scaffold"
 
-# Seconds between two looks at the logs of the trainings, and lines shown of the log of a failed step.
+# Seconds between updates of the progress line, and lines shown of a failed step's log.
 _INTERVAL, _LINES = 1.0, 20
-# What Snakemake says besides of a step that failed, whose name and log are shown.
+# Further messages of Snakemake about a failed step, which is already shown with its log.
 _REPEATED = ("RuleException:\nCalledProcessError in file ", "WorkflowError:\nAt least one job did not complete")
 # The outputs of the steps that a dry run has shown.
 planned: list[str] = []
@@ -40,13 +40,13 @@ _BAR = "{percentage:3.0f}%|{bar}| {elapsed}, {desc}"
 
 
 def register() -> None:
-    """Have Snakemake know this logger."""
+    """Register this logger with Snakemake."""
     planned.clear()
     LoggerPluginRegistry().register_plugin(f"snakemake_logger_plugin_{NAME}", sys.modules[__name__])
 
 
 class LogHandler(LogHandlerBase):
-    """Shows what Snakemake reports; its thread keeps the line moving while no step ends."""
+    """Show the events of Snakemake; a thread updates the progress line between them."""
 
     writes_to_stream = True
     writes_to_file = False
@@ -62,7 +62,7 @@ class LogHandler(LogHandlerBase):
         self._ended = threading.Event()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show one record; an error in here must not stop the workflow."""
+        """Show one record; an error here must not stop the workflow."""
         try:
             with self._moving:
                 self._show(record, getattr(record, "event", None))
@@ -70,7 +70,7 @@ class LogHandler(LogHandlerBase):
             self.handleError(record)
 
     def close(self) -> None:
-        """Remove the moving line."""
+        """Remove the progress line."""
         self._ended.set()
         with self._moving:
             self._close_bar()
@@ -118,7 +118,7 @@ class LogHandler(LogHandlerBase):
         if self._progress.finished < self._progress.steps:
             self._move()
         else:
-            # Now, because the Snakefile prints its closing words next.
+            # The Snakefile prints its closing words next.
             self._close_bar()
 
     def _print(self, text: str) -> None:
@@ -128,7 +128,7 @@ class LogHandler(LogHandlerBase):
 
     def _open_bar(self) -> None:
         if self._bar is None and self._progress.steps:
-            # A delay, so that it is not shown before it is known what earlier runs have done.
+            # The delay is for the Snakefile to count the steps of earlier runs first.
             self._bar = tqdm(total=1.0, bar_format=_BAR, leave=False, file=sys.stdout, nrows=2, delay=0.001)
             threading.Thread(target=self._keep_moving, daemon=True).start()
 
@@ -146,7 +146,7 @@ class LogHandler(LogHandlerBase):
             when = "time left not known yet" if left is None else f"{duration(left)} left"
             what = "; ".join(step.shown() for step in self._progress.running) or "starting"
             self._bar.set_description_str(f"{when}: {what}", refresh=False)
-            # Not dynamic_ncols, which shows nothing where the terminal does not tell its size.
+            # Not dynamic_ncols, which shows nothing if the terminal does not report its size.
             self._bar.ncols = shutil.get_terminal_size().columns
             self._bar.n = self._progress.done()
             self._bar.refresh()

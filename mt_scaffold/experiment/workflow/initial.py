@@ -1,4 +1,4 @@
-"""A first configuration for one's own files: commented, with what was found in them, ready to run."""
+"""Write a first configuration for a user's files: commented, with a description of the files, and ready to run."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from mt_scaffold.experiment.tasks.training_text import (
 _LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z0-9]+)*")
 # The names of validation and test sets next to a training text.
 _VALID, _TEST = ("valid", "val", "dev"), re.compile(r"(test|newstest|tst)[\w.+-]*")
-# The lines by which the ratio of lengths is chosen.
+# The number of lines from which the maximum ratio of lengths is chosen.
 _LOOKED_AT = 2000
 _RATIOS = (1.5, 3.0, 9.0)
-# The words of a pair that is kept, and the share of pairs below which a warning says what is dropped.
+# The maximum words per side of a kept pair, and the share of kept pairs below which a warning is given.
 _MOST_WORDS, _MOST_KEPT = 250, 0.98
 
 
 @dataclass(frozen=True)
 class Model:
-    """A size of model for an amount of text: up to so many pairs. says: where it can be trained."""
+    """A model size. up_to: the number of pairs for which it is chosen, at most; says: where it can be trained."""
 
     up_to: float
     symbols: int
@@ -106,7 +106,7 @@ _MODELS = (
 
 @dataclass(frozen=True)
 class Pair:
-    """Two files of parallel text, of which line i of one translates line i of the other."""
+    """Two files of parallel text: line i of one translates line i of the other."""
 
     source: str
     target: str
@@ -114,7 +114,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class ParallelTexts:
-    """One's own parallel text: pairs of training files, a validation set (None: held out) and test sets by name."""
+    """A user's parallel text: pairs of training files, a validation set (None: held out) and test sets by name."""
 
     train: Sequence[Pair]
     valid: Pair | None = None
@@ -124,7 +124,7 @@ class ParallelTexts:
 
 @dataclass(frozen=True)
 class Written:
-    """A configuration that was written, what was found in the files, and warnings."""
+    """A configuration that was written, the findings in the files, and warnings."""
 
     path: Path
     found: list[str]
@@ -134,18 +134,18 @@ class Written:
 def init_translation(texts: ParallelTexts, output: PathLike | None = None, hold_out: int | None = None) -> Written:
     """Write the configuration of a translation experiment (default: SOURCE_TARGET.yaml).
 
-    Languages come from the endings of the files where they are not given, and validation and test sets from files next
-    to the training text: ``valid``, ``val`` or ``dev``, and ``test``. hold_out: as many pairs of the training text are
-    the test set; both are written next to the configuration. Raises UsageError for text without a test set or with
-    unequal numbers of lines, and for a file that exists; MTScaffoldError where a text cannot be read.
+    By default, the languages are the suffixes of the files, and validation and test sets are files next to the training
+    text: ``valid``, ``val`` or ``dev``, and ``test``. hold_out: the number of training pairs to use as the test set;
+    both texts are written next to the configuration. Raises UsageError for text without a test set or with unequal
+    numbers of lines, and for an output that exists; MTScaffoldError if a text cannot be read.
     """
     for pair in texts.train:
         for side in (pair.source, pair.target):
-            with open_input(side):  # before what is missing beside it
+            with open_input(side):  # report a missing training text before a missing test set
                 pass
     languages = texts.languages or _languages(texts.train[0])
-    beside = dict(_beside(texts.train[0], languages))
-    valid = texts.valid or next((beside[name] for name in _VALID if name in beside), None)
+    neighbours = dict(_neighbours(texts.train[0], languages))
+    valid = texts.valid or next((neighbours[name] for name in _VALID if name in neighbours), None)
     path = _output(output, "_".join(languages))
     if hold_out is not None:
         if texts.tests or len(texts.train) > 1:
@@ -155,11 +155,11 @@ def init_translation(texts: ParallelTexts, output: PathLike | None = None, hold_
         try:
             return init_translation(given, output)
         except MTScaffoldError:
-            # Otherwise the corrected command would find them in its way.
+            # Otherwise they would make the corrected command fail.
             for written in (train.source, train.target, held_out.source, held_out.target):
                 os.unlink(written)
             raise
-    tests = dict(texts.tests) or {name: pair for name, pair in beside.items() if _TEST.fullmatch(name)}
+    tests = dict(texts.tests) or {name: pair for name, pair in neighbours.items() if _TEST.fullmatch(name)}
     if not tests:
         raise UsageError(
             f"{texts.train[0].source}: no test set next to it (test.{languages[0]}, test.{languages[1]}); give one "
@@ -178,7 +178,7 @@ def init_translation(texts: ParallelTexts, output: PathLike | None = None, hold_
         found.append(f"{name}: {count:,} pairs, {shown}: {pair.source}, {pair.target}")
         for state, text in zip(states, (pair.source, pair.target), strict=True):
             if state == "segmented":
-                raise UsageError(f"{text}: looks segmented already (@@); give the words, join undoes the segmentation")
+                raise UsageError(f"{text}: looks segmented already (@@); give the words, restored with join")
             if state == "tokenised" and name == "train":
                 tokenised.add(text)
             elif state == "tokenised" and not tokenised:
@@ -190,7 +190,7 @@ def init_translation(texts: ParallelTexts, output: PathLike | None = None, hold_
             + f" of the pairs (max_ratio {ratio:g}, 1 to {_MOST_WORDS} words); if they are good, change clean in {path}"
         )
     model = next(each for each in _MODELS if pairs <= each.up_to)
-    # From little text no more tokens than these can be learned.
+    # A small text does not have enough frequent pairs for more.
     size = sum(Path(path).stat().st_size for pair in texts.train for path in (pair.source, pair.target))
     symbols = min(model.symbols, max(200, size // 10_000 * 100))
     values = {
@@ -221,8 +221,8 @@ def init_documents(
 ) -> Written:
     """Write the configuration of an experiment with language models (default: documents.yaml).
 
-    train, valid, test: paths and globs. Without valid and test, documents are held out for both. Raises UsageError
-    where only one of the two is given, and for a file that exists; MTScaffoldError where a text cannot be read.
+    train, valid, test: paths and globs. Without valid and test, documents are held out for both. Raises UsageError if
+    only one of the two is given, and for an output that exists; MTScaffoldError if a text cannot be read.
     """
     if bool(valid) != bool(test):
         raise UsageError("give both --valid and --test, or neither: documents are then held out for both")
@@ -286,12 +286,12 @@ def _languages(pair: Pair) -> tuple[str, str]:
     endings = tuple(Path(without_compression(path)).suffix.lstrip(".") for path in (pair.source, pair.target))
     if not all(map(_LANGUAGE.fullmatch, endings)) or endings[0] == endings[1]:
         raise UsageError(
-            f"{pair.source}, {pair.target}: their endings name no two languages; give them, as in --languages en de"
+            f"{pair.source}, {pair.target}: their suffixes are not two languages; give them, as in --languages en de"
         )
     return endings[0], endings[1]
 
 
-def _beside(train: Pair, languages: tuple[str, str]) -> Iterator[tuple[str, Pair]]:
+def _neighbours(train: Pair, languages: tuple[str, str]) -> Iterator[tuple[str, Pair]]:
     """Yield the name and the files of each other parallel text in the folder of the training text."""
     for path in sorted(Path(train.source).parent.iterdir()):
         for ending in (f".{languages[0]}", f".{languages[0]}.gz", f".{languages[0]}.zst"):
@@ -302,7 +302,7 @@ def _beside(train: Pair, languages: tuple[str, str]) -> Iterator[tuple[str, Pair
 
 
 def _look_at_pair(pair: Pair) -> tuple[int, tuple[str, str]]:
-    """Return the number of pairs, and of each side whether it is raw, tokenised or segmented."""
+    """Return the number of pairs, and the state of each side: raw, tokenised or segmented."""
     counts = [count_text_lines(Path(path)) for path in (pair.source, pair.target)]
     if counts[0] != counts[1]:
         raise UsageError(
@@ -314,13 +314,13 @@ def _look_at_pair(pair: Pair) -> tuple[int, tuple[str, str]]:
 
 
 def _state(path: str) -> str:
-    """Return what a text looks like: raw, tokenised or segmented."""
+    """Return the apparent state of a text: raw, tokenised or segmented."""
     found = looks_tokenised(path)
     return "raw" if found is None else found.kind
 
 
 def _tokenise(tokenised: Sequence[bool]) -> str:
-    """Return the section for sides whose training text is tokenised already, nothing where none is."""
+    """Return the section ``tokenise`` for the sides whose training text is tokenised already, or "" if neither is."""
     if not any(tokenised):
         return ""
     said = "none" if all(tokenised) else f"{{{SIDES[tokenised.index(True)]}: none}}"
@@ -328,7 +328,7 @@ def _tokenise(tokenised: Sequence[bool]) -> str:
 
 
 def _ratio(pair: Pair) -> tuple[float, float]:
-    """Return the ratio of lengths up to which most pairs are kept, and the share that cleaning keeps."""
+    """Return the least maximum ratio of lengths that keeps most pairs, and the share that cleaning then keeps."""
     ratios, long, looked_at = [], [], 0
     for (source, target), _ in zip(read_pairs(pair.source, pair.target), range(_LOOKED_AT), strict=False):
         counts = sorted((word_count(source), word_count(target)))
@@ -345,7 +345,7 @@ def _ratio(pair: Pair) -> tuple[float, float]:
 
 
 def _hold_out(train: Pair, languages: tuple[str, str], number: int, configuration: Path) -> tuple[Pair, Pair]:
-    """Write the training text without every Nth pair, and these, next to the configuration; return their files."""
+    """Write every Nth training pair, and the others, to files next to the configuration; return (kept, held out)."""
     pairs, _ = _look_at_pair(train)
     if not 0 < number <= pairs // 2:
         raise UsageError(f"--hold-out {number}: of {pairs:,} pairs, hold out 1 to {pairs // 2:,}")
@@ -372,7 +372,7 @@ def _pair_lines(pair: Pair, indent: int = 6) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return text as YAML has it within brackets: ``no`` and ``2024`` would be a truth value and a number."""
+    """Return text as a YAML string within brackets; plain ``no`` and ``2024`` would be a truth value and a number."""
     import yaml
 
     plain = re.fullmatch(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", text) and yaml.safe_load(text) == text
@@ -399,7 +399,7 @@ data:
 {tests}
 {held_out}  # sample: 2000          # only the first 2,000 pairs, to rehearse everything
 
-{tokenise}# Pairs to keep, by their numbers of words: {kept} of the first pairs.
+{tokenise}# Pairs to keep, by their word counts: {kept} of the first pairs.
 clean: {{min_tokens: 1, max_tokens: {most_words}, max_ratio: {ratio}}}
 
 # Joint codes, learned from the words of both sides of train. For Scaffold-BPE, symbols counts the normal tokens.
@@ -455,7 +455,7 @@ baseline: bpe
 # Each system is trained once per comparison and seed. With fewer than three seeds, a difference may be chance.
 seeds: [1, 2, 3]
 
-# When trainings end: after this many tokens (about four times the text), and after the text that the baseline saw then.
+# When trainings end: after this many tokens (about four times the text), or after the text that the baseline read then.
 comparisons:
   equal_tokens: {{tokens: {tokens}}}
   equal_text: {{text_of: equal_tokens}}

@@ -1,4 +1,4 @@
-"""Scores of a run while others still train: one for the line of its step, and a table once every system has a seed."""
+"""Scores while other trainings still run: that of each step, and a table whenever all systems complete a seed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from mt_scaffold.tables import decimal, format_table
 
 
 class Interim:
-    """The scores of an experiment that runs.
+    """The scores of a running experiment.
 
-    layout: of the systems that are compared. planned: the outputs of the steps that are to run, whose files, if there
-    are any, are of earlier settings.
+    layout: that of the systems to compare. planned: the outputs of all planned steps; files that already exist there
+    are from earlier settings.
     """
 
     def __init__(self, layout: Layout[Any], planned: Iterable[str | Path]) -> None:
@@ -35,9 +35,10 @@ class Interim:
         self._shown = sum(self._is_scored(seed) for seed in layout.config.seeds)
 
     def after(self, outputs: Iterable[str | Path]) -> tuple[str, str]:
-        """Return, for a step that has ended, its score, and the table of all scores where another seed has them all.
+        """Return the score of a finished step, and a table of all scores if the step completes a seed.
 
-        Both are empty where it scored nothing, the table also after the last seed, which the comparison follows.
+        outputs: those of the step. Both are empty for a step without scores, the table also for the last seed, after
+        which the comparison is shown.
         """
         ended = {path for path, *_ in self._scores} & {*map(str, outputs)}
         self._waiting -= ended
@@ -48,7 +49,7 @@ class Interim:
                 return score, ""
             self._shown = len(seeds)
             return score, self._table(seeds)
-        except MTScaffoldError:  # which the comparison will report
+        except MTScaffoldError:  # the comparison will report it
             return "", ""
 
     def _is_scored(self, seed: int) -> bool:

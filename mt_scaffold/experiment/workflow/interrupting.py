@@ -1,6 +1,6 @@
-"""Ctrl-C or SIGTERM in a workflow: a training saves after its update, no step starts, nothing is reported twice.
+"""Ctrl-C or SIGTERM in a workflow: trainings save after their update, no step starts, nothing is reported twice.
 
-A terminal sends Ctrl-C to every process, so that the steps take it themselves. Snakemake would cancel at once, and
+A terminal sends Ctrl-C to every process, so that the steps handle it themselves. Snakemake would cancel at once, and
 print each step that ended as a failure.
 """
 
@@ -19,14 +19,14 @@ from types import FrameType
 
 from mt_scaffold.experiment.training.stop_request import StopRequest
 
-# The exit status of a shell for Ctrl-C.
+# The exit status after Ctrl-C, as in a shell.
 STATUS_INTERRUPTED = 128 + signal.SIGINT
 _RESUMES = "the same command resumes"
 _ASKS_EVERY = 1.0  # seconds
 
 
 class Interruption:
-    """Whether Ctrl-C was pressed or SIGTERM sent, in the process that runs the workflow; status: with which it ends."""
+    """An interruption of the process that runs the workflow. asked: signals so far; status: the exit status."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -37,9 +37,9 @@ class Interruption:
         self._wait_for_running: object = None
 
     def take(self, logger: logging.Logger, trainings: Callable[[], Iterable[Path]]) -> None:
-        """Take Ctrl-C from now on, unless it is ignored, and SIGTERM. trainings: returns the folders of those that run.
+        """Handle Ctrl-C, unless it is ignored, and SIGTERM from now on. trainings: returns the running ones' folders.
 
-        Snakemake has taken SIGTERM by now: it starts no other step, and waits for those that run.
+        Both then call Snakemake's own handler of SIGTERM, which starts no further step and waits for those running.
         """
         self._began, self._trainings = time.time(), trainings
         if threading.current_thread() is not threading.main_thread():
@@ -51,7 +51,7 @@ class Interruption:
         logger.addFilter(lambda record: not self.asked or record.levelno < logging.ERROR)
 
     def last_words(self, logs: Iterable[Path]) -> list[str]:
-        """Return what to print at the end: how far each training came, by the last lines of the logs of this run."""
+        """Return the closing lines: the progress of each training, from the last lines of the logs of this run."""
         for request in self._made:
             with contextlib.suppress(OSError):
                 request.withdraw()
@@ -65,7 +65,7 @@ class Interruption:
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if self.asked and number == signal.SIGTERM:
-            return  # a scheduler sends several
+            return  # schedulers send it repeatedly
         self.asked += 1
         if self.asked == 1:
             self.status = 128 + number
@@ -73,20 +73,20 @@ class Interruption:
             os._exit(self.status)
         if self.asked == 2 or not callable(self._wait_for_running):
             sys.exit(self.status)
-        # Not print, which the signal may have come in the middle of.
+        # Not print, which the signal may have interrupted.
         os.write(2, b"\nmt-scaffold: stopping; a training saves after its update. Ctrl-C again ends at once\n")
-        # In a thread, because it takes a lock that this one may hold.
+        # In another thread, because it takes a lock that this one may hold.
         threading.Thread(target=self._wait_for_running, daemon=True).start()
         threading.Thread(target=self._ask_trainings, daemon=True).start()
 
     def _ask_trainings(self) -> None:
-        """Ask the trainings that run, again and again: the signal may have come to this process alone.
+        """Ask the running trainings to stop, repeatedly, as the signal may have reached only this process.
 
-        One that is just starting, and one that waits, withdraws what it finds when it begins.
+        Repetition is needed because a training withdraws an earlier request when it begins.
         """
         while True:
             for request in map(StopRequest.of, self._trainings()):
-                # Of a folder that cannot be written to, as on a full disk, the others must be asked all the same.
+                # If one folder cannot be written to, as on a full disk, the other trainings must still be asked.
                 with contextlib.suppress(OSError):
                     request.make()
                     self._made.add(request)

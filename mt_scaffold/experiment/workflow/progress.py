@@ -1,4 +1,4 @@
-"""How far a workflow is: its steps, weighted by what they cost, and how much of each running training is done."""
+"""The progress of a workflow: its steps, weighted by their cost, and the progress of each running training."""
 
 from __future__ import annotations
 
@@ -14,28 +14,27 @@ from pathlib import Path
 from mt_scaffold.experiment.configuration.layout import TRAINING_COMMAND, TRAINING_LOG
 from mt_scaffold.experiment.training.progress import read_progress
 
-# What the steps of a rule cost in relation to each other, before one of them has ended; a training's share is so large
-# because the rest is short.
+# The relative cost of a rule's steps until one of them has ended; a training dominates, as the other steps are short.
 _COST = {"train": 100.0, "evaluate_tasks": 30.0, "translate": 10.0, "evaluate": 10.0, "losses": 10.0}
 _COST |= {"statistics": 10.0, "average": 3.0, "binarise": 3.0}
 _OTHER_COST = 1.0
-# The share of a training whose speed says how long the rest takes: validation and saving are in it, starting is not.
+# The share of a training from which its speed is estimated: includes validation and saving, but not its start.
 _ENOUGH = 0.1
-# Of what is left, so much may be steps of rules that have not run yet: their costs are right within a factor of four.
+# The share of the time left that may be due to rules that have not run yet, whose costs are right to a factor of four.
 _GUESSED = 1 / 3
 # A target without a command, such as the first rule of a Snakefile.
 _NO_STEPS = {"all"}
 _WITHIN = r"\bepoch (\d+):\s+(\d+) / (\d+)"
-# How many steps of each rule earlier runs have finished: the Snakefile knows, in the process of the display.
+# The number of steps of each rule that earlier runs have finished, as set by the Snakefile in the display's process.
 finished_earlier: dict[str, int] = {}
-# What a step's outputs add: a score to its line, and a table below (``interim``); the Snakefile sets it.
+# Returns, for a step's outputs, a score for its line and a table to show below (``interim``); set by the Snakefile.
 after_step: list[Callable[[Iterable[str]], tuple[str, str]]] = []
-# More than fairseq logs in an update, so that the tail holds the last line whole.
+# More than fairseq logs per update, so that the tail contains the last line completely.
 _TAIL = 8192
 
 
 def end_of(log: str | Path, lines: int) -> str:
-    """Return the last lines of a log; what is wrong with it where it cannot be read."""
+    """Return the last lines of a log, or the error in brackets if it cannot be read."""
     try:
         return "\n".join(Path(log).read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
     except OSError as error:
@@ -43,9 +42,9 @@ def end_of(log: str | Path, lines: int) -> str:
 
 
 def trained(folder: Path) -> float:
-    """Return how much of a training is done, from 0 to 1, by what it has noted, or else by its command and log.
+    """Return the share of a training that is done, from 0 to 1: as it has recorded, or else from its command and log.
 
-    Tasks other than this package's note nothing. Returns 0 where nothing says.
+    Only this package's tasks record their progress. Returns 0 if it is unknown.
     """
     if (noted := read_progress(folder)) is not None:
         return noted.share
@@ -58,7 +57,7 @@ def trained(folder: Path) -> float:
         return 0.0
     numbers = {name: int(value) for name, value in itertools.pairwise(command) if value.isdecimal() and int(value)}
     limits = {name: numbers[name] for name in ("--max-epoch", "--max-update") if name in numbers}
-    # Language models end by tokens or text; their schedule is as long as the training.
+    # Language models end after tokens or text, but the schedule of the learning rate has the length of the training.
     if "--max-update" not in limits and {"--stop-tokens", "--stop-text"} & numbers.keys():
         period, warmup = numbers.get("--lr-period-updates", 0), numbers.get("--warmup-updates", 0)
         if scheduled := period + warmup if period else numbers.get("--total-num-update", 0):
@@ -80,7 +79,7 @@ def _command(folder: Path) -> list[str]:
 
 
 def may_end_early(folder: Path) -> bool:
-    """Return whether a training ends when it no longer improves, so that its limits do not say how long it takes."""
+    """Return whether a training may end before its limits, when it no longer improves."""
     try:
         return any(name == "--patience" and value.isdecimal() for name, value in itertools.pairwise(_command(folder)))
     except (OSError, ValueError):
@@ -96,9 +95,9 @@ class Step:
     outputs: Iterable[str] = ()
     began: float = field(default_factory=lambda: time.monotonic())
     seconds: float = 0.0
-    # What an earlier run had already done, in shares of the step.
+    # The share of the step that earlier runs have done.
     before: float = 0.0
-    # When it was first seen to go on, and its share then: before that, it only started.
+    # The time of the first observed progress, and the share then; before that, the training was starting.
     first: tuple[float, float] | None = None
 
     def __str__(self) -> str:
@@ -106,19 +105,19 @@ class Step:
         return " ".join([self.rule.replace("_", " "), ", ".join(values)]).strip()
 
     def shown(self) -> str:
-        """Return what it is, and how far a training is."""
+        """Return the step as text, with the progress of a training."""
         noted = read_progress(self.folder) if self.rule == "train" else None
         return str(self) if noted is None else f"{self} ({noted})"
 
     def look(self) -> float:
-        """Return the share that is done, and remember when it was first more than before."""
+        """Return the share that is done, and record when it first increased."""
         share = trained(self.folder) if self.rule == "train" else 0.0
         if self.first is None and share > self.before:
             self.first = (time.monotonic(), share)
         return share
 
     def seconds_of_whole(self, share: float) -> float | None:
-        """Return what a whole step takes by the speed of this one; None before enough of it has been seen."""
+        """Return the seconds of a whole step at the speed of this one, or None if too little has been observed."""
         now = time.monotonic()
         if self.first is None or share - self.first[1] < _ENOUGH or may_end_early(self.folder):
             return None
@@ -126,12 +125,12 @@ class Step:
 
     @property
     def counts(self) -> bool:
-        """Whether it does anything."""
+        """Whether it runs a command."""
         return self.rule not in _NO_STEPS
 
     @property
     def cost(self) -> float:
-        """What it costs in relation to the others."""
+        """Its cost relative to other steps."""
         return _OTHER_COST if self.counts and self.rule not in _COST else _COST.get(self.rule, 0.0)
 
     @property
@@ -147,38 +146,38 @@ class Progress:
         self.running: list[Step] = []
         self.steps = self.finished = self.earlier = 0
         self._cost = self._paid = self._shown = 0.0
-        # Of the steps of earlier runs.
+        # The cost of the steps of earlier runs.
         self._earlier_cost = 0.0
-        # Of each rule: the steps that have not begun, how many ran at once, and the seconds of those that have ended,
-        # with the shares that took them.
+        # By rule: the steps that have not begun, the most that ran at once, the seconds of the finished ones, and the
+        # shares of them that this run did.
         self._waiting: Counter[str] = Counter()
         self._at_once: defaultdict[str, int] = defaultdict(lambda: 1)
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._shares: defaultdict[str, float] = defaultdict(float)
 
     def plan(self, counts: Mapping[str, int]) -> None:
-        """Take the number of steps of each rule, those still to be run."""
+        """Set the number of steps of each rule that are still to be run."""
         steps = [Step(rule, {}) for rule, count in counts.items() for _ in range(count)]
         self.steps = self.finished + sum(step.counts for step in steps)
         self._cost = self._paid + sum(step.cost for step in steps)
         self._waiting = Counter(counts) - Counter(step.rule for step in self.running)
 
     def note_earlier(self, counts: Mapping[str, int]) -> None:
-        """Take the number of steps of each rule that earlier runs have finished."""
+        """Set the number of steps of each rule that earlier runs have finished."""
         steps = [Step(rule, {}) for rule, count in counts.items() for _ in range(count)]
         self.earlier = sum(step.counts for step in steps)
         self._earlier_cost = sum(step.cost for step in steps)
 
     def start(self, step: Step) -> None:
-        """Note that a step runs now."""
+        """Record that a step has started."""
         step.before = trained(step.folder) if step.rule == "train" else 0.0
         self.running.append(step)
         self._waiting[step.rule] -= 1
-        beside = sum(each.rule == step.rule for each in self.running)
-        self._at_once[step.rule] = max(self._at_once[step.rule], beside)
+        at_once = sum(each.rule == step.rule for each in self.running)
+        self._at_once[step.rule] = max(self._at_once[step.rule], at_once)
 
     def finish(self, step: Step) -> None:
-        """Note that a step has ended."""
+        """Record that a step has finished."""
         self.running.remove(step)
         step.seconds = time.monotonic() - step.began
         self.finished += step.counts
@@ -188,32 +187,32 @@ class Progress:
             self._shares[step.rule] += 1 - step.before
 
     def fail(self, step: Step) -> None:
-        """Note that a step has failed; Snakemake may start it again."""
+        """Record that a step has failed; Snakemake may start it again."""
         if step in self.running:
             self.running = [each for each in self.running if each is not step]
             self._waiting[step.rule] += 1
 
     def done(self) -> float:
-        """Return the share of the whole cost that is paid, by earlier runs too, from 0 to 1, never less than before."""
+        """Return the share of the total cost that is done, including earlier runs: 0 to 1, and never decreasing."""
         running = sum(step.cost * step.look() for step in self.running if step.rule == "train")
         whole = self._earlier_cost + self._cost
         self._shown = max(self._shown, min(1.0, (self._earlier_cost + self._paid + running) / (whole or 1.0)))
         return self._shown
 
     def left(self) -> float | None:
-        """Return the seconds that are left, by the speed of this run; None while that may be wrong by a factor of two.
+        """Return the seconds left at the speed of this run, or None while the estimate may be wrong by a factor of two.
 
-        A step takes as long as those of its rule took, a training as its own speed says once enough of it has been
-        seen. Steps of rules that have not run yet take what their cost says beside the others; where they are more than
-        a third of what is left, or nothing is known of a training, the whole is not known. As many steps of a rule run
-        at once as have so far. What earlier runs had done contributes nothing.
+        A step is assumed to take as long as finished steps of its rule, or a training as its own speed implies once
+        enough of it has been observed. Steps of rules that have not run yet are estimated by their relative cost; if
+        they are more than a third of the total, or nothing is known about a training, the result is None. The number
+        of steps of a rule that run at once is the most so far. The work of earlier runs is ignored.
         """
         now = time.monotonic()
         looked = [(step, share := step.look(), step.seconds_of_whole(share)) for step in self.running]
         seconds, done = self._seconds.copy(), self._shares.copy()
         for step, _, whole in looked:
             if whole is not None:
-                # With what it took to start.
+                # Including the time that it took to start.
                 seconds[step.rule] += whole + (step.first[0] - step.began if step.first else 0.0)
                 done[step.rule] += 1
         cost = sum(Step(rule, {}).cost * number for rule, number in done.items())

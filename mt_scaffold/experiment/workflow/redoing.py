@@ -1,4 +1,4 @@
-"""Train systems again from scratch: their old folders are set aside until the new trainings are finished."""
+"""Train systems again from scratch; their old folders are set aside until the new trainings are finished."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from mt_scaffold.experiment.runtime.locks import take_lock
 from mt_scaffold.experiment.tasks import task_of
 from mt_scaffold.experiment.workflow.staleness import AnyLayout
 
-# What the name of a folder ends in that was set aside.
+# The suffix of a folder that was set aside.
 SUFFIX = ".replaced"
 
 
 def replaced(training: Path) -> Path:
-    """Return where the folder of a training is set aside."""
+    """Return the path to which the folder of a training is set aside."""
     return training.with_name(training.name + SUFFIX)
 
 
 def confirm(layout: AnyLayout, systems: Sequence[str], confirmed: bool) -> bool:
-    """Return whether the trainings of these systems are to be repeated: ``confirmed``, or asked at a terminal.
+    """Return whether to repeat the trainings of these systems: if ``confirmed``, or by asking at a terminal.
 
-    layout: of the systems that run. Raises UsageError for a system that does not, and without a terminal.
+    layout: that of the systems that run. Raises UsageError for another system, for a training that another depends on
+    which is not repeated, and if there is no terminal.
     """
     for system in systems:
         if system not in layout.config.systems:
@@ -36,24 +37,22 @@ def confirm(layout: AnyLayout, systems: Sequence[str], confirmed: bool) -> bool:
     for run in layout.runs:
         if run.system not in systems and layout.training(run).exists() and reports & {*task.trained_after(layout, run)}:
             raise UsageError(
-                f"--redo {' '.join(systems)}: the trainings of {run.system} are of equal text to these; name it, too"
+                f"--redo {' '.join(systems)}: the trainings of {run.system} read as much text as these; name it as well"
             )
     if confirmed or not found:
         return True
     count = f"{len(found)} training{'s' if len(found) > 1 else ''}"
     if not sys.stdin.isatty():
         raise UsageError(f"--redo {' '.join(systems)}: repeats {count}; without a terminal, confirm that with --yes")
-    question = (
-        f"Train {', '.join(systems)} again ({count}, from scratch)? The old ones stay until these are finished. [y/N] "
-    )
+    question = f"Train {', '.join(systems)} again ({count}, from scratch)? Old ones are kept until these finish. [y/N] "
     print(question, end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def set_aside(layout: AnyLayout, systems: Sequence[str]) -> None:
-    """Set the trainings of some systems aside; one that was not finished is deleted where another is aside already.
+    """Set the trainings of some systems aside; an unfinished one is deleted if an older one is already set aside.
 
-    Raises MTScaffoldError where another run is using the folder.
+    Raises MTScaffoldError if another run is using the folder.
     """
     trainings = [layout.training(run) for run in layout.of_systems(systems).runs]
     trainings = [folder for folder in trainings if folder.exists()]
@@ -61,7 +60,7 @@ def set_aside(layout: AnyLayout, systems: Sequence[str]) -> None:
         return
     with take_lock(layout.folder, "another run is working in this folder; wait until it ends, or stop it"):
         remove_replaced(layout)
-        # All of them first, so that none is set aside where another is busy.
+        # Lock all of them first, so that none is set aside if another is busy.
         with contextlib.ExitStack() as held:
             for folder in trainings:
                 held.enter_context(take_lock(folder, "a training is running here; wait until it ends, or stop it"))
@@ -74,7 +73,7 @@ def set_aside(layout: AnyLayout, systems: Sequence[str]) -> None:
 
 
 def remove_replaced(layout: AnyLayout) -> None:
-    """Delete what was set aside of trainings that have been repeated."""
+    """Delete the folders set aside for trainings that have been repeated since."""
     for run in layout.runs:
         if layout.training_report(run).exists() and replaced(layout.training(run)).exists():
             shutil.rmtree(replaced(layout.training(run)))

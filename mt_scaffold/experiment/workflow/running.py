@@ -1,4 +1,4 @@
-"""Run an experiment with Snakemake, from an installed package too: check it, then show one line per step."""
+"""Run an experiment with Snakemake: check it, then run it and show one line per step."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _PROFILES = snakefile().parent / "profiles"
 
 @dataclass(frozen=True)
 class Settings:
-    """What is chosen for one run of an experiment.
+    """The settings of one run of an experiment.
 
-    cores: None for all that this process may use, or those of the profile. profile: a folder, or the name of one: of
-    the current folder, of its ``profiles``, of this package (``slurm``, ``local``), or of Snakemake's own.
-    config: what ``--config`` of Snakemake takes (plan_experiment). more: further arguments of Snakemake. redo: systems
-    to train again from scratch; confirmed: without asking.
+    cores: None for those of the profile, or without one all that this process may use. profile: a folder, or the name
+    of one in the current folder, in its ``profiles``, in this package (``slurm``, ``local``) or known to Snakemake.
+    config: the values of Snakemake's ``--config`` (plan_experiment). more: further arguments for Snakemake. redo:
+    systems to train again from scratch; confirmed: without asking.
     """
 
     cores: int | None = None
@@ -42,9 +42,9 @@ def snakemake_arguments(configuration: PathLike, settings: Settings) -> list[str
     """
     from mt_scaffold.experiment.workflow.display import NAME
 
-    # More comes first: --config would take the names of files that follow it.
+    # ``more`` comes first, because --config would consume the names of files that follow it.
     arguments = [*settings.more, "--snakefile", str(snakefile()), "--configfile", str(configuration), "--logger", NAME]
-    # Given here, because Snakemake prints a line about each profile that it finds itself.
+    # The default profile is given as options, because Snakemake prints a line about each profile that it loads.
     arguments += ["--workflow-profile", "none", *_default_options()]
     if settings.cores is not None:
         arguments += ["--cores", str(settings.cores)]
@@ -55,7 +55,7 @@ def snakemake_arguments(configuration: PathLike, settings: Settings) -> list[str
     if settings.dry_run:
         arguments.append("--dry-run")
     if settings.config:
-        # As text: Snakemake's YAML would read the escapes of an emoji as two characters that are none.
+        # Not ASCII: Snakemake's YAML would read the JSON escapes of an emoji as two surrogates.
         config = {key: json.dumps(value, ensure_ascii=False) for key, value in settings.config.items()}
         arguments += ["--config", *(f"{key}={value}" for key, value in config.items())]
     return arguments
@@ -70,7 +70,7 @@ def _default_options() -> list[str]:
 
 
 def _profile(name: str) -> Path | str:
-    """Return the folder of a profile, or the name of one of Snakemake's; UsageError for one that does not exist."""
+    """Return the folder of a profile, or the name of one known to Snakemake; raise UsageError if there is none."""
     from snakemake.cli import get_profile_dir
 
     if get_profile_dir(name) is not None:
@@ -85,8 +85,8 @@ def _profile(name: str) -> Path | str:
 def run_experiment(configuration: PathLike, settings: Settings) -> int:
     """Check the experiment in ``configuration``, run it, and return the exit status: 130 after Ctrl-C, 143 on SIGTERM.
 
-    1 where the trainings of ``settings.redo`` are not to be repeated after all. Raises MTScaffoldError for what the
-    check finds, before anything runs.
+    The status is 1 if the user declines to repeat the trainings of ``settings.redo``. Raises MTScaffoldError for
+    problems that the check finds, before anything runs.
     """
     from snakemake.cli import main
 
@@ -99,9 +99,7 @@ def run_experiment(configuration: PathLike, settings: Settings) -> int:
 
     arguments = snakemake_arguments(configuration, settings)
     if settings.redo and (settings.dry_run or settings.more):
-        raise UsageError(
-            "--redo sets trainings aside, which goes with neither --dry-run nor --snakemake; leave them out"
-        )
+        raise UsageError("--redo sets trainings aside, which excludes --dry-run and --snakemake; leave them out")
     print(check_experiment(configuration, settings.config, settings.redo).as_text(), flush=True)
     plan = plan_experiment([configuration], settings.config)
     layout = layout_of(plan.folder, plan.experiment)
@@ -123,6 +121,6 @@ def run_experiment(configuration: PathLike, settings: Settings) -> int:
         if not settings.dry_run:
             redoing.remove_replaced(layout)
     if settings.dry_run:
-        # Snakemake asks nothing before a dry run.
+        # Snakemake does not call the Snakefile's onstart in a dry run.
         check_rebuilding(layout, display.planned)
     return 0

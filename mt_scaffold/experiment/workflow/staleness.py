@@ -1,7 +1,7 @@
-"""Which steps of an experiment a changed configuration repeats, and which trainings it may not.
+"""The steps of an experiment that a changed configuration repeats, and the trainings that it must not.
 
-Snakemake repeats a step whose inputs are newer than its outputs, or whose parameters have changed; among these is what
-``depends_on`` returns.
+Snakemake repeats a step whose inputs are newer than its outputs, or whose parameters have changed, among them the value
+of ``depends_on``.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ AnyLayout = Layout[Any]
 
 
 def depends_on(layout: AnyLayout, step: str, *names: str | Run) -> str:
-    """Return what a step depends on in the configuration, as text: a change repeats the step.
+    """Return, as text, the values of the configuration on which a step depends; a change repeats the step.
 
-    names: of what the step makes: the run, the test set, the part, the segmentation.
+    names: the arguments of the step: a run, a test set or parts.
     """
     settings = task_of(layout.config).depends.get(step)
     return json.dumps(None if settings is None else settings(layout, *names), sort_keys=True)
 
 
 def shown_systems(layout: AnyLayout, chosen: Sequence[str]) -> list[str]:
-    """Return the systems that results are made of: those that are to run, and the others that are finished.
+    """Return the systems that results include: those chosen to run, and the others that are finished.
 
-    Raises UsageError where one of them would have no baseline to be tested against.
+    Raises UsageError if the baseline of one of them is not among these.
     """
     others = {name for name in layout.config.systems if name not in chosen and is_finished(layout, name)}
     shown = [name for name in layout.config.systems if name in chosen or name in others]
     for name in shown:
-        # Where the baseline of a finished system is not there, the table cannot hold that system.
+        # The table cannot include a system without its baseline.
         for baseline in (layout.config.baseline, layout.config.baseline_of(name)):
             if baseline is not None and baseline not in shown:
                 what = f"the baseline of {name}" if baseline != layout.config.baseline else "the baseline"
-                raise UsageError(f"only: {baseline} is {what}, and not finished; name it, too")
+                raise UsageError(f"only: {baseline} is {what}, and not finished; name it as well")
     return shown
 
 
 def is_finished(layout: AnyLayout, system: str) -> bool:
-    """Return whether all trainings of a system have ended and been scored, with the settings that it has now."""
+    """Return whether all trainings of a system have ended and been scored with its current settings."""
     task, whole = task_of(layout.config), layout.of_systems([system])
     wanted = [*whole.every_run(whole.training_report), *whole.every_run(whole.averaged), *whole.every_scores()]
     if not all(path.exists() for path in wanted):
@@ -56,17 +56,17 @@ def is_finished(layout: AnyLayout, system: str) -> bool:
             start = task.plan_start(layout, run, 0)
             if start is not None and not ended_with(layout.training(run), start):
                 return False
-        except MTScaffoldError:  # which running it would show
+        except MTScaffoldError:  # a run would report it
             return False
     return True
 
 
 def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsewhere: bool = False) -> None:
-    """Raise MTScaffoldError where a training that is to run was started with settings that it cannot resume with.
+    """Raise MTScaffoldError if a planned training was started with settings from which it cannot resume.
 
-    planned: runs, each with its GPUs (of all nodes together; 0: all of the machine that trains). elsewhere: whether
-    that is another machine than this one. Snakemake deletes the report of a training before it runs it, and only then
-    would the training itself refuse. A training whose start is not known yet is not checked.
+    planned: runs, each with its total number of GPUs (0: all of the machine that trains). elsewhere: whether another
+    machine trains. Snakemake deletes the report of a training before it runs it, and only then would the training
+    itself refuse. A training whose settings are not known yet is not checked.
     """
     for run, gpus in planned:
         folder = layout.training(run)
@@ -80,10 +80,10 @@ def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsew
 
 
 def changed_trainings(layout: AnyLayout) -> list[str]:
-    """Return what is wrong with trainings that cannot resume with their settings of now, one line for equal changes.
+    """Return a line for each group of trainings that cannot resume with their current settings, by equal changes.
 
-    Of a finished training, only settings that differ from those of the last run count: Snakemake repeats it for these.
-    What depends on the number of processes is not known yet.
+    A finished training counts only if its settings differ from those of the last run, so that Snakemake would repeat
+    it. Settings that depend on the number of processes are not compared.
     """
     try:
         last = layout.read(layout.folder)
@@ -96,9 +96,9 @@ def changed_trainings(layout: AnyLayout) -> list[str]:
         if layout.training_report(run).exists() and (last is None or not _repeated(last, layout, run)):
             continue
         try:
-            # The machine that trains may have other GPUs than this one.
+            # For as many processes as before, because the machine that trains may have other GPUs than this one.
             start = task_of(layout.config).plan_start(layout, run, 0, started.processes)
-        except UsageError:  # not for as many, which only that machine can say
+        except UsageError:  # not possible with so many; only that machine knows
             continue
         if start is not None:
             different = changes(layout.training(run), dataclasses.replace(start, processes=None))
@@ -114,7 +114,7 @@ def changed_trainings(layout: AnyLayout) -> list[str]:
 
 
 def _repeated(last: AnyLayout, layout: AnyLayout, run: Run) -> bool:
-    """Return whether a training has other settings than in the last run."""
+    """Return whether the settings of a training differ from those of the last run."""
     if run not in last.runs:
         return True
     same_data = last.binarised_of(run.system) == layout.binarised_of(run.system)
@@ -122,10 +122,10 @@ def _repeated(last: AnyLayout, layout: AnyLayout, run: Run) -> bool:
 
 
 def check_rebuilding(layout: AnyLayout, planned: Iterable[str]) -> None:
-    """Raise MTScaffoldError where a plan would rebuild what a training was made of, whether it is to run or not.
+    """Raise MTScaffoldError if a plan would rebuild the data of a training, whether that is planned itself or not.
 
-    planned: the outputs of all jobs that are to run. The training could not resume on other data, and a model would no
-    longer be described by what lies next to it.
+    planned: the outputs of all planned jobs. The training could not resume on other data, and the files next to its
+    model would no longer describe it.
     """
     outputs, task = {*map(str, planned)}, task_of(layout.config)
     found: dict[str, tuple[Path, Path]] = {}

@@ -92,7 +92,7 @@ def test_generated_text_makes_the_experiment_synthetic() -> None:
 
 
 def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
-    """``--config`` changes what it names and nothing beside it."""
+    """``--config`` changes only the values that it names."""
     config = load(
         tmp_path, SMALL, overrides={"data": {"sample": 7}, "seeds": [3, 4], "train": {"options": {"lr": 0.1}}}
     )
@@ -101,7 +101,7 @@ def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
 
 
 def test_an_override_takes_the_place_of_what_excludes_it(tmp_path: Path) -> None:
-    """To rehearse a configuration with --set, one had to edit how its trainings end; none of the others may be lost."""
+    """A rehearsal must be able to change with --set how trainings end, and no other key may be lost."""
     file = {"train": {"stop": {"epochs": 40}, "patience": 3}}
     assert overridden(file, {"train": {"stop": {"updates": 5}}}) == {"train": {"stop": {"updates": 5}, "patience": 3}}
     assert overridden(file, {"train": {"stop": {"updates": None}}})["train"]["stop"]["epochs"] == 40
@@ -120,7 +120,7 @@ def test_an_override_takes_the_place_of_what_excludes_it(tmp_path: Path) -> None
     assert overridden(comparisons, given) == {"comparisons": changed}
     synthetic = {"data": {"synthetic": {"pairs": 5}, "sample": 3}}
     assert overridden(synthetic, {"data": {"files": {"tests": {}}}}) == {"data": {"files": {"tests": {}}, "sample": 3}}
-    # Two that contradict each other are the user's own mistake.
+    # Overrides that contradict each other are the user's mistake.
     with pytest.raises(UsageError, match=r"train\.stop: give exactly one of .*\(given: updates and epochs\)"):
         load(tmp_path, SMALL, overrides={"train": {"stop": {"updates": 5, "epochs": 6}}})
 
@@ -150,7 +150,7 @@ def test_an_override_takes_the_place_of_what_excludes_it(tmp_path: Path) -> None
         ),
         ("algorithm: bpe", "algorithm: bpe, threshold: 0.9", 18, "systems.bpe.threshold: bpe has no such setting; it"),
         ("algorithm: bpe", "algorithm: trimmed, below: 2, threshold: 0.9", 18, "systems.bpe.threshold: trimmed has n"),
-        ("algorithm: bpe", "algorithm: parity, joint: false", 18, "systems.bpe.joint: parity compares source and tar"),
+        ("algorithm: bpe", "algorithm: parity, joint: false", 18, "systems.bpe.joint: the codes of parity, which com"),
         ("algorithm: bpe", "algorithm: picky, threshold: 0", 18, "systems.bpe.threshold: the threshold of PickyBPE m"),
         (
             "algorithm: bpe",
@@ -168,12 +168,13 @@ def test_an_override_takes_the_place_of_what_excludes_it(tmp_path: Path) -> None
             "algorithm: bpe",
             "algorithm: bpe, dropout_target: 0.1, uniform_sampling: 0.1",
             18,
-            "systems.bpe.uniform_sampling: takes the place of dropout, which the target side has too; leave out one",
+            "systems.bpe.uniform_sampling: takes the place of dropout, which the target side also has; leave out one",
         ),
         ("  bpe: {", "  b pe: {", 18, "systems.b pe: not a valid name"),
         ("  bpe: {", "  ..: {", 18, "systems...: not a valid name"),
         ("  bpe: {", "  raw: {", 18, "systems.raw: reserved for a folder"),
         ("  bpe: {", "  report.html: {", 18, "systems.report.html: reserved for a folder or file"),
+        ("  bpe: {", "  losses.txt: {", 18, "systems.losses.txt: reserved for a folder or file"),
         ("algorithm: scaffold", "algorithm: scaffold, baseline: scaffold", 19, "systems.scaffold.baseline: a system"),
         ("algorithm: bpe", "algorithm: trimmed", 18, "systems.bpe.below: missing: give it, to mark tokens rarer than"),
         (
@@ -213,7 +214,7 @@ def test_an_override_takes_the_place_of_what_excludes_it(tmp_path: Path) -> None
             "algorithm: bpe",
             "algorithm: bpe, joint: false, symbols: 1, symbols_source: 2, symbols_target: 3",
             18,
-            "systems.bpe.symbols: has no effect beside symbols_source",
+            "systems.bpe.symbols: has no effect with both symbols_source",
         ),
         ("algorithm: bpe", "algorithm: bpe, glossaries: ['(?']", 18, "systems.bpe.glossaries[0]: the glossary '(?' is"),
         ("algorithm: bpe", "algorithm: bpe, glossaries: ['x*']", 18, "systems.bpe.glossaries[0]: the glossary 'x*' ma"),
@@ -275,7 +276,7 @@ def test_a_file_that_is_not_a_configuration_is_refused(tmp_path: Path, text: str
     ids=["date", "base 60", "integer", "truth", "time", "itself", "deep"],
 )
 def test_yaml_that_python_stumbles_over_is_refused(tmp_path: Path, symbols: str, message: str) -> None:
-    """No traceback for a number that YAML reads and Python does not."""
+    """No traceback for a value that PyYAML cannot construct."""
     with pytest.raises(UsageError, match=rf"small.yaml: {message}"):
         load(tmp_path, SMALL.replace("symbols: 100", f"symbols: {symbols}"))
 
@@ -295,7 +296,7 @@ def test_yaml_that_python_stumbles_over_is_refused(tmp_path: Path, symbols: str,
     ],
 )
 def test_a_number_that_python_does_not_write_is_one_line(tmp_path: Path, line: str, says: str) -> None:
-    """Of 5,000 digits, even as a key: there was a traceback from within the message."""
+    """A number of 5,000 digits, even as a key, once raised an error from within the message."""
     key, large = line.partition(":")[0], "0x" + "F" * 5000
     kept = "".join(part for part in re.split(r"^(?=\w)", SMALL, flags=re.MULTILINE) if not part.startswith(f"{key}:"))
     with pytest.raises(UsageError, match=says):
@@ -303,26 +304,26 @@ def test_a_number_that_python_does_not_write_is_one_line(tmp_path: Path, line: s
 
 
 def aliases(levels: int) -> list[str]:
-    """Return lists of ten aliases to the list before: the last stands for 10 to the power of ``levels`` values."""
+    """Return lists of ten aliases to the previous list; the last expands to 10 to the power of ``levels`` values."""
     own = "[" + ", ".join("1" for _ in range(10)) + "]"
     return [f"&a0 {own}", *(f"&a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, levels))]
 
 
 @pytest.mark.parametrize("levels", [5, 9, 500])
-def test_aliases_that_stand_for_too_much_are_refused(tmp_path: Path, levels: int) -> None:
-    """A few lines cannot stand for 10^500 values: each node is visited once, in a file and in --set alike."""
+def test_aliases_that_expand_to_too_much_are_refused(tmp_path: Path, levels: int) -> None:
+    """A few lines cannot expand to 10^500 values: each node is visited once, in a file and in --set alike."""
     bomb = "".join(f"a{number}: {entry}\n" for number, entry in enumerate(aliases(levels)))
-    with pytest.raises(UsageError, match=r"small\.yaml: its aliases stand for more than 10,000 values"):
+    with pytest.raises(UsageError, match=r"small\.yaml: its aliases expand to more than 10,000 values"):
         load(tmp_path, SMALL + bomb)
-    with pytest.raises(UsageError, match="--config: its aliases stand for more than 10,000 values"):
+    with pytest.raises(UsageError, match="--config: its aliases expand to more than 10,000 values"):
         settings_from([f"seeds=[{', '.join(aliases(levels))}]"])
     merges = "".join(f"b{n}: &b{n} {{<<: [{', '.join([f'*b{n - 1}'] * 10)}], k{n}: 1}}\n" for n in range(1, levels))
-    with pytest.raises(UsageError, match=r"small\.yaml: its aliases stand for more than 10,000 values"):
+    with pytest.raises(UsageError, match=r"small\.yaml: its aliases expand to more than 10,000 values"):
         load(tmp_path, f"{SMALL}b0: &b0 {{k: 1}}\n{merges}")
 
 
 def test_a_check_refuses_aliases_before_they_cost_anything(tmp_path: Path) -> None:
-    """A file of 400 bytes took a minute and 6 GB: now little more than a file that is missing, and one line."""
+    """A file of 400 bytes took a minute and 6 GB; now it takes little more than a missing file, and one line."""
     bomb = "".join(f"a{number}: {entry}\n" for number, entry in enumerate(aliases(8)))
     (tmp_path / "bomb.yaml").write_text(bomb, encoding="utf-8")
 
@@ -339,7 +340,7 @@ def test_a_check_refuses_aliases_before_they_cost_anything(tmp_path: Path) -> No
             return process.returncode, used.ru_maxrss, printed
 
     status, peak, printed = check("bomb.yaml")
-    assert status == 2 and printed.count(b"\n") == 1 and b"its aliases stand for more than 10,000 values" in printed
+    assert status == 2 and printed.count(b"\n") == 1 and b"its aliases expand to more than 10,000 values" in printed
     assert peak < check("missing.yaml")[1] + 200 * 1024
 
 
@@ -401,7 +402,7 @@ def test_the_command_shows_the_error_and_exits_with_2(tmp_path: Path, capsys: py
 
 
 def test_trimmed_codes_are_made_of_those_of_bpe(tmp_path: Path) -> None:
-    """Names differ in all that makes a difference; BPE codes are learned once, whether a system uses them or not."""
+    """Different settings have different names; BPE codes are learned once, whether a system uses them or not."""
     trimmed = "algorithm: trimmed, below: 9, min_frequency: 3"
     systems = f"{trimmed}}}\n  refilled: {{{trimmed}, refill: true}}\n  sides: {{{trimmed}, joint: false}}\n"
     systems += "  g: {algorithm: bpe, inference: greedy}\n  f: {algorithm: bpe, inference: fewest}\n"
@@ -427,7 +428,7 @@ def test_trimmed_codes_are_made_of_those_of_bpe(tmp_path: Path) -> None:
 
 
 def test_only_chooses_systems_and_forgets_none(tmp_path: Path) -> None:
-    """A part of a study can be run first, and what is shared stays as it is; a name that no system has is refused."""
+    """A part of a study can be run first without changing shared steps; an unknown system is refused."""
     path = tmp_path / "small.yaml"
     path.write_text(SMALL, encoding="utf-8")
     whole = plan_experiment([path], {})

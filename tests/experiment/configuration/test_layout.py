@@ -1,4 +1,4 @@
-"""The folder of an experiment: what is given on the command line, where files lie, what makes a step out of date."""
+"""The folder of an experiment: overrides on the command line, paths, and the changes that repeat a step."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def test_a_folder_has_the_name_that_was_given(name: str) -> None:
 
 
 def test_braces_in_paths_are_refused(tmp_path: Path) -> None:
-    """Snakemake would take them for wildcards, and end with its own error."""
-    with pytest.raises(UsageError, match=r"runs/\{x\}: Snakemake would take the braces .* for wildcards; rename it"):
+    """Snakemake would treat them as wildcards, and fail with its own error."""
+    with pytest.raises(UsageError, match=r"runs/\{x\}: Snakemake would treat the braces .* as wildcards; rename it"):
         plan_experiment([DEMO], {"output": "runs/{x}"})
     systems = {"systems": {"given": {"codes": "codes{1}.bpe"}}}
-    with pytest.raises(UsageError, match=r"codes\{1\}\.bpe: Snakemake would take the braces"):
+    with pytest.raises(UsageError, match=r"codes\{1\}\.bpe: Snakemake would treat the braces"):
         plan_experiment([DEMO], systems)
 
 
@@ -83,7 +83,7 @@ def test_one_configuration_is_one_experiment() -> None:
 
 
 def test_no_two_files_of_an_experiment_have_one_path() -> None:
-    """Each method gives a path of its own, with Snakemake's wildcards as with names."""
+    """Each method returns a different path, for Snakemake's wildcards as for names."""
     layout = plan(WMT14)
     part, language, test, name, run = "{part}", "{lang}", "{test}", "{segmentation}", layout.wildcards
     assert run == Run("{system}", "{seed}")
@@ -124,7 +124,7 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
     ],
 )
 def test_a_step_is_out_of_date_when_its_own_section_changes(step: str, settings: dict[str, object]) -> None:
-    """No other step is: a new beam size must not cause a new training."""
+    """No other step is repeated: a new beam size must not cause a new training."""
     names: dict[str, list[Run]] = {step: [] for step in ("get-data", "translate", "score", "compare", "statistics")}
     names["train"] = [Run("bpe", 1)]
     before, after = plan(WMT14), plan(WMT14, **settings)
@@ -135,7 +135,7 @@ def test_a_step_is_out_of_date_when_its_own_section_changes(step: str, settings:
 
 
 def test_a_new_test_set_is_no_reason_to_repeat_anything() -> None:
-    """Training data depends on everything but the test sets, and each of these on no other."""
+    """Neither the training data nor another test set depends on a test set."""
     before = plan(WMT14)
     test = {"sacrebleu": "wmt15"}
     after = plan(WMT14, data={"archives": {"tests": {"newstest2015": test}}})
@@ -145,7 +145,7 @@ def test_a_new_test_set_is_no_reason_to_repeat_anything() -> None:
 
 
 def test_what_changes_no_training_repeats_none() -> None:
-    """The estimate of its length, and the batches of other trainings."""
+    """Such as the estimate of its length, and batches that are not chosen."""
     small = {"batches": {"small": {"options": {"lr": 0.5}}}}
     before = plan(WMT14)
     for train in ({"expected": {"pairs": 4600000}}, small):
@@ -157,7 +157,7 @@ def test_what_changes_no_training_repeats_none() -> None:
 
 
 def test_a_training_without_an_end_is_refused() -> None:
-    """It would go on until somebody looks."""
+    """It would run until somebody notices."""
     endless = plan(systems={"scaffold": {"train": {"options": {"max-update": 0}}}})
     with pytest.raises(UsageError, match=r"systems\.scaffold: its training would never end; give train\.stop"):
         check_fairseq_options(endless)
@@ -165,7 +165,7 @@ def test_a_training_without_an_end_is_refused() -> None:
 
 @pytest.mark.parametrize("configuration", [DEMO, WMT14])
 def test_a_sample_is_another_text(configuration: Path) -> None:
-    """After a rehearsal the whole text is fetched, and looked for the sentences of the test sets again."""
+    """After a rehearsal, the whole text is fetched, and searched for sentences of the test sets again."""
     before, after = plan(configuration, sample="7"), plan(configuration)
     for names in ([], before.config.test_sets[:1]):
         assert depends_on(before, "get-data", *names) != depends_on(after, "get-data", *names)
@@ -189,13 +189,13 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_no_experiment_is_reported(tmp_path: Path) -> None:
-    """``report`` and ``statistics`` take one: a wrong path must not end in a file name that the user never gave."""
+    """``report`` and ``statistics`` must not answer a wrong path with a file name that the user never gave."""
     with pytest.raises(MTScaffoldError, match=r"not the folder of an experiment \(no config\.yaml\)"):
         TranslationLayout.read(tmp_path)
 
 
 def test_options_of_the_steps_follow_the_configuration() -> None:
-    """A key of the configuration reaches the command that it is about."""
+    """Each key of the configuration reaches its command."""
     layout = plan(WMT14.with_stem("wmt14_en_de_gehring"))
     config = layout.config
     bpe, dropout = config.systems["bpe"], config.systems["bpe_dropout"]
@@ -212,7 +212,7 @@ def test_options_of_the_steps_follow_the_configuration() -> None:
         "bpe-uniform-sampling-tgt": 0.1,
     }
     assert [system.resamples for system in (bpe, uniform, mixed)] == [False, True, True]
-    # A system that resamples has a dictionary and data of its own, and leaves those of others as they are.
+    # A system that resamples has its own dictionary and data, and does not affect those of others.
     plain, resampled = (
         dataclasses.replace(layout, config=dataclasses.replace(config, systems={"bpe": system}, baseline="bpe"))
         for system in (bpe, uniform)

@@ -58,7 +58,7 @@ def test_a_short_configuration_is_a_complete_one(tmp_path: Path) -> None:
 
 
 def test_no_training_is_run_twice(tmp_path: Path) -> None:
-    """Where a comparison takes as much text as the baseline saw, the baseline's own training serves both."""
+    """If a comparison takes as much text as the baseline read, one training of the baseline serves both."""
     config = load(tmp_path, SMALL)
     assert config.trainings == [("bpe", "equal_tokens"), ("scaffold", "equal_tokens"), ("scaffold", "equal_text")]
     assert config.run_of("bpe", "equal_text") == "equal_tokens"
@@ -82,7 +82,7 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
         ("  options: {", "  stop: {tokens: 3}\n  options: {", 19, "train.stop: only translation has this key"),
         ("symbols: 400", "symbols: 400, x: 1", 10, "not valid YAML"),
         ("  symbols: 400", "  simbols: 400", 10, "codes.simbols: unknown key; did you mean symbols?"),
-        ("  symbols: 400", "  symbols: 256\n  total_symbols: true", 10, "codes.symbols: with total_symbols the 256 by"),
+        ("  symbols: 400", "  symbols: 256\n  total_symbols: true", 10, "codes.symbols: total_symbols includes the 25"),
         ("  symbols: 400", "  symbols: 400\n  bytes: false", 11, "codes.bytes: the ids of a language model need codes"),
         ("  symbols: 400", "  symbols: 400\n  pretokenise: gpt5", 11, "codes.pretokenise: "),
         ("  symbols: 400", "  symbols: 400\n  pretokenise: spaces", 9, "codes.split_digits: pretokenise: spaces split"),
@@ -103,15 +103,15 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
         ("lr: 0.001", "max-update: 5", 19, "train.options.max-update: the comparisons say when a training ends"),
         ("lr: 0.001}", "lr: 0.1, lr-scheduler: fixed}\n  schedule: linear", 19, "train.options.lr-scheduler: set by"),
         ("lr: 0.001}", "lr: 0.1, lr-shrink: 1}\n  schedule: cosine", 19, "train.options.lr-shrink: set by train.sch"),
-        ("lr: 0.001}", "end-learning-rate: 1}\n  schedule: linear", 19, "train.options.end-learning-rate: with train"),
-        ("lr: 0.001", "task: language_modeling", 19, "train.options.task: the one task of language models is"),
+        ("lr: 0.001}", "end-learning-rate: 1}\n  schedule: linear", 19, "train.options.end-learning-rate: train.sche"),
+        ("lr: 0.001", "task: language_modeling", 19, "train.options.task: set by this kind of experiment"),
         ("  scaffold: {", "  test-sets: {", 13, "systems.test-sets: reserved for a folder or file"),
         ("name: small", "name: small\nsamples: {top_p: 0}", 3, "samples.top_p: must be more than 0 and at most 1, not"),
         ("    valid: [valid.jsonl]\n", "", 3, "data: give either documents.valid or held_out_every (given: neither)"),
         ("  documents:", "  held_out_every: 5\n  documents:", 3, "data: give either documents.valid or held_out_every"),
         ("      news:", "      train:", 8, "data.documents.tests.train: a test set cannot be called train"),
         ("    train: [train.jsonl]", "    train: []", 5, "data.documents.train: must not be empty"),
-        ("name: small", "name: small\nsamples: {prompts: ['Die ']}", 3, "samples.prompts[0]: a space at the end is a"),
+        ("name: small", "name: small\nsamples: {prompts: ['Die ']}", 3, "samples.prompts[0]: a trailing space is a t"),
         ("name: small", "name: small\nsamples: {prompts: [\"a\\nb\"]}", 3, "samples.prompts[0]: a prompt is a si"),
         ("name: small", "name: small\nprepare: {max_memory: much}", 3, "prepare.max_memory: "),
         ("name: small", "name: small\naverage: {last: 2, by: updates}", 3, "average.by: updates needs save-interval"),
@@ -120,12 +120,17 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
         ("name: small", "name: small\ntasks: {names: [a]}", 20, "train.options.arch: tasks need a model of"),
         ("name: small", "name: small\ntasks: {names: [a], num_fewshot: [-1]}", 3, "tasks.num_fewshot[0]: must be 0 or"),
         ("name: small", "name: small\ntasks: {names: [a], paper_setting: {x: 1B}}", 3, "tasks.paper_setting.x: no com"),
+        (
+            "name: small", "name: small\ntasks: {names: [a], paper_setting: {1: 1B}}", 3,
+            "tasks.paper_setting.1: not a valid name; must be text",
+        ),
+        ("  scaffold: {", "  losses.txt: {", 13, "systems.losses.txt: reserved for a folder or file"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_one_line_with_file_line_and_key(
     tmp_path: Path, old: str, new: str, line: int, message: str
 ) -> None:
-    """The user can go straight to the mistake; a key of translation is called one."""
+    """The user can go straight to the mistake; a key of translation is named as such."""
     assert old in SMALL
     with pytest.raises(UsageError) as raised:
         load(tmp_path, SMALL.replace(old, new, 1))
@@ -133,8 +138,20 @@ def test_a_wrong_value_is_one_line_with_file_line_and_key(
     assert "\n" not in str(raised.value)
 
 
+def test_no_system_may_have_a_model_that_cannot_be_asked_tasks(tmp_path: Path) -> None:
+    """Its training would be for nothing: the harness would refuse the model."""
+    text = SMALL.replace("transformer_lm", "llama").replace("name: small", "name: small\ntasks: {names: [a]}")
+    own = "algorithm: bpe, train: {options: {arch: transformer_lm}}"
+    with pytest.raises(UsageError, match=r"systems\.bpe\.train\.options\.arch: tasks need a model of transformers"):
+        load(tmp_path, text.replace("algorithm: bpe", own))
+    replaced = text.replace("arch: llama", "arch: transformer_lm")
+    for name in ("bpe", "scaffold"):
+        replaced = replaced.replace(f"algorithm: {name}", f"algorithm: {name}, train: {{options: {{arch: llama}}}}")
+    assert load(tmp_path, replaced).tasks is not None
+
+
 def test_each_task_has_its_own_commands(tmp_path: Path) -> None:
-    """A command of translation does not fail in its middle on a language model's configuration."""
+    """A translation command refuses a configuration of language models at once."""
     with pytest.raises(UsageError, match=r"lm_demo.yaml: task: language_modeling: give the configuration of a transla"):
         load_config(CONFIGS / "lm_demo.yaml")
     translation = (CONFIGS / "demo.yaml").read_text(encoding="utf-8")
@@ -182,7 +199,7 @@ def test_the_recipes_models_have_the_sizes_that_their_comments_say(name: str, pa
 
 
 def _parameters(torch: Any, model: Any, dictionary: Any) -> int:
-    """Count the parameters of a language model without making any."""
+    """Count the parameters of a language model without allocating them."""
     from fairseq.models import ARCH_MODEL_REGISTRY
 
     class Task:

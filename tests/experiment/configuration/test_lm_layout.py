@@ -20,7 +20,7 @@ from mt_scaffold.experiment.binarise.data_folder import BinarisedDocuments, Spli
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration import parse_experiment
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
-from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
+from mt_scaffold.experiment.configuration.language_model_layout import TASK_KINDS, LanguageModelLayout
 from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, Run, plan_experiment
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.documents import get_documents
@@ -66,7 +66,7 @@ def of_files(tmp_path: Path, documents: dict[str, Any], **data: Any) -> Language
 
 
 def test_no_two_files_of_an_experiment_have_one_path() -> None:
-    """Each method gives a path of its own, with Snakemake's wildcards as with names."""
+    """Each method returns a different path, for Snakemake's wildcards as for names."""
     layout = plan_layout([DEMO], {})
     run = layout.wildcards
     assert run == Run("{system}", "{seed}", "{comparison}")
@@ -84,7 +84,7 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
 
 
 def test_a_step_is_out_of_date_when_its_own_part_changes() -> None:
-    """Another amount of training must not write the documents again, nor other documents be trained on as the old."""
+    """Another length of training must not rewrite the documents, nor may changed documents pass for the old ones."""
     steps_of = {"get-documents": (), "train": (Run("scaffold", 1, "equal_text"),)}
 
     def depending(**settings: Any) -> dict[str, str]:
@@ -104,7 +104,7 @@ def test_a_step_is_out_of_date_when_its_own_part_changes() -> None:
 
 
 def test_a_layout_is_read_back_and_each_task_has_its_own(tmp_path: Path) -> None:
-    """The steps see the configuration that was resolved, and no step the folder of another task."""
+    """Steps read the resolved configuration, and refuse the folder of another task."""
     layout = plan_layout([DEMO], {"output": str(tmp_path / "demo")})
     layout.open().close()
     assert read_layout(layout.folder) == layout
@@ -126,12 +126,12 @@ def test_generated_documents_follow_from_the_seed_alone(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "test.jsonl").read_bytes() == (tmp_path / "b" / "test.jsonl").read_bytes()
     documents = [json.loads(line)["text"] for line in whole]
     assert sum(len(document.encode()) for document in documents) == report.parts["train"].bytes
-    # Both languages, digits, paragraphs: what byte-level codes are for.
+    # Both languages, digits and paragraphs, for which byte-level codes are meant.
     assert any("ß" in each or "ü" in each for each in documents) and any(": " in each for each in documents)
 
 
 def test_held_out_documents_are_in_no_other_part(tmp_path: Path) -> None:
-    """Every document goes to one part, lines joined in order; with a sample, training ends early."""
+    """Every document goes to one part, its lines joined in order; a sample ends reading early."""
     text = tmp_path / "text"
     text.write_text("".join(f"line {number}\n" for number in range(60)))
     layout = of_files(tmp_path, {"train": [str(text)], "lines_per_document": 2}, held_out_every=5)
@@ -147,22 +147,30 @@ def test_held_out_documents_are_in_no_other_part(tmp_path: Path) -> None:
     sampled = of_files(tmp_path, {"train": [str(text)]}, held_out_every=5, sample=4)
     report = get_documents(sampled.config.data, tmp_path / "sampled", sampled.written_parts)
     assert {part: each.documents for part, each in report.parts.items()} == {"train": 4, "valid": 2, "test": 2}
+    # The held-out parts can be written without the training text that they come from.
+    get_documents(layout.config.data, tmp_path / "alone", ["valid"])
+    assert (tmp_path / "alone" / "valid.jsonl").read_bytes() == (tmp_path / "out" / "valid.jsonl").read_bytes()
 
 
 def test_documents_that_cannot_be_written_are_named(tmp_path: Path) -> None:
-    """JSONL holds text; nothing is replaced silently, and nothing half written."""
+    """JSONL holds only text: no byte is replaced silently, and no incomplete file is left."""
     (tmp_path / "text").write_bytes(b"good\nb\xe4d\n" + b"more\n" * 9)
     layout = of_files(tmp_path, {"train": [str(tmp_path / "text")]}, held_out_every=3)
-    with pytest.raises(MTScaffoldError, match=r"document 2 of valid: not UTF-8 \(byte 0xE4 at offset 1\), which JSONL"):
+    with pytest.raises(MTScaffoldError, match=r"document 2 of train: not UTF-8 \(byte 0xE4 at offset 1\), which JSONL"):
         get_documents(layout.config.data, tmp_path / "out", layout.written_parts)
     assert not list((tmp_path / "out").glob("*.jsonl"))
+    (tmp_path / "good").write_text("good\n" * 20)
+    good, bad = [str(tmp_path / "good")], [str(tmp_path / "text")]
+    separate = {"train": good, "valid": bad, "tests": {"test": good}}
+    with pytest.raises(MTScaffoldError, match="document 2 of valid: not UTF-8"):
+        get_documents(of_files(tmp_path, separate, sample=15).config.data, tmp_path / "out", ["train", "valid"])
     (tmp_path / "text").write_text("one\n")
     with pytest.raises(MTScaffoldError, match="valid: no documents; give more text, or hold out fewer"):
         get_documents(layout.config.data, tmp_path / "out", layout.written_parts)
 
 
 def test_files_are_read_where_they_are(tmp_path: Path) -> None:
-    """A corpus of hundreds of gigabytes is not copied, and its shards are shared by the jobs that count."""
+    """A corpus of hundreds of gigabytes is not copied, and its files are divided among the jobs that count."""
     for name in ("a", "b", "c", "valid", "test"):
         (tmp_path / f"{name}.txt").write_text("text\n")
     documents = {"train": [f"{tmp_path}/[abc].txt"], "valid": [f"{tmp_path}/valid.txt"], "format": "lines"}
@@ -193,7 +201,7 @@ def test_files_are_read_where_they_are(tmp_path: Path) -> None:
 def test_given_codes_that_cannot_be_used_are_named_before_anything_runs(
     tmp_path: Path, codes: str | None, says: str
 ) -> None:
-    """They would be refused only when the documents are counted and other codes learned."""
+    """Otherwise they would be refused only after counting words and learning other codes."""
     if codes is not None:
         (tmp_path / "codes").write_text(codes)
     config = small(systems={"bpe": {"algorithm": "bpe"}, "own": {"codes": str(tmp_path / "codes")}})
@@ -203,7 +211,7 @@ def test_given_codes_that_cannot_be_used_are_named_before_anything_runs(
 
 
 def test_a_schedule_ends_where_the_training_ends() -> None:
-    """10,240 tokens in updates of 512 are 20, with one more for the short last batch of each epoch of 5,000 tokens."""
+    """10,240 tokens are 20 updates of 512, plus one for the short last batches of epochs of 5,000 tokens."""
     train = SMALL["train"] | {"schedule": "linear"}
     options = training_options(small(train=train), "bpe", "equal_tokens", 0, DATA)
     assert (options["stop-tokens"], options["lr-scheduler"], options["total-num-update"]) == (
@@ -225,7 +233,7 @@ def test_a_schedule_ends_where_the_training_ends() -> None:
 
 
 def test_a_training_that_ends_within_its_warmup_is_found_before_it_begins() -> None:
-    """20 updates, and at most one more for each epoch, of which a text of a quarter of the subwords has four times."""
+    """There are 20 updates, plus at most one per epoch; a text a quarter as large has four times as many epochs."""
 
     def warm(updates: int) -> LanguageModelConfig:
         options = SMALL["train"]["options"] | {"warmup-updates": updates}
@@ -255,7 +263,7 @@ def test_a_schedule_counts_the_updates_that_mt_scaffold_train_makes() -> None:
 @pytest.mark.parametrize("least", [0.0001, 0.0])
 @pytest.mark.parametrize("schedule", ["cosine", "linear"])
 def test_the_learning_rate_ends_at_min_lr(schedule: str, least: float) -> None:
-    """Of fairseq's own schedulers, also where a training overruns its computed length: not at 0, nor up again."""
+    """With fairseq's schedulers, even beyond the computed length: it neither falls to 0 nor rises again."""
     pytest.importorskip("fairseq", reason="needs the extra 'fairseq'")
     from fairseq.optim import FairseqOptimizer
     from fairseq.optim.lr_scheduler import build_lr_scheduler
@@ -283,7 +291,7 @@ def test_the_learning_rate_ends_at_min_lr(schedule: str, least: float) -> None:
 
 
 def test_an_average_of_checkpoints_that_will_not_be_saved_is_refused(tmp_path: Path) -> None:
-    """The task is told how many are needed; the plan knows it before, once there is a data folder."""
+    """The task is told the number needed; once there is a data folder, the plan checks it earlier."""
     config = small(average={"last": 4})
     options = training_options(config, "rare", "equal_text")
     assert (options["average-last"], options["average-by"]) == (4, "epochs")
@@ -302,12 +310,12 @@ def test_an_average_of_checkpoints_that_will_not_be_saved_is_refused(tmp_path: P
 
 
 def test_a_system_cannot_be_called_what_a_file_of_the_experiment_is() -> None:
-    """Its trainings would be written into, or instead of, what other steps write."""
+    """Its trainings would overwrite the output of other steps, or mix with it."""
     layout = LanguageModelLayout(Path("x"), small())
     paths = [layout.documents("train"), layout.documents_report, layout.counts, layout.codes("c")]
     paths += [layout.binarised("c"), layout.binarised_test("c", "t"), layout.prompts, layout.config_file]
-    paths += [layout.statistics, layout.vocabulary_table, layout.figures, layout.log("a")]
-    paths += [layout.comparison(kind) for kind in COMPARISON_KINDS]
+    paths += [layout.statistics, layout.vocabulary_table, layout.loss_table, layout.figures, layout.log("a")]
+    paths += [layout.report, *map(layout.comparison, COMPARISON_KINDS), *map(layout.task_comparison, TASK_KINDS)]
     for name in sorted({path.parts[1] for path in paths}):
         with pytest.raises(UsageError, match=rf"systems\.{re.escape(name)}: reserved for a folder or file"):
             small(systems={"bpe": {"algorithm": "bpe"}, name: {"algorithm": "scaffold"}})
@@ -332,13 +340,13 @@ def test_a_system_cannot_be_called_what_a_file_of_the_experiment_is() -> None:
     ],
 )
 def test_options_that_cannot_be_told_are_refused(changes: dict[str, Any], call: tuple[Any, ...], says: str) -> None:
-    """A wrong length of the schedule would show as a worse model only."""
+    """A wrong schedule length would show only as a worse model."""
     with pytest.raises(UsageError, match=says):
         training_options(small(train=SMALL["train"] | changes), *call)
 
 
 def test_options_of_the_steps_follow_the_configuration() -> None:
-    """A key of the configuration reaches the command that it is about."""
+    """Each key of the configuration reaches its command."""
     codes = {"symbols": 300, "total_symbols": True, "pretokenise": "cl100k", "min_frequency": 3}
     prepare = {"max_memory": "2G", "prune": 4}
     config = small(codes=codes, prepare=prepare, seeds=[1, 2])
@@ -358,7 +366,7 @@ def test_options_of_the_steps_follow_the_configuration() -> None:
 
 
 def test_as_many_checkpoints_are_kept_as_are_asked_tasks() -> None:
-    """A training keeps the last ones for the tasks, too; which tasks there are changes no training."""
+    """A training also keeps checkpoints for the tasks; the choice of tasks changes no training."""
     config = small(tasks={"names": ["piqa"], "last_checkpoints": 3}, average={"last": 2})
     options = training_options(config, "bpe", "equal_tokens")
     assert (options["average-last"], options["keep-last-epochs"]) == (3, 3)
@@ -370,7 +378,7 @@ def test_as_many_checkpoints_are_kept_as_are_asked_tasks() -> None:
 
 
 def test_dropout_of_a_language_model_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In one line that names the key, with exit status 2; the 0.0 of earlier configurations still reads."""
+    """In one line that names the key, with exit status 2; the 0.0 that earlier versions wrote is accepted."""
 
     def systems(dropout: float) -> dict[str, Any]:
         return {"systems": SMALL["systems"] | {"rare": SMALL["systems"]["rare"] | {"dropout": dropout}}}

@@ -1,4 +1,4 @@
-"""Programs that mt-scaffold starts end with it, and leave its signal alone."""
+"""Programs that mt-scaffold starts end with it, and ignore its signal."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
 def test_no_program_survives_its_parent(tmp_path: Path) -> None:
-    """A training that nobody waits for would keep its GPUs, and its checkpoint folder from the next."""
+    """An orphaned training would keep its GPUs, and block its folder for the next one."""
     log = tmp_path / "log"
     program = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(f'{{os.getpid()}}\\n'); time.sleep(60)"
     starter = (
@@ -34,12 +34,12 @@ def test_no_program_survives_its_parent(tmp_path: Path) -> None:
         parent.kill()
         parent.wait()
     while is_running(int(written)):
-        assert time.monotonic() < deadline, "the program runs on"
+        assert time.monotonic() < deadline, "the program still runs"
         time.sleep(0.01)
 
 
 def is_running(process: int) -> bool:
-    """Whether a process is there and has not ended; who reaps it is not ours to say."""
+    """Return whether a process exists and has not ended; a zombie counts as ended."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -70,7 +70,7 @@ def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_tensors_are_in_huge_pages_unless_told_otherwise(
     given: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What makes a training on a CPU faster is a default only: an administrator may have said no."""
+    """The faster setting for CPUs is only a default, which an administrator may have changed."""
     monkeypatch.delenv("THP_MEM_ALLOC_ENABLE", raising=False)
     if given is not None:
         monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", given)

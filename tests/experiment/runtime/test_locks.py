@@ -1,4 +1,4 @@
-"""Locks on folders: who holds one is named, no wait is endless, and no dead process holds one for good."""
+"""Locks on folders: the holder is named, no wait is endless, and no dead process keeps a lock."""
 
 import errno
 import fcntl
@@ -87,7 +87,7 @@ def test_a_killed_holder_releases_its_lock_even_if_its_children_live(tmp_path: P
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> float:
-    """Watching takes a second instead of minutes; returns the age of a lock that seems dead."""
+    """Return the age of a lock that seems dead; watching it takes a second instead of minutes."""
     monkeypatch.setattr(locks, "_POLL_SECONDS", 0.05)
     monkeypatch.setattr(locks, "_SETTLE_SECONDS", 0.2)
     monkeypatch.setattr(locks, "STALE_SECONDS", 1.0)
@@ -114,7 +114,7 @@ def test_a_lock_that_outlived_its_node_is_taken_over(
 
 
 def test_a_lock_with_a_recent_heartbeat_is_respected(tmp_path: Path) -> None:
-    """Another node that trains here must not lose its folder; who asks need not wait for the answer."""
+    """Another node that trains here must not lose its folder; the answer comes at once."""
     refused = pytest.raises(MTScaffoldError, match=r"busy \(held by host node7")
     with dead_node(tmp_path, age=STALE_SECONDS / 2), refused:
         take_lock(tmp_path, "busy")
@@ -152,7 +152,7 @@ def test_a_live_holder_keeps_its_lock_whatever_the_clock_of_the_server_says(
 def test_of_two_that_take_over_at_once_one_has_the_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick: float, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Both have seen the dead holder; the file that was put there last counts, and the other goes on waiting."""
+    """Both have seen the dead holder; the file that was put there last counts, and the other process is refused."""
     replace = Path.replace
 
     def overtaken(path: Path, target: Path) -> Path:
@@ -176,7 +176,7 @@ def test_of_two_that_take_over_at_once_one_has_the_lock(
 def test_a_lock_that_was_just_taken_over_is_not_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick: float
 ) -> None:
-    """Another waiter was faster, between this one's decision and its deed."""
+    """Another process was faster, after this one's decision and before its replacement."""
     signed = locks._signed
 
     def overtaken(stream: IO[str]) -> IO[str]:
@@ -222,12 +222,12 @@ def test_a_holder_touches_its_lock_until_it_is_released(tmp_path: Path, monkeypa
 
 @pytest.fixture(autouse=True)
 def nothing_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one test loses, no other has lost."""
+    """A lock that one test loses must not count as lost in another."""
     monkeypatch.setattr(locks, "lock_lost", threading.Event())
 
 
 def test_a_holder_whose_lock_was_taken_over_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A node that only seemed dead must not go on writing beside the one that replaced it."""
+    """A node that only seemed dead must not write at the same time as its replacement."""
     monkeypatch.setattr(locks, "HEARTBEAT_SECONDS", 0.05)
     with locked(tmp_path, "waiting"):
         (tmp_path / "new").write_text(json.dumps({"host": "node8", "process": 5, "job": None}))
@@ -241,7 +241,7 @@ def test_a_holder_whose_lock_was_taken_over_stops(tmp_path: Path, monkeypatch: p
 def test_a_holder_whose_file_nfs_no_longer_has_stops_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:
-    """After another host has replaced the file, the server does not know the old one: ESTALE for whatever is asked."""
+    """After another host has replaced the file, every call on the old one fails with ESTALE."""
     monkeypatch.setattr(locks, "HEARTBEAT_SECONDS", 0.05)
     real = getattr(os, function)
     with locked(tmp_path, "waiting"):

@@ -1,4 +1,4 @@
-"""The disk that ``check`` estimates, beside the checkpoints of a training."""
+"""The disk space that ``check`` estimates, compared with a training's checkpoints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytest.importorskip("fairseq", reason="comes with the extra 'fairseq'")
 
 
 def test_a_checkpoint_has_the_size_that_is_predicted(tiny_data: Path, tmp_path: Path) -> None:
-    """In half precision it has an fp32 copy, too, and shared embeddings under each of their three names."""
+    """In half precision it also has an fp32 copy, and shared embeddings under each of their three names."""
     options = " ".join(TINY_MODEL).replace("coder-embed-dim 16", "coder-embed-dim 256").split()
     # One update is an epoch.
     options += ["--bf16", "--max-tokens", "20000"]

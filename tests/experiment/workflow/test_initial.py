@@ -1,4 +1,4 @@
-"""``mt-scaffold init``: a configuration for one's own files, with what was found in them."""
+"""``mt-scaffold init``: a configuration for a user's files, with a description of them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from mt_scaffold.experiment.workflow.initial import Pair, ParallelTexts, init_do
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parallel texts of a user, with names as users have them."""
+    """Parallel texts with typical names."""
     monkeypatch.chdir(tmp_path)
     for name, lines in {"train": 100, "dev": 10, "test": 5, "newstest2014": 7}.items():
         write(f"{name}.en", "A dog isn't a cat.\n" * lines)
@@ -45,7 +45,7 @@ def test_a_translation_experiment_is_ready_to_run_from_two_files() -> None:
 
 
 def test_without_a_validation_set_pairs_are_held_out() -> None:
-    """But a test set must be given: its sentences must never have been trained on."""
+    """A test set must still be given, as its sentences must never have been trained on."""
     for name in ("dev.en", "dev.de"):
         Path(name).unlink()
     config = load_experiment(init_translation(parallel(), "ours.yaml").path)
@@ -59,7 +59,7 @@ def test_without_a_validation_set_pairs_are_held_out() -> None:
 
 
 def test_a_test_set_is_held_out_on_request() -> None:
-    """Many have one text alone; no pair may be in both, and none is lost."""
+    """Many users have a single text: no pair may be in both parts, and none may be lost."""
     write("all.en", "".join(f"{number} dogs\n" for number in range(1, 24)) + "the last")
     write("all.de", "".join(f"{number} Hunde\n" for number in range(1, 25)))
     written = init_translation(parallel("all.en", "all.de"), "ours.yaml", hold_out=5)
@@ -83,7 +83,7 @@ def test_a_test_set_is_held_out_on_request() -> None:
 
 
 def test_pairs_that_cleaning_drops_are_said() -> None:
-    """It was a comment in the file: of Europarl a tenth of the pairs went unnoticed."""
+    """It was only a comment in the file, so that a tenth of Europarl was dropped unnoticed."""
     assert not init_translation(parallel()).warnings
     write("train.en", "A dog isn't a cat.\n" * 94 + "A dog\n" * 4 + "\n" + "a " * 251 + "\n")
     write("train.de", "Ein Hund ist keine Katze.\n" * 99 + "a " * 251 + "\n")
@@ -93,7 +93,7 @@ def test_pairs_that_cleaning_drops_are_said() -> None:
         "train.en: cleaning drops about 6 % of the pairs (max_ratio 1.5, 1 to 250 words); if they are good, change "
         "clean in dropped.yaml"
     )
-    assert "by their numbers of words: 94 % of the first pairs." in written.path.read_text(encoding="utf-8")
+    assert "by their word counts: 94 % of the first pairs." in written.path.read_text(encoding="utf-8")
 
 
 def test_text_that_is_tokenised_is_not_tokenised_again_and_segmented_text_refused() -> None:
@@ -120,7 +120,7 @@ def test_text_that_is_tokenised_is_not_tokenised_again_and_segmented_text_refuse
     [
         ("train.en", "dev.de", r"train\.en has 100 lines, but dev\.de 10"),
         ("train.en", "nope.de", r"nope\.de: No such file"),
-        ("train.en", "train.en", "name no two languages; give them, as in --languages en de"),
+        ("train.en", "train.en", "are not two languages; give them, as in --languages en de"),
     ],
 )
 def test_texts_that_are_no_pair_are_named(source: str, target: str, says: str) -> None:
@@ -141,7 +141,7 @@ def test_a_path_that_yaml_would_read_otherwise_is_quoted() -> None:
 
 
 def test_names_that_yaml_would_read_otherwise_are_quoted() -> None:
-    """Norwegian is no truth value, and 2024.yaml no number."""
+    """``no`` is Norwegian, not a truth value, and 2024.yaml not a number."""
     for name in ("train", "test", "dev"):
         Path(f"{name}.de").rename(f"{name}.no")
     config = load_experiment(init_translation(parallel("train.en", "train.no"), "2024.yaml").path)
@@ -149,7 +149,7 @@ def test_names_that_yaml_would_read_otherwise_are_quoted() -> None:
 
 
 def test_language_models_are_ready_to_run_from_documents() -> None:
-    """Documents are held out for validation and test where none are given; the amount follows from the text."""
+    """Documents are held out for validation and test if none are given."""
     config = load_experiment(init_documents(["train.*"]).path)
     assert isinstance(config, LanguageModelConfig) and config.data.documents is not None
     assert config.data.documents.train == ["train.*"] and config.data.held_out_every == 100
@@ -160,7 +160,7 @@ def test_language_models_are_ready_to_run_from_documents() -> None:
 
 
 def test_documents_that_are_tokenised_or_segmented_are_warned_of() -> None:
-    """They are nobody's raw text; JSONL is not looked at."""
+    """They are not raw text; JSONL is not inspected."""
     raw, words = "It isn't here, he said.\n" * 20, "It isn &apos;t here , he said .\n" * 20
     for name, text in (("raw.txt", raw), ("words.txt", words), ("bpe.txt", "It is@@ n't\n" * 20), ("a.jsonl", words)):
         Path(name).write_text(text, encoding="utf-8")

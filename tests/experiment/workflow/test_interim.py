@@ -1,4 +1,4 @@
-"""Scores while others still train: on the line of their step, and in a table once every system has a seed."""
+"""Scores while other trainings run: on the line of their step, and in a table once every system has a seed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TWO_SEEDS = CONFIGURATION.replace("seeds: [1]", "seeds: [1, 2]")
 
 
 def scored(layout: TranslationLayout, system: str, seed: int) -> str:
-    """Score a translation of two sentences, of which the second seed has one wrong."""
+    """Score a translation of two sentences; in that of the second seed, one is wrong."""
     references = ["der Hund läuft schnell im Garten", "die Katze schläft langsam im Haus"]
     found = [references[0], references[1] if seed == 1 else "ja"]
     for name, lines in (("ref", references), (f"{system}-{seed}", found)):
@@ -38,7 +38,7 @@ def scored(layout: TranslationLayout, system: str, seed: int) -> str:
 
 
 def test_a_table_appears_with_the_first_seed_of_every_system(tmp_path: Path) -> None:
-    """Not after the last training; scores of earlier settings, which are to be made again, do not count."""
+    """Not only after the last training; scores of earlier settings, which will be recomputed, do not count."""
     (tmp_path / "config.yaml").write_text(TWO_SEEDS, encoding="utf-8")
     layout = TranslationLayout.read(tmp_path)
     stale = scored(layout, "scaffold", 1)
@@ -55,7 +55,7 @@ def test_a_table_appears_with_the_first_seed_of_every_system(tmp_path: Path) -> 
 
 @pytest.fixture(scope="module")
 def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """An experiment of two seeds, run on one core to completion: its folder, and what was printed.
+    """An experiment of two seeds, run on one core to completion: its folder, and its output.
 
     The text is not tokenised and has words such as `@@`, which the whole experiment must keep.
     """
@@ -74,7 +74,7 @@ def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 @pytest.mark.long
 def test_the_first_seed_is_scored_before_the_others_train(rehearsal: tuple[Path, str]) -> None:
-    """Of every system, on one core: what an hour has found is there after an hour."""
+    """Even on one core, the first seed of every system has its scores as early as possible."""
     _, shown = rehearsal
     steps = re.findall(r"^\[\d+/\d+\] (train|score) (\w+), seed (\d)", shown, re.MULTILINE)
     assert [seed for _, _, seed in steps] == ["1"] * 4 + ["2"] * 4, shown
@@ -84,7 +84,7 @@ def test_the_first_seed_is_scored_before_the_others_train(rehearsal: tuple[Path,
 
 @pytest.mark.long
 def test_words_spelt_like_the_separator_reach_the_report(rehearsal: tuple[Path, str]) -> None:
-    """It trained, and died in the losses: the check warns, the dictionary has them, and each of their bytes counts."""
+    """Their losses once failed after training: now the check warns, and the dictionary and the losses include them."""
     folder, shown = rehearsal
     assert shown.count("words end in '@@' (this is the first") == 1
     reference = (folder.parents[1] / "text" / "test.de").read_bytes().splitlines()

@@ -1,4 +1,4 @@
-"""A workflow that is asked to stop: which trainings hear of it."""
+"""Stopping a workflow: the trainings that are asked to stop, and its last words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def wait_until(request: StopRequest) -> None:
 
 
 def test_trainings_are_asked_until_they_hear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that starts withdraws what it finds; a folder that cannot be written to keeps nobody from being asked."""
+    """A starting training withdraws a request; a folder that cannot be written to does not affect the others."""
     monkeypatch.setattr(interrupting, "_ASKS_EVERY", 0.01)
     interruption = Interruption()
     folders = [tmp_path / "gone", tmp_path / "starting"]
@@ -42,7 +42,7 @@ def test_trainings_are_asked_until_they_hear(tmp_path: Path, monkeypatch: pytest
     wait_until(request)
     request.withdraw()
     wait_until(request)
-    # What has stopped is not asked again: its answer stays for the one that started it.
+    # A training that has stopped is not asked again: its answer stays for the process that started it.
     request.answer(7)
     time.sleep(0.1)
     assert request.path.read_text() == "7"
@@ -53,7 +53,7 @@ def test_trainings_are_asked_until_they_hear(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_scheduler_may_send_several_signals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a Ctrl-C ends what waits for its trainings, with the status of the first signal."""
+    """Only Ctrl-C ends a workflow that waits for its trainings, with the status of the first signal."""
     interruption = Interruption()
     monkeypatch.setattr(interruption, "_ask_trainings", lambda: None)
     monkeypatch.setattr(interruption, "_wait_for_running", lambda: None)
@@ -66,7 +66,7 @@ def test_a_scheduler_may_send_several_signals(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_last_words_are_those_of_this_run(tmp_path: Path) -> None:
-    """Logs of earlier runs promise as much, of trainings that have gone on since."""
+    """Logs of earlier runs have such lines of trainings that have resumed since."""
     interruption = Interruption()
     logs = {name: tmp_path / f"{name}.log" for name in ("earlier", "now", "ended", "none")}
     says = "stopped on request after update {}; the same command resumes"

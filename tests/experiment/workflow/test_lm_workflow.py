@@ -143,7 +143,7 @@ def test_documents_come_to_tables_of_bits_per_byte(experiment: dict[str, object]
 
 
 def test_what_limits_a_result_stands_below_its_table_in_every_form(experiment: dict[str, object]) -> None:
-    """Codes that ran out of pairs, which only a log said: in files, on the page and when a run ends.
+    """Codes that ran out of pairs, once noted only in a log: in files, on the page and when a run ends.
 
     One seed limits tests, which tables of synthetic text do not show; the JSON has both.
     """
@@ -219,11 +219,10 @@ def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict
 
 
 def test_language_models_get_a_page(experiment: dict[str, object], tmp_path: Path) -> None:
-    """It has what the page of translation has: table, curves of both losses, statistics, samples, codes.
+    """It has the parts of the translation page: table, curves of both losses, statistics, samples, codes.
 
-    Neither differences nor losses by frequency are drawn of synthetic text.
-
-    The command makes the same page as the step.
+    Neither differences nor losses by frequency are drawn for synthetic text. The command makes the same page as the
+    step.
     """
     from mt_scaffold.cli import main
 
@@ -267,7 +266,7 @@ def test_language_models_get_a_page(experiment: dict[str, object], tmp_path: Pat
 def test_a_changed_value_repeats_the_steps_that_use_it(
     run: Run, experiment: dict[str, object], change: tuple[str, str], repeated: set[str], kept: set[str]
 ) -> None:
-    """No result of the old value stays beside those of the new one, and nothing is repeated for nothing."""
+    """No result of the old value remains next to those of the new one, and no step is repeated needlessly."""
     folder = experiment["folder"]
     assert isinstance(folder, Path)
     steps = planned(run(folder, CONFIGURATION.replace(*change), "--dry-run"))
@@ -297,7 +296,7 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
         (("lr: 0.01", "lrr: 0.01"), "fairseq-train: unrecognized arguments: --lrr"),
         (("synthetic: {documents: 60, valid: 3, test: 8, stems: 60, clauses: 1, sentences: 5}",
           "documents: {train: [none], valid: [none], tests: {a: [none]}}"), "none: no such file"),
-        # For this one the harness indexes its built-in tasks, which takes 20 s.
+        # Here the harness indexes its built-in tasks, which takes 20 s.
         pytest.param(("[long, short]", "[long, sort]"), "lm_eval has no task 'sort'", marks=pytest.mark.long),
         (("[invented]", "[missing]"), "tasks\\.include_path: missing: no such folder"),
         (("[invented]}", "[invented], paper_setting: {equal_text: 5B}}"), "tasks\\.paper_setting\\.equal_text: 5B: n"),
@@ -314,7 +313,7 @@ def test_an_error_is_one_line_before_anything_is_done(
 
 
 def test_a_task_that_the_harness_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By what the workflow calls before its first step; here the harness indexes none of its built-in tasks."""
+    """By the check before the first step; here the harness indexes none of its built-in tasks."""
     from lm_eval.tasks._index import TaskIndex
 
     write_tasks(tmp_path)
@@ -327,7 +326,7 @@ def test_a_task_that_the_harness_lacks_is_named(tmp_path: Path, monkeypatch: pyt
 
 
 def test_every_step_of_a_scattered_experiment_is_planned(run: Run, tmp_path: Path) -> None:
-    """Shards are counted in jobs of their own; files of the user's are read where they are; nothing is left behind."""
+    """Shards are counted in separate jobs; a user's files are read in place; nothing is left behind."""
     for name in ("a", "b", "valid", "test"):
         (tmp_path / f"{name}.jsonl.gz").write_bytes(b"")
     data = (
@@ -344,7 +343,7 @@ def test_every_step_of_a_scattered_experiment_is_planned(run: Run, tmp_path: Pat
     assert (steps["train"], steps["evaluate"], steps["binarise_test_set"]) == (6, 12, 4)
     assert "    input: b.jsonl.gz\n" in dry.stdout
     assert re.search(r"    input: a\.jsonl\.gz, b\.jsonl\.gz, valid\.jsonl\.gz, \S+\.codes\n", dry.stdout)
-    # A training to as much text as the baseline was trained on waits for that training.
+    # A training on as much text as the baseline waits for the baseline's training.
     after = r", \S+/bpe/equal_tokens/seed-2/training\.json\n    output: \S+/scaffold/equal_text/seed-2/training"
     assert re.search(after, dry.stdout)
     assert not (tmp_path / "experiments").exists()

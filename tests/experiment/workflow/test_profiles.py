@@ -1,4 +1,4 @@
-"""The profiles name rules that there are."""
+"""The profiles name existing rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USED = re.findall(r"^use rule (\w+) as (\w+) with:", TEXT, re.MULTILINE)
 
 @pytest.mark.parametrize("path", sorted(WORKFLOW.glob("profiles/*/config.yaml")), ids=lambda path: path.parent.name)
 def test_every_rule_of_a_profile_exists_and_its_copies_have_as_much(path: Path) -> None:
-    """Editing a name that no rule has does nothing, and a copy of a rule inherits no resources set by name."""
+    """A name without a rule has no effect, and a copy of a rule inherits no resources that are set by name."""
     profile = yaml.safe_load(path.read_text(encoding="utf-8"))
     for kind in ("set-threads", "set-resources"):
         named = {*profile.get(kind, {})}

@@ -1,4 +1,4 @@
-"""The display of a running workflow: one line per step with the time left, on a terminal above a moving line."""
+"""The display of a running workflow: one line per step with the time left and, on a terminal, a progress line."""
 
 import os
 import pty
@@ -55,12 +55,12 @@ def test_a_log_has_one_line_per_step(tmp_path: Path) -> None:
 
 
 def test_a_terminal_has_a_moving_line_with_the_time_left_below_the_steps(tmp_path: Path) -> None:
-    """It is written over and over, and gone when the closing words are printed; what is not known is no "?"."""
+    """It is rewritten in place, and gone before the closing words; an unknown time is not shown as "?"."""
     waiting = "time left not known yet: report"
     # The last step ends once the line was seen, however slow the machine is.
     arguments = workflow(tmp_path, report="timeout 60 sh -c 'until [ -e seen ]; do sleep 0.1; done'; touch {output}")
     leader, follower = pty.openpty()
-    # What lm-eval leaves in the environment of the tests before this one would hide the line.
+    # lm-eval sets this variable in earlier tests, and it would hide the line.
     environment = {name: value for name, value in os.environ.items() if name != "TQDM_DISABLE"}
     with subprocess.Popen(arguments, cwd=tmp_path, stdout=follower, stderr=follower, env=environment) as process:
         os.close(follower)
@@ -71,7 +71,7 @@ def test_a_terminal_has_a_moving_line_with_the_time_left_below_the_steps(tmp_pat
                 if waiting.encode() in written:
                     (tmp_path / "seen").touch()
         except OSError:
-            # How Linux tells that the other side is closed.
+            # Linux reports that the other side is closed.
             pass
         os.close(leader)
     assert process.returncode == 0, written.decode()
@@ -82,7 +82,7 @@ def test_a_terminal_has_a_moving_line_with_the_time_left_below_the_steps(tmp_pat
 
 
 def test_a_failed_step_is_shown_with_the_end_of_its_log(tmp_path: Path) -> None:
-    """So that the reader need not look for the log, or among the exceptions of Snakemake."""
+    """The reader need not search for the log, or among the exceptions of Snakemake."""
     arguments = workflow(tmp_path, command="exit 3")
     failed = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True)
     assert failed.returncode == 1
@@ -112,8 +112,8 @@ def test_a_trainings_progress_comes_from_its_log(tmp_path: Path, limit: str, log
     assert trained(tmp_path) == expected
 
 
-def test_a_training_notes_its_progress_after_every_update(tiny_data: Path, tmp_path: Path) -> None:
-    """Its log is silent for as long as --log-interval says, here for ever; the share is exact, for tokens too."""
+def test_a_training_records_its_progress_after_every_update(tiny_data: Path, tmp_path: Path) -> None:
+    """Its log has a line only every --log-interval updates, here never; the share is exact, also by tokens."""
     pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
     from conftest import TINY_MODEL
 
@@ -121,7 +121,7 @@ def test_a_training_notes_its_progress_after_every_update(tiny_data: Path, tmp_p
 
     options = [*TINY_MODEL, "--disable-validation", "--no-epoch-checkpoints", "--log-interval", "100000"]
     train(tiny_data, tmp_path / "updates", [*options, "--max-update", "3"])
-    # The first update is always noted, later ones once per second.
+    # The first update is always recorded, later ones once per second.
     assert 0.3 < trained(tmp_path / "updates") <= 1
     noted = read_progress(tmp_path / "updates")
     assert noted is not None and noted.epoch == 1 and 1 <= noted.updates <= 3
@@ -145,7 +145,7 @@ def resumed(folder: Path) -> tuple[Progress, Step]:
 
 
 def test_a_resumed_run_shows_what_earlier_runs_have_done(tmp_path: Path) -> None:
-    """It said 0 % again after every Ctrl-C."""
+    """It showed 0 % again after every Ctrl-C."""
     progress, step = resumed(tmp_path)
     assert str(step) == "train bpe, seed 1" and (progress.steps, progress.earlier) == (1, 10)
     assert progress.done() == pytest.approx(90 / 110)
@@ -156,7 +156,7 @@ def test_a_resumed_run_shows_what_earlier_runs_have_done(tmp_path: Path) -> None
 
 
 def test_the_time_left_follows_from_the_speed_of_this_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an earlier run has trained took no time of this one, nor what a training takes to start."""
+    """Neither the work of earlier runs counts nor the time that a training takes to start."""
     clock = 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: clock)
     progress, step = resumed(tmp_path)
@@ -173,7 +173,7 @@ def test_the_time_left_follows_from_the_speed_of_this_run(tmp_path: Path, monkey
 def test_the_time_left_is_right_within_a_factor_of_two(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: float
 ) -> None:
-    """It began at 9 h and was 18 min later: a slow start counted as the speed of the training.
+    """It began at 9 h and fell to 18 min, because a slow start counted as the speed of the training.
 
     Four trainings in pairs, with their translations, of which none has been timed at first. ``slow``: seconds to start.
     """
@@ -208,7 +208,7 @@ def test_the_time_left_is_right_within_a_factor_of_two(
 
 
 def test_a_training_that_may_end_early_says_nothing_of_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With patience, a tenth of the updates that are allowed may be nearly all that there will be."""
+    """With patience, a tenth of the allowed updates may be nearly all that will be made."""
     clock = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: clock)
     (tmp_path / "command.txt").write_text("train --max-epoch 100 --patience 3\n")
@@ -224,7 +224,7 @@ def test_a_training_that_may_end_early_says_nothing_of_its_end(tmp_path: Path, m
 
 
 def test_the_time_left_is_unknown_before_a_training_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Preparation of a second per step promised minutes where the trainings took hours."""
+    """Preparation at a second per step promised minutes, but the trainings took hours."""
     clock = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: clock)
     progress = Progress()
@@ -242,7 +242,7 @@ def test_the_time_left_is_unknown_before_a_training_has_begun(tmp_path: Path, mo
 
 
 def test_the_time_left_knows_how_long_steps_of_a_rule_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks that take longer than trainings are known once one has run; two beside each other halve it."""
+    """Tasks that take longer than trainings are known once one has run; two at once halve the time."""
     clock = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: clock)
     progress = Progress()
@@ -254,7 +254,7 @@ def test_the_time_left_knows_how_long_steps_of_a_rule_take(tmp_path: Path, monke
         clock += seconds
         for step in pair:
             progress.finish(step)
-        # The cost of a task beside a training's says 3 s, but two take 30.
+        # By its relative cost, a task would take 3 s, but two take 30.
         assert progress.left() == [None, pytest.approx(10 + 30)][number]
 
 

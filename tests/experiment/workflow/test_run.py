@@ -1,4 +1,4 @@
-"""``mt-scaffold run`` and ``check``: an experiment from one command, and what is wrong with it before anything runs."""
+"""``mt-scaffold run`` and ``check``: an experiment from one command, and its problems before anything runs."""
 
 import dataclasses
 import io
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def fairseq_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask fairseq in this process, which has imported it, instead of in one for each check."""
+    """Ask fairseq in this process, which has imported it, instead of in a new one for each check."""
     monkeypatch.setattr(sys, "argv", ["fairseq-train"])
     monkeypatch.setattr(fairseq_options, "_answer_of_process", fairseq_options._answer)
 
@@ -111,7 +111,7 @@ def test_a_check_names_all_that_is_wrong(folder: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.usefixtures("fairseq_here")
 def test_a_check_finds_trainings_that_save_too_little_to_average(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an estimate in the file the training itself refused, after all that comes before it."""
+    """Without an estimate in the file, the training itself refused, after all preparation."""
     monkeypatch.chdir(folder)
     path = configuration(folder, ("max-epoch: 8", "max-tokens-valid: 300"))
     with pytest.raises(
@@ -136,7 +136,7 @@ def test_a_check_finds_trainings_that_save_too_little_to_average(folder: Path, m
 def test_a_check_reads_texts_as_the_steps_will(
     folder: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, says: str
 ) -> None:
-    """They were ready to run, until the tokeniser read them."""
+    """They passed the check, until the tokeniser read them."""
     monkeypatch.chdir(folder)
     (folder / "text" / "other.de").write_bytes(content)
     with pytest.raises(CheckFailed, match=rf"train\[0\]: text/other\.de: {says}"):
@@ -145,7 +145,7 @@ def test_a_check_reads_texts_as_the_steps_will(
 
 @pytest.mark.usefixtures("fairseq_here")
 def test_a_check_warns_of_words_that_end_in_the_separator(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once for all files, with the first line, and where words are as they stand; the text of subwords loses them."""
+    """Once for all files, with the first line, if the text is words already; the text of subwords loses them."""
     monkeypatch.chdir(folder)
     (folder / "text" / "marked.de").write_text("ein Haus\n@@ -1 +1 @@ foo@@\n" + "ein Haus\n" * 498, encoding="utf-8")
     marked = ("text/train.de", "text/marked.de")
@@ -156,7 +156,7 @@ def test_a_check_warns_of_words_that_end_in_the_separator(folder: Path, monkeypa
 
 
 def test_a_character_between_two_blocks_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Offsets count from the start of the file, whatever is read at a time."""
+    """Offsets count from the start of the file, whatever the size of a read."""
     path = tmp_path / "text"
     path.write_bytes("xä\nä\n".encode() + b"ab\xe4c\n")
     for size in range(1, 12):
@@ -170,7 +170,7 @@ def test_a_character_between_two_blocks_is_whole(tmp_path: Path, monkeypatch: py
 
 
 def trained(path: Path, finished: bool = True) -> Path:
-    """Make what a run of the configuration leaves of its trainings, as far as the next run looks at it."""
+    """Create the files of trainings that a run leaves and the next run inspects."""
     plan = plan_experiment([path], {})
     layout = layout_of(plan.folder, plan.experiment)
     for run in layout.runs:
@@ -196,7 +196,7 @@ def own(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("fairseq_here")
 @pytest.mark.parametrize("finished", [True, False])
 def test_a_check_names_every_changed_setting_of_a_training(own: Path, finished: bool) -> None:
-    """With both values: the run refused them one training at a time, by their names alone."""
+    """With both values, for all trainings at once: the run refused one training at a time, by name only."""
     trained(configuration(own), finished)
     check_experiment(configuration(own))
     check_experiment(configuration(own, ("bootstrap_samples: 20", "bootstrap_samples: 30")))
@@ -218,14 +218,14 @@ def test_a_check_names_every_changed_setting_of_a_training(own: Path, finished: 
 
 
 def test_settings_of_a_finished_training_that_do_not_repeat_it_are_no_problem(own: Path) -> None:
-    """Another version may start the same training with other options; Snakemake leaves it as it is."""
+    """Another version may start the same training with other options; Snakemake does not repeat it."""
     folder = trained(configuration(own))
     command = folder / "bpe" / "seed-1" / "command.txt"
     command.write_text(command.read_text().replace("--lr 0.005", "--lr 0.004"))
     plan = plan_experiment([configuration(own)], {})
     layout = layout_of(plan.folder, plan.experiment)
     assert changed_trainings(layout) == []
-    # Nor is it one where nothing tells the settings of the last run.
+    # Nor is it one if the settings of the last run are unknown.
     layout.config_file.unlink()
     assert changed_trainings(layout) == []
     (folder / "bpe" / "seed-1" / "training.json").unlink()
@@ -234,7 +234,7 @@ def test_settings_of_a_finished_training_that_do_not_repeat_it_are_no_problem(ow
 
 
 def test_gpus_of_this_machine_are_no_change_of_a_training(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A login node has none: options are compared as they are for the processes that the training was started on."""
+    """A login node has none: options are compared for the number of processes that the training was started with."""
     folder = trained(configuration(own), finished=False)
     plan = plan_experiment([configuration(own)], {})
     monkeypatch.setattr(translation, "gpus_in_all", lambda nodes, gpus: pytest.fail("this machine does not count"))
@@ -245,13 +245,13 @@ def test_gpus_of_this_machine_are_no_change_of_a_training(own: Path, monkeypatch
 
 
 def started_on(training: Path, processes: int) -> None:
-    """Have a training been started on this number of processes."""
+    """Change the recorded number of processes of a training."""
     command = training / "command.txt"
     command.write_text(re.sub(r"# processes: \d+", f"# processes: {processes}", command.read_text()))
 
 
-def test_the_processes_of_a_training_count_where_they_are_known(own: Path) -> None:
-    """Of a job on another machine, only when the configuration says how many GPUs it gets."""
+def test_the_processes_of_a_training_count_if_they_are_known(own: Path) -> None:
+    """Those of a job on another machine are known only if the configuration sets its number of GPUs."""
     folder = trained(configuration(own), finished=False)
     plan = plan_experiment([configuration(own)], {})
     layout = layout_of(plan.folder, plan.experiment)
@@ -279,7 +279,7 @@ def test_a_machine_without_a_gpu_refuses_what_needs_one_before_it_prepares_anyth
 
 @pytest.mark.skipif(sees_gpu(), reason="this machine has what fp16 needs")
 def test_a_run_in_fp16_without_a_gpu_leaves_nothing(own: Path) -> None:
-    """Its status is 1, and what it says is one line."""
+    """Its status is 1, and its message is one line."""
     path = configuration(own, ("train:\n  options:", "train:\n  options:\n    fp16: true"))
     done = subprocess.run(
         [sys.executable, "-m", "mt_scaffold", "run", path, "--cores=1"], cwd=own, capture_output=True, text=True
@@ -289,7 +289,7 @@ def test_a_run_in_fp16_without_a_gpu_leaves_nothing(own: Path) -> None:
 
 
 def test_a_batch_that_processes_cannot_share_is_left_to_their_machine(own: Path) -> None:
-    """Their number may be another there; only that machine can refuse it."""
+    """Their number may differ there, so that only that machine can refuse it."""
     batch = ("train:\n  options:", "train:\n  batch: big\n  batches: {big: {gpus: 4, options: {}}}\n  options:")
     folder = trained(path := configuration(own, batch), finished=False)
     started_on(folder / "bpe" / "seed-1", 3)
@@ -298,7 +298,7 @@ def test_a_batch_that_processes_cannot_share_is_left_to_their_machine(own: Path)
 
 
 def test_a_finished_training_without_checkpoints_is_not_doubted(own: Path) -> None:
-    """They are what takes disk, and its scores stand without them."""
+    """Checkpoints take disk space, and scores remain valid without them."""
     folder = trained(configuration(own)) / "bpe" / "seed-1"
     start = read_start(folder)
     assert start is not None and ended_with(folder, start)
@@ -324,7 +324,7 @@ def test_a_training_is_set_aside_until_its_repetition_is_finished(own: Path, mon
     with pytest.raises(UsageError, match=r"--redo bpf: no such system runs \(there are bpe, scaffold\)"):
         run_experiment(path, Settings(redo=["bpf"]))
     for settings in (Settings(redo=["bpe"], dry_run=True), Settings(redo=["bpe"], more=["-n"])):
-        with pytest.raises(UsageError, match="which goes with neither --dry-run nor --snakemake"):
+        with pytest.raises(UsageError, match="which excludes --dry-run and --snakemake"):
             run_experiment(path, settings)
     with take_lock(new, "busy"), pytest.raises(MTScaffoldError, match="a training is running here"):
         run_experiment(path, Settings(redo=["bpe"], confirmed=True))
@@ -349,13 +349,13 @@ def test_a_training_is_set_aside_until_its_repetition_is_finished(own: Path, mon
 
 
 def test_trainings_of_equal_text_are_repeated_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One would be left that was trained on the text of a baseline that is gone; without trainings nothing is asked."""
+    """Otherwise a training would be as long as that of a deleted baseline; without trainings, nothing is asked."""
     layout = LanguageModelLayout(tmp_path, small_language_models())
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     assert confirm(layout, ["bpe"], confirmed=False)
     for run in layout.runs:
         layout.training(run).mkdir(parents=True)
-    with pytest.raises(UsageError, match="--redo bpe: the trainings of rare are of equal text to these; name it, too"):
+    with pytest.raises(UsageError, match="--redo bpe: the trainings of rare read as much text as these; name it as"):
         confirm(layout, ["bpe"], confirmed=True)
     assert confirm(layout, ["rare"], confirmed=True) and confirm(layout, ["bpe", "rare"], confirmed=True)
     shutil.rmtree(layout.training(Run("rare", 1, "equal_text")))
@@ -364,7 +364,7 @@ def test_trainings_of_equal_text_are_repeated_together(tmp_path: Path, monkeypat
 
 @pytest.mark.usefixtures("fairseq_here")
 def test_a_check_says_what_an_experiment_needs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Text, trainings, parameters and disk; languages that may be the wrong way round are a warning."""
+    """Text, trainings, parameters and disk space; languages that may be swapped are a warning."""
     monkeypatch.chdir(folder)
     found = check_experiment(configuration(folder), {"seeds": [1, 2]}).as_text()
     assert "train: 500 pairs" in found and "4 trainings of 2 systems, 0.0 million parameters" in found
@@ -394,7 +394,7 @@ def test_the_page_of_wmt14_has_the_disk_and_parameters_of_the_check(
 
 @pytest.mark.usefixtures("fairseq_here")
 def test_the_parameters_are_those_of_the_model() -> None:
-    """The model is built as fairseq-train builds it, but without memory: a billion parameters take no room."""
+    """The model is built as fairseq-train builds it, but without memory, even for a billion parameters."""
     options = ["--task", "translation_resumable", "--arch", "transformer", "--optimizer", "adam", "--lr", "1"]
     narrow = [*options, "--share-all-embeddings"]
     for name, value in (("embed-dim", "8"), ("ffn-embed-dim", "8"), ("layers", "1"), ("attention-heads", "1")):
@@ -415,6 +415,10 @@ def test_settings_are_those_of_snakemakes_config(folder: Path, monkeypatch: pyte
             settings_from([wrong])
     with pytest.raises(UsageError, match="set each key once"):
         settings_from(["train=1", "train.batch=2"])
+    # A value that was given first would be lost.
+    for twice in (["train.batch=2", "train=1"], ["seeds=1", "seeds=2"]):
+        with pytest.raises(UsageError, match="set each key once"):
+            settings_from(twice)
     monkeypatch.chdir(folder)
     assert "--profile" not in snakemake_arguments("c.yaml", Settings(cores=3))
     slurm = snakemake_arguments("c.yaml", Settings(profile="slurm"))

@@ -24,7 +24,7 @@ from mt_scaffold.methods.learn import learn
 
 @pytest.fixture
 def layout(tmp_path: Path) -> TranslationLayout:
-    """The demo, started in a folder of the test's."""
+    """The demo, started in a temporary folder."""
     planned = TranslationLayout.of(tmp_path / "demo", load_experiment(ROOT / "configs" / "demo.yaml"))
     planned.open().close()
     return planned
@@ -40,7 +40,7 @@ def test_every_task_has_a_configuration_and_a_layout() -> None:
 
 
 def test_a_run_has_a_folder_a_name_and_arguments() -> None:
-    """Folders of experiments stay where they are: a comparison is between system and seed, if there is one."""
+    """Paths must not change: a comparison, if there is one, is between system and seed."""
     assert str(Run("bpe", 3).folder) == "bpe/seed-3" and Run("bpe", 3).name == "bpe-3"
     run = Run("bpe", "{seed}", "equal_text")
     assert (str(run.folder), run.name) == ("bpe/equal_text/seed-{seed}", "bpe-equal_text-{seed}")
@@ -64,7 +64,7 @@ def test_a_step_finds_its_files_by_the_configuration(layout: TranslationLayout) 
 
 
 def test_a_vocabulary_has_the_subwords_of_the_inference(tmp_path: Path) -> None:
-    """A threshold would otherwise split subwords as rare that the system's own kind of inference makes often."""
+    """Otherwise a threshold would split subwords as rare that the system's own inference produces often."""
     codes = tmp_path / "given.codes"
     codes.write_text("#version: 0.2\nc d\na b\nb cd\n", encoding="utf-8")
     system = {"codes": str(codes), "inference": "longest-merge", "vocabulary_threshold": 2}
@@ -108,6 +108,7 @@ def test_codes_are_checked_with_their_inference_before_anything_runs(tmp_path: P
         (["get-documents"], "task: translation: has no step get-documents"),
         (["learn", "--codes", "none-5"], "no codes are called none-5"),
         (["dictionary", "--data", "none"], "no data is called none"),
+        (["compression", "--systems", "bpe,bqe"], "no system is called bqe"),
     ],
 )
 def test_what_an_experiment_does_not_have_is_named(
@@ -120,7 +121,7 @@ def test_what_an_experiment_does_not_have_is_named(
 
 
 def test_a_step_takes_the_configuration_in_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The configuration that was written by hand does not say where the experiment is."""
+    """A hand-written configuration does not determine the folder of the experiment."""
     assert main(["experiment", "compare", "--config", str(ROOT / "configs" / "demo.yaml")]) == 2
     assert "give the config.yaml in the folder of an experiment" in capsys.readouterr().err
     assert main(["experiment", "compare", "--config", str(tmp_path / "config.yaml")]) == 1

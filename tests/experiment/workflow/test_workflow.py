@@ -55,7 +55,7 @@ score: {{bootstrap_samples: 20}}
 
 
 def write_text(folder: Path) -> None:
-    """text/{train,valid,test,later}.{en,de}: what the configuration names, and a test set that is added later."""
+    """Write text/{train,valid,test}.{en,de} for the configuration, and text/later.*, a test set to add later."""
     from mt_scaffold.experiment.data.synthetic import sentence_pairs
 
     (folder / "text").mkdir()
@@ -68,7 +68,7 @@ def write_text(folder: Path) -> None:
 
 
 def settings(folder: Path, text: str = CONFIGURATION) -> list[str]:
-    """Write the configuration, and the text that it names; returns the options of Snakemake."""
+    """Write the configuration and its text, and return the options of Snakemake."""
     (folder / "tiny.yaml").write_text(text)
     if not (folder / "text").exists():
         write_text(folder)
@@ -122,7 +122,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
 
 
 def test_a_killed_experiment_resumes_to_the_table(experiment: dict[str, object]) -> None:
-    """The same command, run again, is all that it needs."""
+    """Running the same command again is enough."""
     second, output = experiment["second"], experiment["output"]
     assert isinstance(second, subprocess.CompletedProcess) and isinstance(output, Path)
     assert second.returncode == 0, second.stdout
@@ -134,7 +134,7 @@ def test_a_killed_experiment_resumes_to_the_table(experiment: dict[str, object])
     for system in ("bpe", "scaffold"):
         translations = (output / system / "seed-1" / "translations" / "test.de").read_text(encoding="utf-8")
         assert translations.count("\n") == 20
-        # Every symbol of the dictionary, fairseq's four too, with its loss.
+        # Every symbol of the dictionary, including fairseq's four, with its loss.
         tokens = (output / system / "seed-1" / "tokens.csv").read_text(encoding="utf-8").splitlines()
         dictionary = (output / "dictionaries" / f"{system}-150" / "dict.de.txt").read_text(encoding="utf-8")
         assert len(tokens) == 1 + 4 + dictionary.count("\n")
@@ -142,7 +142,7 @@ def test_a_killed_experiment_resumes_to_the_table(experiment: dict[str, object])
 
 
 def test_one_seed_limits_the_result_in_every_form(experiment: dict[str, object]) -> None:
-    """It stands below the table in files and on the page, and is printed when the run ends."""
+    """The warning is below the table in files and on the page, and is printed when the run ends."""
     second, output = experiment["second"], experiment["output"]
     assert isinstance(second, subprocess.CompletedProcess) and isinstance(output, Path)
     forms = forms_of_the_result(output, second)
@@ -157,7 +157,7 @@ def test_figures_are_as_wide_as_a_column_with_a_colour_per_system(experiment: di
     assert isinstance(output, Path)
     figures = output / "figures"
     drawn = {path.stem for path in figures.glob("*.svg")}
-    # Below 1 BLEU no difference is tested but that in bits.
+    # Below 1 BLEU, only the difference in bits is tested.
     differences = "differences-reference_bits_per_byte"
     assert "differences" not in drawn
     assert {differences, "training", "token-frequencies"} <= drawn == {path.stem for path in figures.glob("*.pdf")}
@@ -186,7 +186,7 @@ def test_an_edited_card_outlives_packing_again(
 
 
 def test_finished_steps_are_not_repeated(experiment: dict[str, object]) -> None:
-    """What was finished before the kill is left untouched."""
+    """Files that were finished before the kill are untouched."""
     output, before = experiment["output"], experiment["before"]
     assert isinstance(output, Path) and isinstance(before, dict)
     for part, files in before.items():
@@ -210,7 +210,7 @@ def test_training_resumes_from_the_last_checkpoint(experiment: dict[str, object]
 
 
 def test_the_files_that_the_demo_names_exist(experiment: dict[str, object]) -> None:
-    """Every file that `make demo` names when it ends is there after such an experiment."""
+    """Every file that `make demo` names when it ends exists after such an experiment."""
     sys.path.insert(0, str(ROOT / "scripts"))
     try:
         from demo import guide
@@ -254,7 +254,7 @@ def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict
 def test_a_changed_value_repeats_the_steps_that_use_it(
     run: Run, experiment: dict[str, object], change: tuple[str, str], repeated: set[str], kept: set[str]
 ) -> None:
-    """No result of the old value stays beside those of the new one, and nothing is repeated for nothing."""
+    """No result of the old value remains next to those of the new one, and no step is repeated needlessly."""
     folder = experiment["folder"]
     assert isinstance(folder, Path)
     dry = run(folder, CONFIGURATION.replace(*change), "--dry-run")
@@ -298,7 +298,7 @@ def test_an_engine_that_cannot_follow_the_options_is_named_before_anything_is_do
 
 
 def test_a_test_set_can_be_added_to_a_finished_experiment(run: Run, experiment: dict[str, object]) -> None:
-    """Only its own steps run, and what gathers all test sets; no text, codes, data or training is touched."""
+    """Only its own steps run, and those that combine all test sets; no text, codes, data or training is touched."""
     folder, output = experiment["folder"], experiment["output"]
     assert isinstance(folder, Path) and isinstance(output, Path)
     later = "      later: [{source: {path: text/later.en}, target: {path: text/later.de}}]\n"
@@ -363,7 +363,7 @@ def test_a_plan_that_would_rebuild_the_data_of_a_finished_training_is_refused(
     assert refused.returncode == 1 and len(lines) == 1 and "Traceback" not in refused.stdout
     assert re.search(r"/binarised/bpe-150: would be rebuilt, but \S+/bpe/seed-1 was trained on it: ", lines[0])
     assert "or add --redo bpe scaffold after the configuration to train from scratch" in lines[0]
-    # A dry run of Snakemake asks nothing of the kind.
+    # Snakemake's own dry run does not check this.
     planned = [sys.executable, "-m", "mt_scaffold", "run", "tiny.yaml", "--dry-run", "--cores", "2"]
     listed = subprocess.run(planned, cwd=folder, capture_output=True, text=True)
     assert listed.returncode == 1 and "binarise bpe-150" in listed.stdout and lines[0] in listed.stderr
@@ -371,7 +371,7 @@ def test_a_plan_that_would_rebuild_the_data_of_a_finished_training_is_refused(
 
 
 def test_a_system_with_dropout_can_be_added_to_a_finished_experiment(run: Run, experiment: dict[str, object]) -> None:
-    """It has a dictionary and data of its own, so that nothing of the others is made again."""
+    """It has its own dictionary and data, so that those of the others are not rebuilt."""
     folder = experiment["folder"]
     assert isinstance(folder, Path)
     added = CONFIGURATION.replace("baseline: bpe", "  drop: {algorithm: bpe, dropout: 0.1}\nbaseline: bpe")
@@ -383,14 +383,14 @@ def test_a_system_with_dropout_can_be_added_to_a_finished_experiment(run: Run, e
 
 
 def trained(output: Path, systems: tuple[str, ...]) -> dict[str, int]:
-    """When the files of systems, and what they share, were written."""
+    """Return the modification times of the files of systems, and of shared ones."""
     shared = ("words", "codes", "dictionaries", "binarised", "test-sets")
     return {path: time for part in (*shared, *systems) for path, time in times(output / part).items()}
 
 
 @pytest.mark.long
 def test_two_systems_first_then_four_then_two_again(run: Run, tmp_path: Path) -> None:
-    """`only` chooses what runs; what a finished training was made of, and what it made, stays as it is."""
+    """`only` selects what runs; the data and the results of finished trainings are untouched."""
     text = CONFIGURATION.replace("baseline: bpe", "  bpe_drop: {algorithm: bpe, dropout: 0.1}\n"
         "  scaffold_drop: {algorithm: scaffold, dropout: 0.1}\nbaseline: bpe")  # fmt: skip
     text = text.replace(f"max-epoch: {EPOCHS}", "max-epoch: 1").replace("last: 2", "last: 1")
@@ -400,7 +400,7 @@ def test_two_systems_first_then_four_then_two_again(run: Run, tmp_path: Path) ->
         return {row["system"] for row in json.loads((output / "comparison.json").read_text())["rows"]}
 
     alone = run(tmp_path, text, "--dry-run", "--config", "only=scaffold")
-    assert alone.returncode == 2 and "only: bpe is the baseline, and not finished; name it, too" in alone.stdout
+    assert alone.returncode == 2 and "only: bpe is the baseline, and not finished; name it as well" in alone.stdout
     only = ("--config", "only=[bpe, scaffold]")
     two = run(tmp_path, text, *only)
     assert two.returncode == 0, two.stdout
@@ -418,7 +418,7 @@ def test_two_systems_first_then_four_then_two_again(run: Run, tmp_path: Path) ->
     assert shown() == {*first, "bpe_drop", "scaffold_drop"}
     assert before.items() <= trained(output, first).items()
     all_files = times(output)
-    # What is finished stays in the table, so that there is nothing to do; and a change elsewhere runs nothing of it.
+    # Finished systems stay in the table, so that nothing is left to do; a change repeats only the selected systems.
     again = run(tmp_path, text, *only)
     assert again.returncode == 0 and "Nothing to be done" in again.stdout, again.stdout
     assert times(output) == all_files
@@ -472,7 +472,7 @@ def test_an_option_unknown_to_fairseq_is_named_before_anything_is_done(
 
 @pytest.mark.parametrize("text", [None, "#version: 0.2\na b c d\n"], ids=["missing", "malformed"])
 def test_given_codes_that_cannot_be_read_are_named_in_a_dry_run(run: Run, tmp_path: Path, text: str | None) -> None:
-    """They are neither learned instead, nor found wanting hours later."""
+    """Codes are neither learned instead, nor is the file refused hours later."""
     if text is not None:
         (tmp_path / "given.codes").write_text(text)
     dry = run(tmp_path, CONFIGURATION.replace("algorithm: scaffold", "codes: given.codes"), "--dry-run")
@@ -483,7 +483,7 @@ def test_given_codes_that_cannot_be_read_are_named_in_a_dry_run(run: Run, tmp_pa
 def test_trimmed_and_greedy_systems_have_their_codes_and_dictionaries(run: Run, tmp_path: Path) -> None:
     """BPE codes are learned, rare tokens marked, and no marked token is in the dictionary; greedy has its own.
 
-    Those of parity-aware BPE are learned from both languages, compared on the validation words.
+    Parity-aware BPE learns from both languages, which it compares on the validation words.
     """
     systems = "trimmed: {algorithm: trimmed, below: 20, refill: true}\n  greedy: {algorithm: bpe, inference: greedy}"
     systems += "\n  parity: {algorithm: parity}"
@@ -513,7 +513,7 @@ def test_trimmed_and_greedy_systems_have_their_codes_and_dictionaries(run: Run, 
 
 @pytest.mark.long
 def test_a_unigram_system_has_its_model_and_dictionary(run: Run, tmp_path: Path) -> None:
-    """They share the model; with sampling, a dictionary has the other pieces that sampling makes of the words, too."""
+    """They share the model; with sampling, a dictionary also has the other pieces that sampling can produce."""
     pytest.importorskip("sentencepiece", reason="needs the extra 'unigram'")
     from mt_scaffold.methods.unigram_segmenter import UnigramSegmenter
 

@@ -1,4 +1,4 @@
-# The rules of language modelling: from documents to counted words, from models to bits per byte and samples.
+# The rules of language modelling: from documents to word counts, and from models to bits per byte and samples.
 
 from mt_scaffold.experiment.configuration.language_model_layout import TASK_KINDS
 from mt_scaffold.experiment.tasks import language_modeling
@@ -6,7 +6,7 @@ from mt_scaffold.experiment.tasks import language_modeling
 SHARDS = experiment.prepare.shards
 
 
-# Only what is generated, or taken out of the training documents: other files are read where they are.
+# Only documents that are generated, cut or joined are written; other files are read in place.
 if layout.written_parts:
     rule get_documents:
         output: [layout.documents(part) for part in layout.written_parts], layout.documents_report
@@ -66,7 +66,7 @@ rule sample:
     shell: "{STEP} sample {CONFIG} {params.run} --gpus {resources.gpu} > {log:q} 2>&1"
 
 
-# A model's answers to all tasks of lm-evaluation-harness; a task whose data cannot be loaded is named in the scores.
+# The scores of a model on all tasks of lm-evaluation-harness, which also name the tasks whose data cannot be loaded.
 rule evaluate_tasks:
     input:
         lambda wildcards: layout.binarised_of(wildcards.system),

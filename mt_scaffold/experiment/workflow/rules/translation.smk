@@ -1,4 +1,4 @@
-# The rules of translation: from raw parallel text to words and dictionaries, from models to scores and the HTML report.
+# The rules of translation: from raw parallel text to words and dictionaries, and from models to scores and the report.
 
 from mt_scaffold.experiment.tasks import translation
 from mt_scaffold.methods import Unigram
@@ -34,8 +34,8 @@ rule get_data:
     shell: "{STEP} get-data {CONFIG} {params.test} {CACHE} > {log:q} 2>&1"
 
 
-# A separate rule, so that a test set can be added at any time. It looks for its sentences in the training text, which
-# is not an input because it may be gone by then.
+# A separate rule, so that a test set can be added at any time. It looks for the set's sentences in the training text,
+# which is not an input because it may have been deleted (prepare.keep_text).
 use rule get_data as get_test_set with:
     input: layout.step_report("get-data")
     output:
@@ -45,7 +45,7 @@ use rule get_data as get_test_set with:
     log: layout.log("get-data-{test}")
 
 
-# The slowest step for a large corpus, so it is split into prepare.chunks jobs, each reading its own part of the file.
+# The slowest step for a large corpus, so it is split into prepare.chunks jobs, each of which reads a part of the file.
 rule tokenise_chunk:
     input: layout.raw("train", "{lang}")
     output: temp(layout.chunk("{lang}", "{scatteritem}")), temp(layout.chunk("{lang}", "{scatteritem}", "json"))
@@ -82,7 +82,7 @@ use rule tokenise_test as tokenise_valid with:
     log: layout.log("tokenise-valid.{lang}")
 
 
-# With data.valid_every, the validation set comes out of train here.
+# With data.valid_every, cleaning train also writes the validation set.
 CLEANED = "{trained_on}" if experiment.data.valid_every is None else "train"
 
 rule clean:
@@ -103,10 +103,10 @@ rule report_data:
     shell: "{STEP} report-data {CONFIG} > {log:q} 2>&1"
 
 
-# -- words and codes → dictionaries; how codes are learned and data binarised, every task does alike
+# -- words and codes → dictionaries; learning codes and binarising data are common to all tasks
 
 
-# A model that is no codes file has another suffix.
+# For models that are not codes files, which have another suffix.
 use rule learn as learn_model with:
     output:
         layout.model(f"{{codes,{common_steps.one_of(codes.learned_codes(experiment, Unigram.suffix))}}}", Unigram.suffix),
@@ -201,8 +201,8 @@ rule losses:
         "{STEP} losses {CONFIG} {params.run} --test-set {wildcards.test:q} --gpus {resources.gpu} > {log:q} 2>&1"
 
 
-# One of the last checkpoints by itself, for score.last_checkpoints. It is kept: made again for a new test set, it would
-# be newer than its translations of the others.
+# One of the last checkpoints, for score.last_checkpoints. Not temporary: rebuilt for a new test set, it would be newer
+# than its translations of the others.
 use rule average as take_checkpoint with:
     output: layout.checkpoint(RUN, "{checkpoint}")
     params: run=run_flags, depends_on=staleness.depends_on(layout, "checkpoint"), checkpoint="--checkpoint {checkpoint}"
@@ -234,7 +234,7 @@ use rule score as score_checkpoint with:
     log: layout.log(f"score-{RUN.name}-{{test}}-{{checkpoint}}")
 
 
-# Words and codes are enough, so this is there before the first training.
+# Needs only words and codes, so that it is available before the first training.
 rule compression:
     input:
         [layout.words("train", lang) for lang in LANGUAGES],
