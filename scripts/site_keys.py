@@ -54,7 +54,7 @@ pairs: Training pairs. | 12000
 valid: Validation pairs. | 500
 test: Test pairs. | 1000
 seed: Random seed; the same seed generates the same bytes. | 1
-stems: Word stems per language. | 740
+stems: Word stems per language. | 440
 clauses: Clauses per sentence, at most. | 2
 
 [FileData] Parallel text in files. The files of a list are concatenated.
@@ -264,7 +264,7 @@ valid: Validation documents. | 50
 test: Test documents. | 100
 sentences: Sentences per document. | 10
 seed: Random seed; the same seed generates the same bytes. | 1
-stems: Word stems of the language. | 740
+stems: Word stems of the language. | 440
 clauses: Clauses per sentence, at most. | 2
 
 [DocumentFiles] Documents in files. Paths and globs are relative to the folder in which the command is started.

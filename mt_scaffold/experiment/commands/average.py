@@ -20,7 +20,7 @@ def run(
     /,
     *,
     checkpoints: Annotated[str | None, Option("FOLDER", "-c")] = None,
-    last: Annotated[int, Option(short="-n")] = 5,
+    last: Annotated[int | None, Option(short="-n")] = None,
     updates: bool = False,
     skip: int = 0,
     output: OutputFile,
@@ -36,5 +36,8 @@ def run(
     """
     if bool(inputs) == bool(checkpoints):
         raise UsageError("average: give either checkpoints by name, or --checkpoints with their folder")
-    named = inputs or last_checkpoints(checkpoints or "", last, by_updates=updates, skip=skip)
+    if inputs and (last is not None or updates or skip):
+        raise UsageError("average: --last, --updates and --skip choose from the folder that --checkpoints names")
+    newest = 5 if last is None else last
+    named = inputs or last_checkpoints(checkpoints or "", newest, by_updates=updates, skip=skip)
     print("averaged:", *average(named, output))

@@ -39,6 +39,8 @@ def run(
     report: write the counts of lines and words to FILE as JSON
     """
     if fetch_only:
+        if report or output_dir:
+            raise UsageError("get-data: --fetch-only only fills the cache; leave out --report and --output-dir")
         for path in fetch_data(load_config(config), cache):
             print(path)
         return

@@ -22,7 +22,7 @@ def run(
     *,
     checkpoint: Annotated[Sequence[str], Option("FILE", "-c")] = (),
     checkpoints: Folder | None = None,
-    last: Annotated[int, Option(short="-n")] = 5,
+    last: Annotated[int | None, Option(short="-n")] = None,
     updates: bool = False,
     data: Folder | None = None,
     asking: Asking,
@@ -46,6 +46,8 @@ def run(
     """
     if bool(checkpoint) == bool(checkpoints):
         raise UsageError("lm-eval: give either checkpoints by name, or --checkpoints with their folder")
-    named = checkpoint or last_checkpoints(checkpoints or "", last, by_updates=updates)
+    if checkpoint and (last is not None or updates):
+        raise UsageError("lm-eval: --last and --updates choose from the folder that --checkpoints names")
+    named = checkpoint or last_checkpoints(checkpoints or "", 5 if last is None else last, by_updates=updates)
     result = run_harness(named, data, output, asking, samples=samples, system=system, seed=seed)
     print(format_harness(result), end="")

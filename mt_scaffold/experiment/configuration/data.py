@@ -34,7 +34,7 @@ class SyntheticData:
     valid: int = field(default=500, metadata=bounds(least=1))
     test: int = field(default=1000, metadata=bounds(least=1))
     seed: int = field(default=1, metadata=bounds(least=0))
-    stems: int = field(default=STEMS, metadata=bounds(least=40))
+    stems: int = field(default=STEMS, metadata=bounds(least=40, most=STEMS))
     clauses: int = field(default=2, metadata=bounds(least=1, most=2))
 
 

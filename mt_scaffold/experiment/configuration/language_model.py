@@ -32,7 +32,7 @@ class SyntheticDocuments:
     test: int = field(default=100, metadata=bounds(least=1))
     sentences: int = field(default=10, metadata=bounds(least=1))
     seed: int = field(default=1, metadata=bounds(least=0))
-    stems: int = field(default=STEMS, metadata=bounds(least=37))
+    stems: int = field(default=STEMS, metadata=bounds(least=37, most=STEMS))
     clauses: int = field(default=2, metadata=bounds(least=1, most=2))
 
 

@@ -302,6 +302,7 @@ def test_the_command_fills_the_cache_and_writes_nothing_else(
     assert main([*arguments, "--fetch-only"]) == 0
     assert capsys.readouterr().out.count("\n") == 5
     assert main(arguments) == 2
+    assert main([*arguments, "--fetch-only", "--report", str(tmp_path / "r.json")]) == 2
 
 
 def test_sacrebleus_own_folder_is_used_if_it_has_the_test_set(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
@@ -220,3 +221,13 @@ def test_the_final_model_counts_among_those_by_updates(tmp_path: Path) -> None:
     save(tmp_path / "checkpoint_last.pt", {})
     with pytest.raises(MTScaffoldError, match=r"checkpoint_last\.pt: has no number of updates"):
         last_checkpoints(tmp_path, 1, by_updates=True)
+
+
+@pytest.mark.parametrize("command", ["average a.pt --output b.pt", "lm-eval --checkpoint a.pt --tasks t --output b"])
+@pytest.mark.parametrize("option", ["--last=3", "--updates"])
+def test_what_chooses_from_a_folder_is_refused_with_names(
+    command: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It used to be ignored: another model than the one that was meant."""
+    assert main([*command.split(), option]) == 2
+    assert "choose from the folder that --checkpoints names" in capsys.readouterr().err
