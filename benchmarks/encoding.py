@@ -342,8 +342,10 @@ def main() -> int:
         )
         print(json.dumps(alone))
         return 0
-    if not all(path.exists() for name in texts.TEXTS for path in texts.halves(WORK, name)):
+    size = WORK / "megabytes"  # written last, with the size of the texts that are there
+    if not size.exists() or size.read_text() != str(options.megabytes):
         texts.write(WORK, options.megabytes * 1_000_000)
+        size.write_text(str(options.megabytes))
     for symbols in options.symbols:
         write_models(symbols)
     load_before = os.getloadavg()[0]

@@ -163,7 +163,8 @@ def measure(folder: Path, arguments: list[str]) -> dict[str, Any]:
     ]
     statuses = [process.wait() for process in processes]
     if any(statuses):
-        failed = folder / "1.log"
+        # If one process fails, the others end because of it.
+        failed = folder / f"{next(rank for rank in range(RANKS) if statuses[rank])}.log"
         raise SystemExit(failed.read_text(encoding="utf-8", errors="replace")[-4000:])
     ranks = [json.loads((folder / f"{rank}.json").read_text()) for rank in range(RANKS)]
     log = (folder / "0.log").read_text(encoding="utf-8")

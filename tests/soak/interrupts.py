@@ -91,7 +91,7 @@ def _wait_for_updates(process: subprocess.Popen[str], training: Path, updates: b
 
 
 def compare(whole: Path, other: Path) -> dict[str, bool]:
-    """Return tensor of the model or optimiser → whether it is identical in two trainings, bit for bit."""
+    """Return tensor of the model or optimiser → whether it is in both trainings, and identical bit for bit."""
     import torch
 
     from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
@@ -104,5 +104,7 @@ def compare(whole: Path, other: Path) -> dict[str, bool]:
             found |= {f"optimiser.{number}.{name}": value for name, value in moments.items()}
         tensors.append(found)
     return {
-        name: torch.equal(torch.as_tensor(tensors[0][name]), torch.as_tensor(tensors[1][name])) for name in tensors[0]
+        name: all(name in found for found in tensors)
+        and torch.equal(torch.as_tensor(tensors[0][name]), torch.as_tensor(tensors[1][name]))
+        for name in tensors[0] | tensors[1]
     }

@@ -17,7 +17,7 @@ from mt_scaffold.experiment.configuration.language_model import (
     TrainLanguageModels,
 )
 from mt_scaffold.experiment.configuration.systems import LanguageModelSystem
-from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_kept
+from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_kept, without_false
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 
 # Folders and files in experiments/NAME next to the folders of the systems (layout.py).
@@ -141,7 +141,7 @@ def _check_comparisons(config: LanguageModelConfig) -> None:
 def _check_training(config: LanguageModelConfig) -> None:
     own = {name: system.train.options for name, system in config.systems.items() if system.train is not None}
     given = {"train": config.train.all_options} | {f"systems.{name}.train": options for name, options in own.items()}
-    for key, options in given.items():
+    for key, options in ((key, without_false(options)) for key, options in given.items()):
         if "task" in options:
             raise WrongValue(f"{key}.options.task", "set by this kind of experiment; remove it")
         for name in (*STOP_OPTIONS.values(), "patience"):

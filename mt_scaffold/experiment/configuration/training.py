@@ -154,14 +154,13 @@ def check_training(train: Train, average: Average, last_checkpoints: int = 0) ->
 
     last_checkpoints: the number of last checkpoints that are scored one by one.
     """
-    options = train.all_options
+    options = without_false(train.all_options)
     if train.stop is not None:
         if len(train.stop.rules) != 1:
             given = " and ".join(train.stop.rules) or "none"
             raise WrongValue("train.stop", f"give exactly one of {', '.join(STOP_OPTIONS)} (given: {given})")
         for name in STOP_OPTIONS.values():
-            # false leaves an option out, such as the max-update of a batch.
-            if options.get(name, False) is not False:
+            if name in options:
                 raise WrongValue("train.stop", f"the options also set {name}; keep one of them")
     _check_validation(train, options)
     wanted = max(average.last, last_checkpoints)
@@ -173,6 +172,11 @@ def check_training(train: Train, average: Average, last_checkpoints: int = 0) ->
             f"{wanted} checkpoints are needed, but with patience {train.patience} a training can end after "
             f"{train.patience + 1} epochs; average fewer, or be more patient",
         )
+
+
+def without_false(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
+    """Return the options that are given: ``false`` leaves one out, such as the max-update of a batch."""
+    return {name: value for name, value in options.items() if value is not False}
 
 
 def check_kept(options: Mapping[str, OptionValue], average: Average, wanted: int) -> None:
@@ -202,7 +206,7 @@ def _check_validation(train: Train, options: Mapping[str, OptionValue]) -> None:
                 raise WrongValue(f"train.options.{name}", "contradicts train.patience; remove it")
     if train.validates_bleu and "eval-bleu" in options:
         raise WrongValue("train.options.eval-bleu", "set by train.validate_bleu or train.patience_on; remove it")
-    if refusal := unfair_patience({name: str(value) for name, value in options.items() if value is not False}):
+    if refusal := unfair_patience({name: str(value) for name, value in options.items()}):
         raise WrongValue("train.options.patience", refusal)
 
 

@@ -90,7 +90,7 @@ def _by_updates(folder: Path) -> list[Path]:
 
 
 def _check_same_parameters(before: dict[str, Any], model: dict[str, Any], path: PathLike, first: PathLike) -> None:
-    for name in before.keys() ^ model.keys():
+    for name in sorted(before.keys() ^ model.keys()):
         raise MTScaffoldError(
             f"{path}: not of the same model as {first}: only one of them has the parameter {name}; "
             "average checkpoints of one training"

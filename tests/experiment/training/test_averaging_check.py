@@ -119,7 +119,9 @@ def test_contradictions_are_named_with_their_key(train: dict[str, Any], more: di
 
 
 def test_patience_that_is_left_out_stops_nothing() -> None:
-    """``false`` leaves an option out, and is not a number of validations."""
+    """``false`` leaves an option out: it is not a number of validations, and contradicts nothing."""
+    stopped = {"stop": {"epochs": 3}, "patience": 6, "patience_on": "bleu"}
+    small(stopped | {"options": {"disable-validation": False, "eval-bleu": False, "max-epoch": False}})
     assert small({"options": {"patience": False}}).train.options["patience"] is False
 
 
