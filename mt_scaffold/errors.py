@@ -2,6 +2,14 @@
 
 # Printed, these could move the cursor or set a terminal's title: names in messages can come from anywhere.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
+# The most characters of a file in a message.
+_LONGEST = 500
+
+
+def printable(text: str) -> str:
+    """Return a text from a file as messages quote it: in one line, escaped, and cut off if it is long."""
+    spelled = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text[:_LONGEST])
+    return spelled + "..." * (len(text) > _LONGEST)
 
 
 class MTScaffoldError(Exception):

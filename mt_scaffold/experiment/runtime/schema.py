@@ -15,7 +15,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, printable
 
 # The value of a fairseq option.
 OptionValue = bool | int | float | str | list[int | float | str]
@@ -210,7 +210,7 @@ def show(value: Any) -> str:
     if isinstance(value, list):
         return "a list"
     if isinstance(value, str):
-        return "'" + "".join(each if each.isprintable() else repr(each)[1:-1] for each in value) + "'"
+        return f"'{printable(value)}'"
     if isinstance(value, int) and value.bit_length() > _BITS:
         return f"one of {value.bit_length():,} bits"
     return str(value)

@@ -8,14 +8,12 @@ from typing import NamedTuple
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.text import bytes_to_notation, notation_to_bytes
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, printable
 from mt_scaffold.integrations.vocabularies.merging import first_out_of_order
 from mt_scaffold.segment.numbering import Numbering, Spaces, ordinary_tokens
 
 # Represents a space in pieces of SentencePiece.
 SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
-# The most characters of a file in a message.
-_SHOWN = 500
 # A library's segmentation of a text: ids, or subwords if the format has no ids.
 Original = Callable[[str], Sequence[int] | Sequence[str]]
 
@@ -54,12 +52,6 @@ def numbered(name: str, codes: Codes, numbering: Numbering, notes: Sequence[str]
 def refused(name: str, what: str) -> MTScaffoldError:
     """Return the error for something that codes cannot express."""
     return MTScaffoldError(f"{name}: {printable(what)}, which codes cannot express exactly; nothing was written")
-
-
-def printable(text: str) -> str:
-    """Return a text with arbitrary characters of a file as one line: escaped, and cut off if it is long."""
-    spelled = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text[:_SHOWN])
-    return spelled + "..." * (len(text) > _SHOWN)
 
 
 def codes_of_merges(name: str, pretokeniser: str, merges: Iterable[tuple[bytes, bytes]]) -> Codes:

@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol, cast
 
 from mt_scaffold.corpus.files import PathLike, open_input, open_output, read_file, refuse_overwriting, shown
 from mt_scaffold.corpus.text import not_utf8
-from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.integrations.vocabularies.imported import Imported, Original, printable
+from mt_scaffold.errors import MTScaffoldError, printable
+from mt_scaffold.integrations.vocabularies.imported import Imported, Original
 from mt_scaffold.manifest import manifest_path
 from mt_scaffold.options import check_choice
 from mt_scaffold.segment.apply import BPE

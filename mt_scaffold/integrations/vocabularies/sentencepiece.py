@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.corpus.text import notation_to_bytes
-from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError, printable
 from mt_scaffold.integrations.vocabularies.imported import (
     SPACE,
     Imported,
@@ -28,7 +28,6 @@ from mt_scaffold.integrations.vocabularies.imported import (
     numbered,
     of_pieces,
     pieces_of,
-    printable,
     refused,
 )
 from mt_scaffold.integrations.vocabularies.merging import merges_of_ranks

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.corpus.text import bytes_to_notation, decode, notation_to_bytes
-from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError, printable
 from mt_scaffold.integrations.vocabularies.imported import (
     SPACE,
     Imported,
@@ -25,7 +25,6 @@ from mt_scaffold.integrations.vocabularies.imported import (
     numbered,
     of_pieces,
     pieces_of,
-    printable,
     refused,
 )
 from mt_scaffold.integrations.vocabularies.merging import applied_merges

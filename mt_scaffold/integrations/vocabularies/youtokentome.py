@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
-from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError, printable
 from mt_scaffold.integrations.vocabularies.imported import (
     SPACE,
     Imported,
@@ -20,7 +20,6 @@ from mt_scaffold.integrations.vocabularies.imported import (
     numbered,
     of_pieces,
     pieces_of,
-    printable,
     refused,
 )
 from mt_scaffold.integrations.vocabularies.merging import applied_merges
