@@ -50,7 +50,7 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 # fairseq is built from source against the torch already installed, not against a second copy; without CUDA_HOME, which
 # would have it compile CUDA files that its archive lacks; and without debugging symbols, which take a third of the time.
 .venv/installed: .venv/tools
-	# PyTorch for CPUs and for each CUDA have the same version but different hashes; pip chooses for this machine.
+	# PyTorch for CPUs and for each CUDA have the same version but different hashes; pip's configuration decides.
 	# Not --quiet: with CUDA it is by far the largest download, and pip shows its size and remaining time.
 	$(subst --quiet,,$(PIP)) "$$(sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)"
 	env -u CUDA_HOME CFLAGS="$${CFLAGS-$$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_config_var("CFLAGS"))')} -g0" \

@@ -23,8 +23,8 @@ if [ -z "$folder" ]; then
   trap 'rm -rf "$folder"' EXIT
 fi
 mkdir -p "$folder/deterministic"
-# Every Python imports sitecustomize at startup; trainings turn on the deterministic algorithms. For operations without
-# one (warn_only), trainings are compared by the distance between two that were not killed.
+# Every Python imports sitecustomize at startup; trainings turn on the deterministic algorithms. If operations have none
+# (warn_only), the distance of a resumed training is compared with that between two that were not killed.
 cat > "$folder/deterministic/sitecustomize.py" <<'END'
 import sys
 

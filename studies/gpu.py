@@ -27,6 +27,7 @@ import yaml
 
 from mt_scaffold.corpus.files import make_folder, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.configuration.data import STEMS
 from mt_scaffold.experiment.runtime.fairseq import sees_gpu
 
 SOURCE = Path(__file__).resolve().parent.parent
@@ -219,7 +220,7 @@ def big_configuration(tokens: int, batches: int, rehearse: bool = False) -> dict
     if rehearse:
         changes |= {**TINY, "arch": "transformer", "fp16": False, "max-update": 30}
     changes |= {"save-interval-updates": changes["max-update"], "validate-interval": 1000, "num-workers": 2}
-    pairs, stems = (1500, 200) if rehearse else (200000, 20000)
+    pairs, stems = (1500, 200) if rehearse else (200000, STEMS)
     return {
         "name": "big",
         "description": "generated text, to measure the speed of transformer-big",

@@ -121,7 +121,7 @@ class Explainer:
             prepared = text if spaces is None else spaces.prepared(text)
             words = [word.decode("utf-8", "surrogateescape") for word in self._pretokeniser.split(prepared)]
             if not words:
-                raise UsageError("the text is empty; give some text")
+                raise UsageError("the text has no words; give some text")
             return words
         if not text or text != text.strip("\r") or " " in text or "\n" in text:
             raise UsageError(f"not one word: {text!r}; words are separated by spaces")

@@ -1,6 +1,6 @@
 """The plain Python reference of the native core, to be read alongside the paper's Algorithms 1 and 2.
 
-``mt_scaffold.analysis.reference_picky`` is that of PickyBPE; tests/reference has those of the other methods.
+``mt_scaffold.analysis.reference_picky`` is that of PickyBPE; tests/reference has those of other methods.
 
 Everything here is written to be checked by eye, not to be fast: the tests hold the native core to it.
 Frequencies are recounted and the queue is rebuilt in every iteration, and a word is segmented one step at a time.
@@ -255,7 +255,7 @@ class ReferenceBPE:
     # -- demolishing
 
     def _cuts_end_of_word(self, pair: Pair) -> bool:
-        """Return whether a pair splits the letters of ``</w>``, which only a text that contains ``</w>`` can have."""
+        """Return whether a pair splits the letters of ``</w>``: possible only in a text that spells out ``</w>``."""
         return self.end_of_word and (pair[0] + pair[1]).endswith(END_OF_WORD) and len(pair[1]) <= len(END_OF_WORD)
 
     def demolish(self, token: str) -> list[str]:

@@ -136,7 +136,7 @@ def write_counts(
 
 
 def merge_counts(outfile: Output, counts: Sequence[PathLike], max_memory: int | str | None = None) -> tuple[int, int]:
-    """Merge count files into one, in a single pass; return the number of word types and of words.
+    """Merge count files into one, as streams; return the number of word types and of words.
 
     counts: paths and globs.
 

@@ -353,7 +353,7 @@ class AsBytes:
 
 def takes_text(stream: object) -> bool:
     """Return whether an open file takes text, as one from ``codecs.open`` does."""
-    # Only files open for text have an encoding, except those from codecs.getwriter.
+    # Only files open for text have an encoding; those from codecs.getwriter have none.
     return hasattr(stream, "encoding") or isinstance(stream, codecs.StreamWriter)
 
 

@@ -14,9 +14,9 @@ Located = tuple[list[tuple[int, int]], list[int | None]]
 class Encoding:
     """One row, with the interface of ``tokenizers.Encoding``; each list has an item per token.
 
-    n_sequences: 2 for a pair. sequence_ids: 0 or 1 for a token of the first or second text, None for special tokens
-    and padding. locate: returns offsets, the character span of each token in its text, or (0, 0); and word_ids, the
-    number of its word in its text, or None. It is called once either is first needed.
+    n_sequences: 2 for a pair. sequence_ids: 0 or 1 for a token of the first or second text, None outside the texts
+    (special tokens around them, padding). locate: returns offsets, the character span of each token in its text, or
+    (0, 0); and word_ids, the number of its word in its text, or None. It is called once either is first needed.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Encoding:
         return []
 
     def token_to_sequence(self, token: int) -> int | None:
-        """Return the sequence of a token; None for special tokens and padding."""
+        """Return the sequence of a token; None outside the texts."""
         return self.sequence_ids[token] if token < len(self) else None
 
     def token_to_word(self, token: int) -> int | None:

@@ -43,8 +43,8 @@ def _classes(cased: bool) -> dict[str, str]:
     letters, numbers = _together("gpt2", "a{}"), _together("gpt2", "1{}")
     classes = {"L": letters, "N": numbers, "A": letters | numbers}
     if cased:
-        # A lower-case letter is in one word with lower-case and caseless letters and marks; before an upper-case and a
-        # lower-case letter, all letters but lower-case ones are; marks belong to both classes.
+        # "a" shares its word with a lower-case or caseless letter or a mark after it, "Ba" with any letter before it
+        # that is not lower-case; marks belong to both classes.
         small = _together("o200k", "a{}")
         classes["W"] = small
         classes["U"] = (letters & _together("o200k", "{}Ba")) | (small - letters)

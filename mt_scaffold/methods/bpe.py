@@ -45,7 +45,7 @@ class LearnedCodes(NamedTuple):
 
     @property
     def merges(self) -> int:
-        """The number of merges: for Scaffold-BPE, normal plus scaffold tokens; for PickyBPE, at least all tokens."""
+        """The number of merges: for Scaffold-BPE, normal plus scaffold tokens; for PickyBPE, at least as many."""
         return len(self.codes.merges)
 
     @property

@@ -61,7 +61,7 @@ class Parity(MethodWithCodes):
     dev: a text for each language, parallel line by line; None if the training texts are parallel.
     global_merges: how many of the first merges are those of BPE on all languages together (the hybrid variant).
     window, alpha: a language is passed over while it has had more than ``alpha`` times its even share of the last
-    ``window`` merges (the moving-window variant); None for no window.
+    ``window`` choices (the moving-window variant); None for no window.
     """
 
     name: ClassVar[str] = "parity"

@@ -167,7 +167,9 @@ class UnigramEncoder:
     def ids_of(
         self, sentences: Sequence[str] | Sequence[bytes], draw: Draw = NO_DRAW, indices: Sequence[int] = ()
     ) -> tuple[memoryview, memoryview]:
-        """Segment sentences (text, or UTF-8): ids of all (int32), and the offset of each, then their number (int64).
+        """Segment sentences (text, or UTF-8) into ids.
+
+        Returns the ids of all sentences (int32), and their offsets (int64), one more than there are sentences.
 
         draw: its amount is the exponent of the probabilities in sampling; 0 takes the best segmentation.
 
@@ -223,7 +225,7 @@ def _check_draw(draw: Draw) -> None:
 
 
 def generator(seed: int, epoch: int, index: int) -> Callable[[], float]:
-    """Return a generator of [0, 1) for one sentence, with the same numbers on every platform and version of Python."""
+    """Return a function that draws from [0, 1) for one sentence: the same numbers on every platform and Python."""
     return random.Random((seed << 128) | (epoch << 64) | index).random
 
 

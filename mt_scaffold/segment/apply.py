@@ -387,7 +387,7 @@ class Encoder:
         Returns two read-only buffers, which ``numpy.asarray`` takes without a copy: the ids of all sentences (int32),
         and the offset of each sentence (int64, one more than there are sentences).
 
-        Raises UsageError for values out of range, and unless there is one index per sentence.
+        Raises UsageError for values out of range, and for ``indices`` that are not one per sentence.
         """
         return self.ids_of(sentences, Draw.of(dropout, uniform_sampling, seed, epoch), indices)
 

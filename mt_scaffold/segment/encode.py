@@ -187,9 +187,8 @@ class DocumentEncoder:
     ) -> None:
         check_choice("treatment of special tokens", in_text, IN_TEXT)
         check_choice("index", index, INDEXES)
-        special = special_names(special_tokens, append)
         self.codes = Codes.of(codes)
-        self._bpe = BPE(self.codes, merges, special_tokens=special)
+        self._bpe = _bpe_of(self.codes, merges, special_tokens, append)
         self._index = index
         self._width = id_width(self._bpe.n_vocab, dtype)
         self.draw = Draw.of(dropout, uniform_sampling, seed, epoch)
@@ -326,7 +325,7 @@ def _expected_tokens(
     Raises UsageError if the manifest records other codes or special tokens; without a manifest, prints a notice on
     stderr.
     """
-    special = special_names(tokens, append)
+    special = _special(tokens, append)
     path = manifest_path(infile)
     if not os.path.exists(path):
         print(
@@ -347,7 +346,7 @@ def _expected_tokens(
         raise MTScaffoldError(f"{shown(path)}: special_tokens: must be tokens and their ids; {REMEDY}")
     if not special:
         return list(recorded), ending
-    if special != list(recorded):
+    if special_ids(codes, merges, tokens, append) != recorded:
         names = ", ".join(map(repr, recorded)) or "none"
         raise UsageError(
             f"{shown(infile)}: encoded with other special tokens ({names}); omit --special and --append, which the "
@@ -358,8 +357,16 @@ def _expected_tokens(
     return special, append
 
 
-def special_names(tokens: Sequence[str], append: str | None) -> list[str]:
-    """Return the special tokens, with the one that ends documents; UsageError for unfit names."""
+def special_ids(codes: Codes, merges: int, tokens: Sequence[str], append: str | None) -> dict[str, int]:
+    """Return the special tokens, with ids, that these arguments of ``encode_documents`` give. Raises as it does."""
+    return _bpe_of(codes, merges, tokens, append).special_tokens
+
+
+def _bpe_of(codes: Codes, merges: int, tokens: Sequence[str], append: str | None) -> BPE:
+    return BPE(codes, merges, special_tokens=_special(tokens, append))
+
+
+def _special(tokens: Sequence[str], append: str | None) -> list[str]:
     special = check_special_tokens(tokens)
     return special if append is None or append in special else [*special, append]
 

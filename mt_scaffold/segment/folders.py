@@ -30,7 +30,7 @@ from mt_scaffold.manifest import (
     write_manifest,
 )
 from mt_scaffold.progress import shards_line
-from mt_scaffold.segment.encode import IDS, DocumentEncoder, special_names, write_ids
+from mt_scaffold.segment.encode import IDS, DocumentEncoder, special_ids, write_ids
 
 KIND = "shards"
 REMEDY = "encode into another folder"
@@ -142,15 +142,17 @@ def check_folder(
     None to check only the ids. The other arguments are those of ``encode_folder``; the folder must have been started
     with any that differ from their defaults.
 
-    Prints a line on stderr about every problem. Raises UsageError for other codes, settings and inputs of other shards,
-    and MTScaffoldError if a file is missing, truncated or changed, or a shard is not finished.
+    Prints a line on stderr about every problem. Raises UsageError for other codes or settings and for inputs of other
+    shards, and MTScaffoldError if a file is missing, truncated or changed, or a shard is not finished.
     """
     place = os.fspath(folder)
     manifest = _recorded(place)
-    given, theirs = Codes.of(codes).used(merges), CodesUsed(**manifest.content["codes"])
+    codes = Codes.of(codes)
+    given, theirs = codes.used(merges), CodesUsed(**manifest.content["codes"])
     if not given.same_as(theirs):
         raise UsageError(f"{shown(place)}: encoded with {theirs}, not with {given}; check with those codes")
-    _compare_given(place, manifest, {"append": append, **settings}, special_names(special_tokens, append))
+    special = special_ids(codes, merges, special_tokens, append) if special_tokens else {}
+    _compare_given(place, manifest, {"append": append, **settings}, special)
     entries = {each["name"]: each for each in manifest.content["shards"]}
     names = [*entries]
     # The manifest has no totals until all shards are finished.
@@ -391,10 +393,11 @@ def _compare(folder: str, manifest: Manifest, started: Mapping[str, Any], names:
         raise UsageError(f"{shown(folder)}: was started {problem}; {REMEDY}")
 
 
-def _compare_given(folder: str, manifest: Manifest, given: Mapping[str, Any], special: Sequence[str]) -> None:
-    before = {**manifest.content, **manifest.content.get("settings", {}), "special_tokens": None}
+def _compare_given(folder: str, manifest: Manifest, given: Mapping[str, Any], special: Mapping[str, int]) -> None:
+    """Raise UsageError for settings that are given and differ; special: empty if no special tokens are."""
+    before = {**manifest.content, **manifest.content.get("settings", {})}
     changed = [name for name, value in given.items() if value not in (_DEFAULTS.get(name), before.get(name))]
-    if special and {*special} != {*manifest.content.get("special_tokens", ())}:
+    if special and special != before.get("special_tokens"):
         changed.append("special_tokens")
     if changed:
         raise UsageError(f"{shown(folder)}: encoded with other settings ({', '.join(changed)}); leave them out")

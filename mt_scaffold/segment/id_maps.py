@@ -47,7 +47,7 @@ def write_surgery(
 ) -> IdMap | SubwordMap | None:
     """Write the map, and the ids of changed codes next to them if the old ones were imported.
 
-    outfile: the path of the changed codes; None for standard output. Returns the map; None if nothing was to write.
+    outfile: path of the changed codes; None for standard output. Returns the map; None if nothing is to be written.
 
     Raises UsageError for imported codes without ``outfile``, and for a map of codes whose subwords may not be text.
     """

@@ -94,6 +94,19 @@ def test_ids_of_another_numbering_are_not_decoded(codes: Path, tmp_path: Path) -
             encode_folder(theirs, [tmp_path / "text"], tmp_path / "ids")
 
 
+def test_the_program_s_own_special_tokens_need_not_be_given(codes: Path, tmp_path: Path) -> None:
+    """The manifest records them as well; the same arguments check and decode what they encoded."""
+    (tmp_path / "text").write_text("ab ba\n")
+    for given in ({"append": "<s>"}, {"append": "<s>", "special_tokens": ["<x>"]}, {"special_tokens": ["<x>"]}):
+        folder = tmp_path / str(len(str(given)))
+        encode_folder(codes, [tmp_path / "text"], folder, **given)
+        assert check_folder(codes, folder, **given).documents == 1
+        decode_documents(codes, folder / "text.bin", tmp_path / "back", **given)
+        assert (tmp_path / "back").read_text() == "ab ba\n"
+        with pytest.raises(UsageError, match=r"encoded with other settings \(special_tokens\)"):
+            check_folder(codes, folder, special_tokens=["<y>"])
+
+
 def test_the_first_manifests_are_read(codes: Path, tmp_path: Path) -> None:
     """They recorded neither the ids of codes nor the tokens that are shown."""
     (tmp_path / "text").write_text("ab ba\n")

@@ -8,8 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.configuration import load_config
 
 gpu = pytest.importorskip("studies.gpu", reason="needs the extra 'workflow'")
 from studies.gpu import OutOfTime, Slice, big_configuration, keep_results, main, run_slice, speed  # noqa: E402
@@ -44,7 +46,7 @@ def test_speed_is_that_of_a_log(tmp_path: Path) -> None:
         speed(log, 57344, 8)
 
 
-def test_the_big_training_is_that_of_wmt14() -> None:
+def test_the_big_training_is_that_of_wmt14(tmp_path: Path) -> None:
     """It has the published model and batch; only the text, its length and the settings of a short training differ."""
     configuration = big_configuration(57344, 8)
     options = configuration["train"]["options"]
@@ -52,6 +54,8 @@ def test_the_big_training_is_that_of_wmt14() -> None:
     assert (options["max-tokens"], options["update-freq"]) == (57344, 8)
     assert configuration["codes"]["symbols"] == 32000 and configuration["binarise"]["nwordssrc"] == 32768
     assert "synthetic" in configuration["data"] and "archives" not in configuration["data"]
+    (tmp_path / "big.yaml").write_text(yaml.safe_dump(configuration))
+    assert load_config(tmp_path / "big.yaml").name == "big"
 
 
 def test_a_command_is_stopped_by_ctrl_c_before_the_slice_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

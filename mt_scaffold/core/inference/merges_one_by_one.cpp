@@ -261,7 +261,8 @@ class MergesOneByOne::Word {
   }
   __attribute__((always_inline)) size_t finish(int32_t* tokens) {
     const size_t size = places_.count();
-    // No branch depends on a small number of tokens. With no bits left, take() returns 64, or 128, which becomes 0.
+    // No branch depends on the number of tokens if it is small. With no bits left, take() returns 64, or 128, which
+    // becomes 0.
     if constexpr (sizeof(Bits) == 8) token_[64] = MergeTable::kUnknown;
     for (size_t i = 0; i < kTokensAtOnce; ++i) tokens[i] = token_[places_.take() & kBefore];
     for (size_t i = kTokensAtOnce; i < size; ++i) tokens[i] = token_[places_.take()];

@@ -19,7 +19,7 @@ class JsonField {
   explicit JsonField(std::string name) : name_(std::move(name)) {}
 
   // `line`: without its LF; an LF or kPadding zeros follow it, and it is readable for kPadding bytes past its end.
-  // kText: `text` is the field's value in UTF-8, with the same padding. kBlank: there is only whitespace.
+  // kText: `text` is the field's value in UTF-8, readable for kPadding bytes more. kBlank: there is only whitespace.
   Found find(std::string_view line, OutputBuffer& text) const;
 
  private:

@@ -12,8 +12,8 @@
 namespace mt_scaffold {
 
 // The dropped words. At any time of learning, the count of a pair is at most `pair_error` too low: each occurrence of a
-// pair in a dropped word contains one of the two base symbols in its middle, and this is the highest count of two
-// neighbouring base symbols in dropped words.
+// pair in a dropped word has two neighbouring base symbols in its middle, and this is the highest count of any such two
+// in dropped words.
 struct Dropped {
   uint64_t types = 0, occurrences = 0, pair_error = 0;
 };

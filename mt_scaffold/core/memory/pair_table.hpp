@@ -34,7 +34,7 @@ class PairTable {
     pairs_[static_cast<size_t>(number) + 1] = pair;
   }
 
-  // The number of a pair of tokens; kNone if it has none. Tokens may be negative, which are in no pair.
+  // The number of a pair of tokens; kNone if it has none. Negative tokens may be given, but are in no pair.
   int32_t find(int32_t left, int32_t right) const {
     const uint32_t found = number(left, right);
     return found == 0 ? kNone : static_cast<int32_t>(found) - 1;

@@ -63,8 +63,8 @@ class IdEncoder {
 
   // Encodes each line of a text, without its LF, and writes ids of `width` bytes and the number of ids of each line
   // (int32). `first`: the index of the first line. `append`: an id after each line, unless negative. `json`: lines have
-  // their text in a field, and blank ones are skipped, so not for dropout; null for lines that are text. Returns the
-  // bytes of the texts.
+  // their text in a field; blank ones are skipped but change the indices of others, so not with dropout. Null for lines
+  // that are text. Returns the bytes of the texts.
   uint64_t encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
                         uint64_t first, size_t width, int32_t append, const Draw& draw, unsigned workers,
                         const LinesOfJson* json, const Tick& tick) const;

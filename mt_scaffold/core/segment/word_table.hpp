@@ -38,7 +38,7 @@ struct TableLimits {
 };
 
 // Its owner replaces a crowded table by a larger one with the same entries or, at the limits, by an empty one, which
-// bounds memory and keeps the words of recent text. Until then, further words are not remembered.
+// bounds memory and favours the words of recent text. Until then, further words are not remembered.
 class WordTable {
  public:
   explicit WordTable(const TableLimits& limits) : WordTable(limits, kFirstSlots, std::make_shared<Store>()) {}

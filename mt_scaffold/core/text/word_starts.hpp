@@ -35,7 +35,8 @@ inline size_t run_start(uint64_t mask, size_t i) {
   return 64 - static_cast<size_t>(std::countl_zero(~mask & below(i)));
 }
 
-// Writes `starts`, which are the ends of the words before them, as pointers: up to kChunk, and returns how many count.
+// Writes pointers to `starts`, where the words before them end, and returns their number. What it writes after them, up
+// to kChunk pointers in all, has no meaning.
 __attribute__((always_inline)) inline size_t write_each(const char* p, uint64_t starts, const char** ends) {
   constexpr size_t kAtOnce = 8;  // so that few branches depend on their number
   const auto count = static_cast<size_t>(std::popcount(starts));

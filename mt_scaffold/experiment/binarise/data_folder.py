@@ -120,8 +120,8 @@ class DictionaryUse:
 
     entries: the size of each, without fairseq's own symbols and padding. unused: how many of these never occur in the
     training text as segmented without resampling. unknown, unknown_tests: running ``<unk>`` in the training text (more
-    than 0 only if the dictionaries are limited) and in each test set, on both sides. rows: the embeddings of each
-    dictionary, with all symbols and padding; empty in results of earlier versions.
+    than 0 only if the dictionaries are limited) and in each test set, on both sides. rows: the number of embeddings for
+    each dictionary, with all symbols and padding; empty in results of earlier versions.
     """
 
     entries: list[int]

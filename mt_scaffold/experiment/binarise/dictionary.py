@@ -44,7 +44,7 @@ def make_dictionaries(
     ``words/train.TARGET``. Without ``resamplings`` the dictionaries are those of fairseq-preprocess on the segmented
     text, byte for byte: the most frequent subword first, equally frequent ones by code point, then padding.
     ``resamplings`` are the kinds of resampling of each side's training text; the subwords that only these can make of
-    its words come before the padding (see ``added_by``), in that side's dictionary only if there are two. Characters
+    its words come before the padding (see ``added_by``), in that side's dictionary only, if there are two. Characters
     that a Unigram model does not know are in neither. ``num_workers``: threads, -1 for all cores.
 
     Raises MTScaffoldError if a text is missing or not UTF-8, or the codes are malformed; UsageError for limits out of

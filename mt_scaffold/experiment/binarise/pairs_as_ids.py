@@ -42,8 +42,8 @@ class Binarised:
     storage: ``ids``, or ``words`` (``pairs_as_words.py``), segmented as they are read.
     counts: subset → language → the size of its text. separator: the suffix of every subword except a word's last.
     word_start: the prefix of a word's first subword, for methods that use it instead of the separator.
-    resampling: language → the kinds of resampling (``Draw.reach``) that make no subword without an id of its training
-    words; only for text stored as words.
+    resampling: language → the kinds of resampling (``Draw.reach``) whose subwords for its training words all have
+    ids; only for text stored as words.
     """
 
     source: str

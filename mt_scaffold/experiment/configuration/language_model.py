@@ -108,8 +108,8 @@ class Padding:
 class EqualAmount:
     """When the trainings of a comparison end; exactly one of these.
 
-    tokens: tokens of the training documents, including one end token each. text: bytes of the documents. text_of:
-    another comparison, by name: as many bytes as its baseline read, which is not trained again.
+    tokens: tokens of the training documents, including one end token each. text: bytes of the documents. text_of: the
+    name of another comparison, to read as many bytes as its baseline did; the baseline is not trained again.
     """
 
     tokens: int | None = field(default=None, metadata=bounds(least=1))

@@ -297,7 +297,7 @@ def _resampling(given: Mapping[str, Any], side: str) -> Draw:
 class CodesSetting:
     """The origin of a codes file: the method that learns (and trims) it, or the ``file`` that it is copied from.
 
-    languages: one or both; it is learned from their training words and segments these. None for language models.
+    languages: one or both; it is learned from their training words and segments these. Empty for language models.
     """
 
     method: Method[Any] | None

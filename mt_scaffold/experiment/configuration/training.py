@@ -24,7 +24,7 @@ class Stop:
     """When a training ends; exactly one of these.
 
     tokens: subwords of source and target, with one ``</s>`` per sentence. text: UTF-8 bytes of the words of source and
-    target, with one line end per sentence. Sentences that were trained on count, summed over all GPUs.
+    target, with one line end per sentence. Only sentences that were trained on count, summed over all GPUs.
     """
 
     updates: int | None = field(default=None, metadata=bounds(least=1))

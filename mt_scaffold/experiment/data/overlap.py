@@ -99,7 +99,7 @@ class Overlap:
         }
 
     def warnings(self, near: bool = True) -> list[ResultWarning]:
-        """Return a warning for each test set that shares sentences, with ``near`` also similar ones, with training."""
+        """Return a warning for each test set with sentences in the training data, exactly or (``near``) nearly."""
         return [
             ResultWarning(
                 "test-in-train",

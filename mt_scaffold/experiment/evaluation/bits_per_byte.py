@@ -113,8 +113,8 @@ def evaluate(
     Every document is scored by itself, from ``</s>``, and every token of it is predicted once. A document longer than
     the model's positions is read in windows that overlap (``settings.context_window``).
 
-    losses: the file to write for how the loss divides by the frequency of words and tokens, a ``LossSplit`` as JSON; it
-    needs ``counts``, the counted words of the training text.
+    losses: a file to write the loss split by the frequency of words and tokens to, a ``LossSplit`` as JSON; it needs
+    ``counts``, the counted words of the training text.
 
     Raises MTScaffoldError as ``load_model`` does, and if the folder or its split is missing or damaged; UsageError for
     a context window that leaves no room for a token, and for ``losses`` without ``counts`` or the reverse.
@@ -174,7 +174,8 @@ def evaluate_folder(
     positions: fewer than the model has, to compare it with one that has fewer. trust_remote_code: let it run the Python
     files in its folder.
 
-    A document that the tokenizer changes counts the bytes of the decoded text if fewer; the signature records this.
+    For a document that the tokenizer changes, the bytes of the decoded text count if they are fewer; the signature
+    records this.
 
     Raises MTScaffoldError as ``load_folder`` and ``encode_documents`` do; UsageError as ``evaluate`` does.
     """

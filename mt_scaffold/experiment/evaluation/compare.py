@@ -183,7 +183,10 @@ def refuse_replacing(output: PathLike | None, files: Iterable[Labelled], reports
 
 
 def few_seeds(trained: Iterable[tuple[str, int]]) -> list[ResultWarning]:
-    """Return a warning for each system with too few trainings for p; ``trained``: system and seeds of each row."""
+    """Return a warning for each system with too few trainings for p.
+
+    trained: the system and the number of trainings of each row.
+    """
     fewest: dict[str, int] = {}
     for system, seeds in trained:
         fewest[system] = min(fewest.get(system, seeds), seeds)
@@ -326,7 +329,7 @@ def _test_sets(runs: Iterable[RowKey]) -> list[str]:
 def baselines_of(
     runs: Sequence[tuple[str, str]], baseline: str, baselines: Mapping[str, str], usual: Mapping[str, str] = {}
 ) -> dict[str, str | None]:
-    """Return each system's baseline (None for a baseline itself), the default first, the others in the order given.
+    """Return each system's baseline (None: itself), the default baseline first, the others in the order given.
 
     runs: the group and the system of each. usual: as for ``compare``. Raises UsageError if a system's group has no
     scores of its baseline.

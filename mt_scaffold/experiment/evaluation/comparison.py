@@ -211,7 +211,7 @@ class Comparison(Compared):
 
     @property
     def shown(self) -> Comparison:
-        """The part that tables show: for synthetic data no tests, losses, published scores or limits of them."""
+        """The part that tables show: for synthetic data no tests, losses, published scores or warnings on real text."""
         if not self.synthetic:
             return self
         left_out = {REFERENCE_BITS} - {self.main_metric}

@@ -218,7 +218,10 @@ def task_names(tasks: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _prepare(download: bool) -> None:
-    """Import the harness, with Hugging Face's libraries offline unless ``download``, without logs or progress bars."""
+    """Import the harness, with Hugging Face's libraries offline unless ``download``.
+
+    Their logs show only errors, and progress bars appear only on a terminal.
+    """
     for name in _OFFLINE:
         # Read once, when the libraries are imported.
         os.environ[name] = "0" if download else "1"

@@ -178,7 +178,7 @@ def variances(
     """
     import numpy
 
-    # The variance of a mean over resamples is (segments - 1) / segments times that of the mean.
+    # Between resamples, a mean has (segments - 1) / segments times its true variance.
     unbiased = segments / (segments - 1)
     samples = resampled[0].shape[-1]
     over_trainings = [each.mean(axis=-2) for each in resampled]

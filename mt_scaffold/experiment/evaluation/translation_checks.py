@@ -14,7 +14,7 @@ _REPEATING = 0.01
 # Words, or a part of a word, four or more times in a row; the limits on characters keep the search linear.
 _REPETITION = re.compile(r"(?<!\S)(\S[^\n]{0,39}? )\1{3,}|(\S{1,20}?)\2{3,}")
 _LETTER = re.compile(r"[^\W\d_]")
-# Repetitions of a single letter that count: "sooo" is ordinary text.
+# The fewest repetitions of a single letter that count: "sooo" is ordinary text.
 _DRAWN_OUT = 8
 
 

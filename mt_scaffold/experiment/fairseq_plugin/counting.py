@@ -108,7 +108,7 @@ class CountedBatches(EpochBatchIterator):
 
     @property
     def in_an_epoch(self) -> Any:
-        """The subwords and bytes of the sentences of one epoch."""
+        """The subwords and bytes of the sentences that are trained on in one epoch."""
         return self._of_batches.sum(axis=0)
 
     @property

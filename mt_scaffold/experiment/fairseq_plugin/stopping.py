@@ -105,7 +105,7 @@ def _validate_and_save(
     valid_subsets: list[str],
     end_of_epoch: bool,
 ) -> tuple[list[float | None], bool]:
-    """Validate and save when fairseq does, which calls this after every update, and at the end; stop on request."""
+    """After every update, validate and save if fairseq does, and save at the end; on request, also save, and stop."""
     losses, ends = validate_and_save(cfg, trainer, task, epoch_itr, valid_subsets, end_of_epoch)
     master = distributed.is_master(cfg.distributed_training)
     request = StopRequest(Path(os.environ[STOP_FILE])) if master and STOP_FILE in os.environ else None

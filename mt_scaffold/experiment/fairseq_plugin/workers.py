@@ -48,9 +48,10 @@ def end_all_loading(iterators: Mapping[str, EpochBatchIterator]) -> None:
 
 @contextlib.contextmanager
 def returning_memory() -> Iterator[None]:
-    """Have glibc return freed blocks of 1 MiB or more at once within the context, and all free memory at its end.
+    """Have glibc return freed blocks of 1 MiB or more at once within the context, and of 8 MiB or more afterwards.
 
-    By default, it places ever larger blocks next to small ones, which keep them from being returned or reused whole.
+    All free memory is returned at the end of the context. By default, glibc places ever larger blocks next to small
+    ones, which keep them from being returned or reused whole.
     """
     system = ctypes.CDLL(None)
     if not hasattr(system, "mallopt"):

@@ -191,7 +191,7 @@ def encode_documents(
     if changed:
         print(
             f"warning: {first}; it changes {changed:,} of {len(rows):,} documents, so that bits per byte are over the "
-            "bytes that it preserves (text:decoded in the signature)",
+            "bytes that its ids decode to (text:decoded in the signature)",
             file=sys.stderr,
         )
     offsets = numpy.concatenate([[0], numpy.cumsum([len(row) for row in rows])])

@@ -147,8 +147,7 @@ def _check(model: TranslationModel) -> None:
     options = model.options
     if options.get("arch") not in _ARCHITECTURES:
         raise model.error(
-            f"architecture {options.get('arch')}: not fairseq's transformer, as CTranslate2 needs; translate with "
-            "fairseq"
+            f"architecture {options.get('arch')}: CTranslate2 takes only fairseq's transformer; translate with fairseq"
         )
     active = [name for name in _REFUSED if options.get(name)]
     activation = str(options.get("activation_fn") or "relu")

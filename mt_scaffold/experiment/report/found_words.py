@@ -1,9 +1,10 @@
 """Translations and references → how many words of the references are translated, by their frequency in training.
 
-A word of a reference is found if the translation of the sentence contains it, at most as often as it does there. This
-is the recall of a class of words of compare-mt (Neubig et al. 2019, *compare-mt: A Tool for Holistic Comparison of
-Language Generation Systems*). The classes are decades of frequency; the first is of words that are not in the training
-text. The test is that of the scores (``significance.compare_trainings``), over trainings and sentences.
+A word of a reference is found if the translation of its sentence contains it; a word that the reference repeats is
+found at most as often as it is in the translation. This is the recall of a class of words in compare-mt (Neubig et al.
+2019, *compare-mt: A Tool for Holistic Comparison of Language Generation Systems*). The classes are decades of
+frequency; the first is of words that are not in the training text. The test is that of the scores
+(``significance.compare_trainings``), over trainings and sentences.
 """
 
 from __future__ import annotations

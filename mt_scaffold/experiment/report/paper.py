@@ -1,4 +1,4 @@
-"""The results of the Scaffold-BPE paper, from ``paper.json``."""
+"""The results of the Scaffold-BPE paper, from ``paper.json``, the only place that holds them."""
 
 from __future__ import annotations
 

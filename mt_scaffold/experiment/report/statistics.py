@@ -102,7 +102,7 @@ class Statistics:
 
     stats: one summary per codes file, on the training words of its languages. vocabularies, sizes: BPE against
     Scaffold-BPE, as trained and at several sizes; None unless the experiment has both. embeddings: of the source, for
-    the first seed of each of these systems. losses, found: on the references.
+    the first seed of each system with either of these codes. losses, found: on the references.
     """
 
     text: str

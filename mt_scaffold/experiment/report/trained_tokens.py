@@ -55,7 +55,7 @@ class SideTokens:
         return [*SPECIAL_SYMBOLS, *(form for form, _ in self.entries)]
 
     def unused(self, also: Sequence[SideTokens] = ()) -> list[int]:
-        """Return the ids that do not occur in the text of this side nor of others with the same dictionary."""
+        """Return the ids that occur neither in this side's text nor in that of others with the same dictionary."""
         sides = (self, *also)
         never = _NEVER if any(side.unknown for side in sides) else _NEVER | {"<unk>"}
         found = [number for number, name in enumerate(SPECIAL_SYMBOLS) if name in never]

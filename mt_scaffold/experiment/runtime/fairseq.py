@@ -166,7 +166,8 @@ def launcher_command(launcher: str, nodes: int, gpus: int) -> list[str]:
     """Return the command that precedes fairseq-train for ``launcher``, one of LAUNCHERS.
 
     With ``fairseq``, fairseq-train itself starts a process for each GPU of one node; ``torchrun`` starts one for each
-    of ``gpus``; ``srun``, in a SLURM job, starts fairseq once on each of ``nodes``, which it finds through SLURM.
+    of ``gpus``; ``srun``, in a SLURM job, starts fairseq once on each of ``nodes``, and these find each other through
+    SLURM.
     Raises UsageError for a number of nodes or GPUs that the launcher does not support.
     """
     if gpus < 0:
@@ -213,7 +214,7 @@ def run_command(
         with open(log, "ab") as stream:
             stream.write(f"$ {shlex.join(command)}\n".encode())
             stream.flush()
-            # Not preexec_fn: a fork would copy mutexes that other threads hold, such as that which touches a lock.
+            # Not preexec_fn: a fork would copy mutexes held by other threads, such as the thread that touches a lock.
             process = subprocess.Popen(
                 child_command(command),
                 stdin=subprocess.DEVNULL,

@@ -265,7 +265,10 @@ def _is_elsewhere(holder: _Holder | None) -> bool:
 
 
 def _read(path: Path) -> tuple[_Holder | None, tuple[int, int] | None, float]:
-    """Return the holder of a lock, its file's inode and time (both None if unknown), and the time's age in seconds."""
+    """Return the holder of a lock, the inode and heartbeat of its file, and the heartbeat's age in seconds.
+
+    The first two are None if the file cannot be read or parsed.
+    """
     try:
         with open(path, encoding="utf-8") as stream:
             status = os.fstat(stream.fileno())

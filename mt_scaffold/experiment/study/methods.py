@@ -29,10 +29,11 @@ Subwords = tuple[str, ...]
 class Learned:
     """The vocabulary that a method learned from a text.
 
-    merged: the subwords of more than one symbol, N if it is complete. base: those of one symbol. segment: words → the
-    subwords of each; with codes, all but the last of a word end in INSIDE. complete: false if the text was too small
-    for N. codes, segmenter: None for a method without codes. below: the frequency below which tokens were marked.
-    bytes: whether subwords are bytes in GPT-2's notation.
+    merged: the subwords of more than one symbol; N of them if ``complete``. base: those of one symbol. segment: words →
+    the subwords of each; with ``codes``, all but the last of a word end in INSIDE. complete: false if the text was too
+    small for N. codes: None for a method without codes, and for imported codes without ``</w>``. below: the frequency
+    below which tokens were marked. segmenter: None for a method without codes. bytes: whether subwords are bytes in
+    GPT-2's notation.
     """
 
     merged: frozenset[str]
@@ -45,7 +46,7 @@ class Learned:
     bytes: bool = False
 
     def vocabulary(self, words: Iterable[str]) -> frozenset[str]:
-        """Return the vocabulary V on these words; with codes, it has every symbol of theirs."""
+        """Return the vocabulary V on these words; with ``codes``, it has every symbol of theirs."""
         if self.codes is None:
             return self.merged | self.base
         words = list(words)
@@ -124,7 +125,8 @@ def of_codes(codes: Codes, inference: str = MERGES, complete: bool = True, below
 def of_imported(codes: Codes) -> Learned:
     """Return the vocabulary of imported codes, with the ids of their program if they have a manifest.
 
-    With a pre-tokeniser, each word follows a space. A subword without an id becomes the unknown token.
+    With a pre-tokeniser, each word follows a space. A run of bytes without an id becomes one unknown token, if there is
+    such a token.
     """
     if codes.header.end_of_word:
         return of_codes(codes)

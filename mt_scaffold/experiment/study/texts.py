@@ -72,7 +72,7 @@ class CountedText:
 
     @property
     def digest(self) -> str:
-        """A text that changes with the files or their settings."""
+        """A string that changes with the files and their settings."""
         report = read_result(TextReport, self._folder / "text.json")
         return json.dumps([report.sha256, report.settings], sort_keys=True)
 

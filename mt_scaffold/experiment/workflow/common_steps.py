@@ -105,7 +105,7 @@ def average(layout: AnyLayout, run: Run, checkpoint: Checkpoint = "") -> None:
 
 
 def strip_optimizer(layout: AnyLayout, run: Run) -> None:
-    """Strip the averaged checkpoints of a training of their optimiser state."""
+    """Remove the optimiser state from the checkpoints of a training once they are averaged."""
     from mt_scaffold.experiment.training.strip_optimizer import strip_optimizer
 
     names, freed = strip_optimizer(layout.checkpoints(run))

@@ -26,7 +26,10 @@ _ASKS_EVERY = 1.0  # seconds
 
 
 class Interruption:
-    """An interruption of the process that runs the workflow. asked: signals so far; status: the exit status."""
+    """An interruption of the process that runs the workflow.
+
+    asked: the number of signals so far, without SIGTERMs after the first signal. status: the exit status.
+    """
 
     def __init__(self) -> None:
         self.asked = 0

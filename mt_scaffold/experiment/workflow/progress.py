@@ -204,8 +204,8 @@ class Progress:
 
         A step is assumed to take as long as finished steps of its rule, or a training as its own speed implies once
         enough of it has been observed. Steps of rules that have not run yet are estimated by their relative cost; if
-        they are more than a third of the total, or nothing is known about a training, the result is None. The number
-        of steps of a rule that run at once is the most so far. The work of earlier runs is ignored.
+        they are more than a third of the time left, or nothing is known about a training, the result is None. The
+        number of steps of a rule that run at once is the most so far. The work of earlier runs is ignored.
         """
         now = time.monotonic()
         looked = [(step, share := step.look(), step.seconds_of_whole(share)) for step in self.running]

@@ -25,8 +25,8 @@ def replaced(training: Path) -> Path:
 def confirm(layout: AnyLayout, systems: Sequence[str], confirmed: bool) -> bool:
     """Return whether to repeat the trainings of these systems: if ``confirmed``, or by asking at a terminal.
 
-    layout: that of the systems that run. Raises UsageError for another system, for a training that another depends on
-    which is not repeated, and if there is no terminal.
+    layout: that of the systems that run. Raises UsageError for another system, if a training that is not repeated
+    depends on one that is, and if there is no terminal to ask at.
     """
     for system in systems:
         if system not in layout.config.systems:

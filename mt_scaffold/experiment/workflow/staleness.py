@@ -122,7 +122,7 @@ def _repeated(last: AnyLayout, layout: AnyLayout, run: Run) -> bool:
 
 
 def check_rebuilding(layout: AnyLayout, planned: Iterable[str]) -> None:
-    """Raise MTScaffoldError if a plan would rebuild the data of a training, whether that is planned itself or not.
+    """Raise MTScaffoldError if a plan would rebuild the data of a training, even if the training itself is not planned.
 
     planned: the outputs of all planned jobs. The training could not resume on other data, and the files next to its
     model would no longer describe it.

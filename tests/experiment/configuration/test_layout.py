@@ -158,9 +158,10 @@ def test_what_changes_no_training_repeats_none() -> None:
 
 def test_a_training_without_an_end_is_refused() -> None:
     """It would run until somebody notices."""
-    endless = plan(systems={"scaffold": {"train": {"options": {"max-update": 0}}}})
-    with pytest.raises(UsageError, match=r"systems\.scaffold: its training would never end; give train\.stop"):
-        check_fairseq_options(endless)
+    for options in ({"max-update": 0}, {"max-update": 0, "stop-time-hours": False}):
+        endless = plan(systems={"scaffold": {"train": {"options": options}}})
+        with pytest.raises(UsageError, match=r"systems\.scaffold: its training would never end; give train\.stop"):
+            check_fairseq_options(endless)
 
 
 @pytest.mark.parametrize("configuration", [DEMO, WMT14])

@@ -103,7 +103,7 @@ def test_text_that_a_tokenizer_drops_counts_no_bytes(tmp_path: Path, capsys: pyt
     assert "|text:decoded|" in odd.signature and "decoded" not in plain.signature
     assert (
         "warning: document 1: the tokenizer turns 'A   CAT       SAT' into 'a cat sat' (at character 0); it "
-        "changes 2 of 2 documents, so that bits per byte are over the bytes that it preserves"
+        "changes 2 of 2 documents, so that bits per byte are over the bytes that its ids decode to"
     ) in capsys.readouterr().err
     # A tokenizer that keeps all text is scored over all of it; its scores are not compared with the other's.
     _save(tmp_path / "other", _words(normalise=False))

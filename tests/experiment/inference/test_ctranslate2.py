@@ -298,7 +298,7 @@ def test_an_exported_folder_translates_words(built: Built, tiny_words: Path, tin
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"arch": "fconv"}, "architecture fconv: not fairseq's transformer, as CTranslate2 needs"),
+        ({"arch": "fconv"}, "architecture fconv: CTranslate2 takes only fairseq's transformer"),
         ({"activation_fn": "tanh"}, "trained with --activation-fn tanh, which CTranslate2 does not support"),
         ({"cross_self_attention": True}, "trained with --cross-self-attention"),
         ({"adaptive_softmax_cutoff": "10,20"}, "trained with --adaptive-softmax-cutoff"),

@@ -108,7 +108,7 @@ def _parts(samples: str, number: int) -> Sequence[str]:
 
 
 def _word_boxes(layout: LanguageModelLayout) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return each codes file with its systems and pattern, and the systems whose pre-tokeniser the page lacks."""
+    """Return each codes file with its systems and pattern, and the systems whose codes the page cannot apply."""
     systems: dict[str, list[str]] = {}
     for system in layout.config.systems:
         systems.setdefault(layout.segmentation_of(system), []).append(system)
