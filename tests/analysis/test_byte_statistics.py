@@ -178,7 +178,7 @@ def test_explained_words_of_a_pretokeniser() -> None:
     assert with_space.subwords == ["Ġzona"] and not with_space.demolitions
     text = explain(ZONA, ["rizona zona"])
     assert [line.split(" ", 1)[0] for line in text.splitlines() if line and line[0] != " "] == ["rizona", "Ġzona"]
-    with pytest.raises(UsageError, match="empty"):
+    with pytest.raises(UsageError, match="has no words"):
         explainer.words("")
 
 
