@@ -173,7 +173,7 @@ def mean_and_margin(values: Sequence[float]) -> tuple[float, float | None]:
 
 @dataclass(frozen=True)
 class Trained:
-    """The trainings of one system: tokens and checkpoints, by seed. own: the label of its own tokens."""
+    """The trainings of one system: tokens and checkpoints, by seed. own: the label of the tokens that only it has."""
 
     name: str
     own: str
@@ -225,7 +225,7 @@ def rows_of(bpe: Trained, scaffold: Trained) -> Iterator[list[str]]:
 
 
 def panel(own: Trained, other: Trained, figure: str) -> BinnedPanel:
-    """Return a figure of the system by classes of frequency: of its own tokens, and of those that both have."""
+    """Return a figure of the system by classes of frequency: tokens that only it has, and those that both have."""
     lines: dict[str, list[Point]] = {}
     for label, shared in ((own.own, False), ("in both", True)):
         by_class: dict[int, list[float]] = {}

@@ -30,7 +30,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 TextFile = PathLike | Readable[bytes] | Readable[str]
 # Lines of text or UTF-8, each with its LF or without.
 Lines = Iterable[str | bytes]
-# Bytes read at a time of a stream that is read to its end.
+# Bytes per read when a whole stream is read.
 _PART = 1 << 20
 # Bytes at the beginning of a text that show a byte order mark or a compressed file.
 _LOOKED_AT = 16

@@ -92,7 +92,7 @@ class Encoding:
         return None if token is None else self.word_ids[token]
 
     def word_to_tokens(self, word: int, sequence: int = 0) -> tuple[int, int] | None:
-        """Return the token span of a word, its first and the one after its last; None if the row has none of it."""
+        """Return the token span of a word, first and one past the last; None if the row has no token of the word."""
         tokens = [token for token in self._of(sequence) if self.word_ids[token] == word]
         return (tokens[0], tokens[-1] + 1) if tokens else None
 

@@ -41,7 +41,7 @@ class RandomlyTrimmed(MergingMethod):
         verbose: bool = False,
         trace: Writable | None = None,
     ) -> LearnedCodes:
-        """Learn Scaffold-BPE from the words of all texts together, and mark random tokens instead of its own.
+        """Learn Scaffold-BPE from the words of all texts together, and mark random tokens instead of scaffold tokens.
 
         Raises UsageError for a trace: no step marks a token.
         """

@@ -87,7 +87,7 @@ def test_a_list_and_several_rules(tmp_path: Path) -> None:
 
 
 def test_a_listed_token_may_end_in_cr(tmp_path: Path) -> None:
-    """The token ``x\\r`` must not be taken for ``x`` and a line end."""
+    """The token ``x\\r`` must not be read as ``x`` and a line end."""
     (tmp_path / "tokens").write_bytes(b"xy\r\n")
     codes = Codes(b"#version: 0.2\nx y\nxy \r\nxy\r z\n")
     assert tokens_of(trim(codes, tokens=tmp_path / "tokens").codes) == {"xy\r"}

@@ -98,7 +98,7 @@ def changed_trainings(layout: AnyLayout) -> list[str]:
         try:
             # For as many processes as before, because the machine that trains may have other GPUs than this one.
             start = task_of(layout.config).plan_start(layout, run, 0, started.processes)
-        except UsageError:  # not possible with so many; only that machine knows
+        except UsageError:  # this number does not divide the batch; only the machine that trained knows the right one
             continue
         if start is not None:
             different = changes(layout.training(run), dataclasses.replace(start, processes=None))

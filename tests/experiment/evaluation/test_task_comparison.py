@@ -143,7 +143,7 @@ def test_one_training_each_has_a_test_over_questions_only(tmp_path: Path) -> Non
 
 
 def test_a_score_is_the_mean_over_checkpoints_and_solved_questions(tmp_path: Path) -> None:
-    """The mean is taken for each question, so that pairs stay pairs; a note describes it."""
+    """The mean is per question, so that the test stays paired; a note says so."""
     answers = {
         0: ["1 0 0 1", "1 1 0 1"],
         5: ["0 0 0 1", "1 0 0 1"],
