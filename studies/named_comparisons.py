@@ -1,15 +1,15 @@
-"""Print the four comparisons of Multi30k that configs/multi30k_en_de.yaml names, from stored comparisons.
+"""Print the comparisons of Multi30k that a configuration names, from stored comparisons.
 
-python -m studies.named_comparisons FOLDER/comparison.json ... [--average TEST ...] [--seeds N ...]
+python -m studies.named_comparisons FOLDER/comparison.json ... [--config NAME] [--average TEST ...] [--seeds N ...]
 
 The primary measure is the mean over the test sets that --average names, in each of two metrics; each single test set is
 secondary. Segments of older trainings are not stored, so the test is Welch's (1947) over trainings alone: it says
-nothing about other sentences. p of the primary measure is corrected by Holm over the four comparisons, separately in
-each metric. Intervals and p need three trainings of each system. Next to each interval are the gains that the paper
-reports in BLEU on WMT'14; the probability that this test finds a true difference of that size, at the first step of
-Holm's correction, with its 95 % interval, since the spread of the trainings is an estimate; and how often people prefer
-the system with the higher BLEU if two differ by as much. The first table shows the systems, with the number of
-trainings that ended while still improving. Missing trainings are listed.
+nothing about other sentences. p of the primary measure is corrected by Holm over the comparisons that the configuration
+names, separately in each metric. Intervals and p need three trainings of each system. Next to each interval are the
+gains that the paper reports in BLEU on WMT'14; the probability that this test finds a true difference of that size, at
+the first step of Holm's correction, with its 95 % interval, since the spread of the trainings is an estimate; and how
+often people prefer the system with the higher BLEU if two differ by as much. The first table shows the systems, with
+the number of trainings that ended while still improving. Missing trainings are listed.
 """
 
 from __future__ import annotations
@@ -60,12 +60,18 @@ class Named(NamedTuple):
         return f"{self.system} − {self.baseline}"
 
 
-NAMED = (
-    Named("scaffold", "bpe", (0.45, 0.61), exploratory=True),
-    Named("scaffold+dropout", "bpe+dropout", (0.28, 0.39)),
-    Named("control", "bpe"),
-    Named("scaffold", "control"),
-)
+WITHOUT_DROPOUT = Named("scaffold", "bpe", (0.45, 0.61))
+WITH_DROPOUT = Named("scaffold+dropout", "bpe+dropout", (0.28, 0.39))
+# Those that configs/NAME.yaml names.
+NAMED = {
+    "multi30k_en_de": (
+        WITHOUT_DROPOUT._replace(exploratory=True),
+        WITH_DROPOUT,
+        Named("control", "bpe"),
+        Named("scaffold", "control"),
+    ),
+    "study_multi30k_en_de": (WITHOUT_DROPOUT, WITH_DROPOUT),
+}
 
 # Test set → system → seed → score.
 Scores = dict[str, dict[str, dict[int, float]]]
@@ -104,10 +110,10 @@ class Welch:
         margin = t_quantile(1 - LEVEL / 2, self.freedom) * self.error
         return self.difference - margin, self.difference + margin
 
-    def power(self, gain: float) -> list[float]:
+    def power(self, gain: float, comparisons: int) -> list[float]:
         """Return the probability of finding a true difference of ``gain``, and its 95 % interval."""
         low, high = spread_interval(self.freedom)
-        return [power(self.error * times, self.freedom, gain, len(NAMED)) for times in (1, high, low)]
+        return [power(self.error * times, self.freedom, gain, comparisons) for times in (1, high, low)]
 
 
 def read(paths: Iterable[Path], metric: str) -> tuple[Scores, Trainings]:
@@ -184,11 +190,13 @@ def people_agree(difference: float) -> float:
     return max(50.0, 88.33333333333225 / (1 + math.exp(-0.9663926931178954 * abs(difference))))
 
 
-def systems_table(scores: Scores, trainings: Trainings, tests: Sequence[str], digits: int) -> str:
+def systems_table(
+    named: Sequence[Named], scores: Scores, trainings: Trainings, tests: Sequence[str], digits: int
+) -> str:
     """Return a table of the trained systems of the comparisons: trainings and scores."""
     means = averaged(scores, tests)
     lines = [["system", "trainings", "epochs", "updates", "subwords", "rows", "still improving", *tests, "mean"]]
-    for system in dict.fromkeys(each for named in NAMED for each in (named.baseline, named.system)):
+    for system in dict.fromkeys(system for each in named for system in (each.baseline, each.system)):
         if not (seeds := means.get(system)):
             continue
         each = [trainings[system][seed] for seed in seeds]
@@ -212,24 +220,29 @@ def _mean_and_sd(values: Sequence[float], digits: int) -> str:
 
 
 def rows_of(
-    measures: Mapping[str, Mapping[str, Mapping[int, float]]], digits: int, metric: str, *, primary: bool
+    named: Sequence[Named],
+    measures: Mapping[str, Mapping[str, Mapping[int, float]]],
+    digits: int,
+    metric: str,
+    *,
+    primary: bool,
 ) -> Iterator[list[str]]:
     """Yield a row for each comparison and measure, the first of which is the primary one if there is one."""
     tests = {
-        (name, named): welch(list(systems[named.system].values()), list(systems[named.baseline].values()))
+        (name, each): welch(list(systems[each.system].values()), list(systems[each.baseline].values()))
         for name, systems in measures.items()
-        for named in NAMED
-        if systems.get(named.system) and systems.get(named.baseline)
+        for each in named
+        if systems.get(each.system) and systems.get(each.baseline)
     }
     first = next(iter(measures)) if primary else ""
     # A missing one counts with the largest p, so that no corrected p rises when it is added.
-    holm = correct({named: 1.0 if (test := tests.get((first, named))) is None else test.p for named in NAMED})
-    for (name, named), test in tests.items():
-        sides = [measures[name][each].values() for each in (named.system, named.baseline)]
+    holm = correct({each: 1.0 if (test := tests.get((first, each))) is None else test.p for each in named})
+    for (name, compared), test in tests.items():
+        sides = [measures[name][system].values() for system in (compared.system, compared.baseline)]
         means = [fmean(side) for side in sides]
         row = [
             name,
-            named.name,
+            compared.name,
             *(
                 " and ".join(each)
                 for each in ((str(len(side)) for side in sides), (decimal(mean, digits) for mean in means))
@@ -238,9 +251,9 @@ def rows_of(
         ]
         if test is not None:
             row.append(" to ".join(decimal(end, digits, signed=True) for end in test.interval))
-            row += [_p(test.p), _p(holm[named]) if name == first else ""]
+            row += [_p(test.p), _p(holm[compared]) if name == first else ""]
         if test is not None and metric == "bleu" and name == first:
-            row.append("; ".join(_gain_and_interval(test, gain) for gain in named.gains))
+            row.append("; ".join(_gain_and_interval(test, gain, len(named)) for gain in compared.gains))
         yield row + [""] * (len(HEADING) - len(row))
 
 
@@ -249,20 +262,22 @@ def _p(value: float) -> str:
     return shown_p(value).replace("< ", "under ")
 
 
-def _gain_and_interval(test: Welch, gain: float) -> str:
+def _gain_and_interval(test: Welch, gain: float, comparisons: int) -> str:
     """Return whether a gain of the paper is in the interval, its power, and how often people agree with it."""
     low, high = test.interval
-    found, *ends = (decimal(100 * each, 0) for each in test.power(gain))
+    found, *ends = (decimal(100 * each, 0) for each in test.power(gain, comparisons))
     return (
         f"+{gain} {'inside' if low <= gain <= high else 'outside'}, found with {found} % ({' to '.join(ends)}), "
         f"people agree in {decimal(people_agree(gain), 0)} %"
     )
 
 
-def missing_trainings(systems: Mapping[str, Mapping[int, float]], seeds: Sequence[int]) -> list[str]:
+def missing_trainings(
+    named: Sequence[Named], systems: Mapping[str, Mapping[int, float]], seeds: Sequence[int]
+) -> list[str]:
     """Return the trainings of the named systems without scores."""
     lines = []
-    for system in dict.fromkeys(each for named in NAMED for each in (named.system, named.baseline)):
+    for system in dict.fromkeys(system for each in named for system in (each.system, each.baseline)):
         lacking = [str(seed) for seed in seeds if seed not in systems.get(system, {})]
         if lacking:
             lines.append(f"{system}, seed{'s' * (len(lacking) > 1)} {', '.join(lacking)}")
@@ -273,27 +288,27 @@ HEADING = ["measure", "comparison", "trainings", "means", "difference", "95 % in
 HEADING += ["the paper's gains"]
 
 
-def report(paths: Sequence[Path], tests: Sequence[str], seeds: Sequence[int]) -> str:
+def report(named: Sequence[Named], paths: Sequence[Path], tests: Sequence[str], seeds: Sequence[int]) -> str:
     """Return the tables of both metrics, and the missing trainings."""
     parts = []
     for metric, (name, digits) in METRICS.items():
         scores, trainings = read(paths, metric)
         systems = averaged(scores, tests)
-        parts += [f"{name}, mean ± standard deviation:", systems_table(scores, trainings, tests, digits)]
+        parts += [f"{name}, mean ± standard deviation:", systems_table(named, scores, trainings, tests, digits)]
         measures = {f"mean of {len(tests)} (primary)": systems}
         measures |= {test: scores[test] for test in tests}
         others = {test: systems for test, systems in scores.items() if test not in tests}
         for title, table in ((name, measures), (f"{name}, other test sets", others)):
             if table:
-                rows = [HEADING, *rows_of(table, digits, metric, primary=table is measures)]
+                rows = [HEADING, *rows_of(named, table, digits, metric, primary=table is measures)]
                 parts += [f"{title}, differences:", format_table(rows, markdown=True).rstrip()]
-    missing = missing_trainings(averaged(read(paths, next(iter(METRICS)))[0], tests), seeds)
-    known = "; ".join(each.name for each in NAMED if each.exploratory)
+    missing = missing_trainings(named, averaged(read(paths, next(iter(METRICS)))[0], tests), seeds)
+    known = "; ".join(each.name for each in named if each.exploratory) or "none"
     parts.append(
         "Primary: the mean over " + ", ".join(tests) + "; others are secondary.\n"
         f"Named when its trainings had been scored, so exploratory: {known}.\n"
-        "p: Welch's test over trainings; it says nothing about other sentences. p, Holm: corrected for the four named "
-        "comparisons, whether they are trained or not, in each metric by itself.\n"
+        "p: Welch's test over trainings; it says nothing about other sentences. p, Holm: corrected for the "
+        f"{len(named)} named comparisons, whether they are trained or not, in each metric by itself.\n"
         "Found with: the probability of finding a true difference of that size, and its 95 % interval.\n"
         "People agree (Kocmi et al. 2024): how often they prefer, of two systems, the one whose BLEU is higher by so "
         "much; other systems, other texts; 50 % is chance.\n"
@@ -311,13 +326,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("comparisons", nargs="+", type=Path, metavar="FOLDER/comparison.json")
+    parser.add_argument(
+        "--config", choices=NAMED, default="multi30k_en_de", help="whose comparisons (default: %(default)s)"
+    )
     parser.add_argument("--average", nargs="+", default=UNTOUCHED, metavar="TEST", help="default: the untouched three")
     parser.add_argument(
         "--seeds", nargs="+", type=int, default=range(1, 6), metavar="N", help="planned (default: 1 to 5)"
     )
     options = parser.parse_args(arguments)
     try:
-        print(report(options.comparisons, options.average, options.seeds), end="")
+        print(report(NAMED[options.config], options.comparisons, options.average, options.seeds), end="")
     except MTScaffoldError as error:
         print(f"studies.named_comparisons: {error}", file=sys.stderr)
         return error.exit_status

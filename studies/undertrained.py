@@ -49,16 +49,16 @@ LABELS = {"percentile": "percentile of the indicator", "bits": "bits per occurre
 class Token(NamedTuple):
     """One token of a model.
 
-    times: its occurrences in the training text. written: those on the target side. figures: by name; None for a missing
-    one. row: of its embedding.
+    times: its occurrences in an epoch of the training text. written: those on the target side. figures: by name; None
+    for a missing one. row: of its embedding.
     """
 
-    times: int
-    written: int
+    times: float
+    written: float
     figures: Mapping[str, float | None]
     row: int = 0
 
-    def frequency(self, figure: str) -> int:
+    def frequency(self, figure: str) -> float:
         """Return its occurrences in the text from which the model learns what the figure measures."""
         return self.written if figure == "bits" else self.times
 
@@ -101,7 +101,7 @@ def _token(row: Mapping[str, str], test_set: str) -> Token:
         "percentile": float(row["percentile"]) if row["percentile"] else None,
         "bits": float(row[f"bits:{test_set}"]) / tested if tested else None,
     }
-    return Token(int(row["count"] or 0), int(row["target_count"] or 0), figures, int(row["id"]))
+    return Token(float(row["count"] or 0), float(row["target_count"] or 0), figures, int(row["id"]))
 
 
 def contrast(tokens: Tokens, other: Tokens, figure: str) -> Contrast | None:
@@ -139,7 +139,7 @@ def twins(tokens: Tokens, other: Tokens) -> list[tuple[Token, Token]]:
     return pairs
 
 
-def _by_frequency(token: Token) -> tuple[int, int]:
+def _by_frequency(token: Token) -> tuple[float, int]:
     return token.times, token.row
 
 

@@ -154,11 +154,14 @@ def test_scaffold_loses_on_rarer_words_in_german() -> None:
 def test_the_primary_measure_is_what_the_stored_scores_give() -> None:
     """The stored tables are those of the stored scores, and the page has their first rows."""
     pytest.importorskip("scipy", reason="comes with the extra 'workflow'")
-    from studies.named_comparisons import UNTOUCHED, report
+    from studies.named_comparisons import NAMED, UNTOUCHED, report
 
     folders = [RESULTS / f"multi30k_{name}" for name in ("en_de", "control", "dropout")]
     stored = (folders[0] / "named-comparisons.txt").read_text(encoding="utf-8")
-    assert report([folder / "comparison.json" for folder in folders], UNTOUCHED, range(1, 6)) == stored
+    assert (
+        report(NAMED["multi30k_en_de"], [folder / "comparison.json" for folder in folders], UNTOUCHED, range(1, 6))
+        == stored
+    )
     rows = [[cell.strip() for cell in line.split("|")] for line in stored.splitlines()]
     bleu, bits = (row for row in rows if row[1:3] == ["mean of 3 (primary)", "scaffold − bpe"])
     page = text_of("results/README.md")

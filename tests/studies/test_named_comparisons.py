@@ -12,7 +12,7 @@ pytest.importorskip("scipy", reason="comes with the extra 'workflow'")
 from scipy import stats
 
 from mt_scaffold.experiment.evaluation.significance import power
-from studies.named_comparisons import Welch, averaged, main, missing_trainings, people_agree, read, welch
+from studies.named_comparisons import NAMED, Welch, averaged, main, missing_trainings, people_agree, read, welch
 
 SCORES = {
     "bpe": ([30.0, 31.0, 30.5], [20.0, 21.5, 20.0]),
@@ -57,7 +57,7 @@ def test_welch_is_scipys() -> None:
 
 def test_power_has_the_interval_of_the_spread() -> None:
     """With four degrees of freedom, the true spread may be 2.87 times as large as the estimate, or 0.6 times."""
-    found = Welch(0.0, 1.0, 4.0, 1.0).power(5.0)
+    found = Welch(0.0, 1.0, 4.0, 1.0).power(5.0, 4)
     assert found == pytest.approx([power(error, 4.0, 5.0, 4) for error in (1.0, 2.8736, 0.59914)], abs=1e-4)
     assert found[1] < found[0] < found[2]
 
@@ -70,7 +70,7 @@ def test_the_primary_measure_is_the_mean_over_test_sets(tmp_path: Path) -> None:
     assert averaged(scores, ["one", "two"])["bpe"] == {1: 25.0, 2: 26.25, 3: 25.25}
     del scores["two"]["bpe"][2]
     assert averaged(scores, ["one", "two"])["bpe"] == {1: 25.0, 3: 25.25}
-    assert missing_trainings(averaged(scores, ["one"]), [1, 2, 3]) == [
+    assert missing_trainings(NAMED["multi30k_en_de"], averaged(scores, ["one"]), [1, 2, 3]) == [
         "scaffold+dropout, seeds 1, 2, 3",
         "bpe+dropout, seeds 1, 2, 3",
         "control, seed 3",
@@ -78,7 +78,7 @@ def test_the_primary_measure_is_the_mean_over_test_sets(tmp_path: Path) -> None:
 
 
 def test_the_report_corrects_for_all_named_comparisons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Four were named, so p of the primary measure is multiplied by four even if only one can be tested."""
+    """p of the primary measure is multiplied by their number (four, or two) even if only one can be tested."""
     path = stored(tmp_path / "a.json", ["bpe", "scaffold", "control"])
     assert main([str(path), "--average", "one", "two", "--seeds", "1", "2", "3"]) == 0
     lines = [[cell.strip() for cell in line.split("|")] for line in capsys.readouterr().out.splitlines()]
@@ -97,6 +97,12 @@ def test_the_report_corrects_for_all_named_comparisons(tmp_path: Path, capsys: p
         and single[7] == f"{stats.ttest_ind(SCORES['scaffold'][0], SCORES['bpe'][0], equal_var=False).pvalue:.3f}"
     )
     assert any("control, seed 3." in cell for line in lines for cell in line)
+    assert main([str(path), "--average", "one", "two", "--seeds", "1", "--config", "study_multi30k_en_de"]) == 0
+    lines = [[cell.strip() for cell in line.split("|")] for line in capsys.readouterr().out.splitlines()]
+    names = {line[2] for line in lines if line[1:2] == ["mean of 2 (primary)"]}
+    row = next(line for line in lines if line[1:3] == ["mean of 2 (primary)", "scaffold − bpe"])
+    assert names == {"scaffold − bpe"} and row[8] == f"{min(1.0, 2 * p):.3f}"
+    assert ["Missing: scaffold+dropout, seed 1; bpe+dropout, seed 1."] in lines
 
 
 def test_people_agree_as_often_as_was_published() -> None:

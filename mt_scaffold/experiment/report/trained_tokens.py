@@ -14,14 +14,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mt_scaffold.corpus.files import PathLike, write_text
+from mt_scaffold.corpus.files import PathLike, open_input, write_text
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.data_folder import is_padding
-from mt_scaffold.experiment.binarise.dictionary import END_ID
+from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.report.embeddings import SymbolRows, cosine_distances, symbol_rows
 from mt_scaffold.experiment.runtime.results import read_result
+from mt_scaffold.segment.draw import Draw
+from mt_scaffold.segment.segmenter import Segmenter
 
 if TYPE_CHECKING:
     import numpy
@@ -31,6 +33,8 @@ COLUMNS = (
     *("side", "id", "token", "count", "target_count", "unused", "indicator", "percentile"),
     *("output_cosine_distance", "output_l2_distance", "output_norm", "input_norm"),
 )
+# Random segmentations are counted in as many epochs as have so many sentences; of rare tokens, one has too few.
+_DRAWN_SENTENCES = 300_000
 # Symbols that a model neither reads nor writes: its input begins with </s>, and padding is masked.
 _NEVER = frozenset({"<s>", "<pad>"})
 
@@ -39,13 +43,13 @@ _NEVER = frozenset({"<s>", "<pad>"})
 class SideTokens:
     """The dictionary of one side, and how often each entry occurs in the training text of that side.
 
-    entries: its names and counts, as ``read_dictionary`` returns them. counts: without resampling. resampled: whether
-    the text is segmented at random, so that a token with count 0 may have been seen. unknown: whether the text can
-    contain ``<unk>``.
+    entries: its names and counts, as ``read_dictionary`` returns them. counts: in an epoch, as the model reads it.
+    resampled: whether the text is segmented at random, so that a token with count 0 may have been seen. unknown:
+    whether the text can contain ``<unk>``.
     """
 
     entries: Sequence[tuple[str, int]]
-    counts: Mapping[str, int]
+    counts: Mapping[str, float]
     resampled: bool = False
     unknown: bool = True
 
@@ -67,6 +71,28 @@ class SideTokens:
         return found
 
 
+def count_drawn(text: PathLike, segmenter: Segmenter, ids: Mapping[str, int], draw: Draw) -> dict[str, float]:
+    """Return how often each subword of a dictionary occurs in an epoch of a text that is segmented at random.
+
+    text: words. ids: subword → id. draw: with a seed. The mean over several epochs, fewer for a large text.
+    Raises MTScaffoldError if the text cannot be read.
+    """
+    import numpy
+
+    encoder = segmenter.encoder(ids, UNKNOWN_ID)
+    counts, sentences, epoch = numpy.zeros(len(SPECIAL_SYMBOLS) + len(ids), numpy.int64), 0, 0
+    while not epoch or 0 < sentences < _DRAWN_SENTENCES:
+        epoch, number = epoch + 1, 0
+        with open_input(text) as stream:
+            while lines := stream.readlines(1 << 20):
+                indices = range(number, number + len(lines))
+                found, _ = encoder.ids_of([line.rstrip(b"\n") for line in lines], draw.at(epoch), indices)
+                counts += numpy.bincount(found, minlength=len(counts))
+                number += len(lines)
+        sentences += number
+    return {form: float(counts[number]) / epoch for form, number in ids.items()}
+
+
 def write_trained_tokens(
     checkpoint: PathLike, sides: Mapping[str, SideTokens], losses: Sequence[PathLike], output: PathLike
 ) -> list[str]:
@@ -76,10 +102,11 @@ def write_trained_tokens(
     set.
 
     ``side`` is ``source``, ``target``, or ``both`` if the rows are shared; empty for a language model. ``count`` is the
-    number of occurrences in the training text of the side, empty for fairseq's symbols; ``target_count`` those that the
-    model learns to write, empty for a source with separate rows; ``unused`` is 1 for the tokens that the distances are
-    measured from; ``percentile`` is the share of the side's tokens with a lower ``indicator``. The output's columns are
-    empty for a source with separate rows, all columns of rows for a model without one row per symbol.
+    number of occurrences in an epoch of the training text of the side, empty for fairseq's symbols; ``target_count``
+    those that the model learns to write, empty for a source with separate rows; ``unused`` is 1 for the tokens that the
+    distances are measured from; ``percentile`` is the share of the side's tokens with a lower ``indicator``. The
+    output's columns are empty for a source with separate rows, all columns of rows for a model without one row per
+    symbol.
 
     Raises MTScaffoldError if the rows are not those of the dictionaries, or a file is damaged.
     """
@@ -95,7 +122,7 @@ def write_trained_tokens(
     else:
         lines += _side(names[0], checkpoint, decoder, decoder.counts, decoder.unused(), rows.get("decoder"), splits)
     for line in lines:
-        line["target_count"] = "" if line["count"] == "" else decoder.counts.get(str(line["token"]), 0)
+        line["target_count"] = "" if line["count"] == "" else _shown(decoder.counts.get(str(line["token"]), 0))
     if encoder is not None and not both:
         lines += _side(names[1], checkpoint, encoder, encoder.counts, encoder.unused(), rows.get("encoder"), [])
     stream = io.StringIO()
@@ -108,11 +135,16 @@ def write_trained_tokens(
     return [f"the {name} has no matrix with one row per symbol, so that indicators are empty" for name in lacking]
 
 
+def _shown(count: float) -> str:
+    """Return a count with one decimal, if it is a mean that needs it."""
+    return f"{count:.1f}".removesuffix(".0")
+
+
 def _side(
     name: str,
     checkpoint: PathLike,
     tokens: SideTokens,
-    counts: Mapping[str, int],
+    counts: Mapping[str, float],
     unused: Collection[int],
     rows: SymbolRows | None,
     splits: Sequence[LossSplit],
@@ -133,7 +165,7 @@ def _side(
     for number, symbol in enumerate(symbols):
         special = number < len(SPECIAL_SYMBOLS)
         line: dict[str, object] = {"side": name, "id": number, "token": symbol, "unused": int(number in without_use)}
-        line["count"] = "" if special else counts.get(symbol, 0)
+        line["count"] = "" if special else _shown(counts.get(symbol, 0))
         line |= {column: f"{values[number]:.6g}" for column, values in figures.items()}
         for split, found in zip(splits, own, strict=True):
             occurrences, bits = found.get(number, (0, 0.0))

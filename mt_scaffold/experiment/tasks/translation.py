@@ -16,7 +16,7 @@ from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import PathLike, open_output
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.binarise.dictionary import SidesResampling, make_dictionaries, read_dictionary
+from mt_scaffold.experiment.binarise.dictionary import SidesResampling, make_dictionaries, read_dictionary, read_ids
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, binarise
 from mt_scaffold.experiment.binarise.segmentation import segmentation_in
 from mt_scaffold.experiment.configuration import Config, Published
@@ -30,7 +30,7 @@ from mt_scaffold.experiment.data.tokenise import TokeniseReport, gather_chunks, 
 from mt_scaffold.experiment.inference.ctranslate2_engine import parse_search
 from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed
 from mt_scaffold.experiment.report.paper import papers_codes
-from mt_scaffold.experiment.report.trained_tokens import SideTokens
+from mt_scaffold.experiment.report.trained_tokens import SideTokens, count_drawn
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, number_of, option_arguments
 from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.results import read_result, write_result
@@ -509,13 +509,18 @@ class Translation(Task[TranslationLayout]):
     def side_tokens(self, layout: TranslationLayout, system: str) -> dict[str, SideTokens]:
         data = layout.data_of(system)
         segmenters = segmentation_in(layout, layout.segmentation_behind(data)).segmenters()
-        resamplings = layout.config.resamplings_of(data)
+        resamplings = layout.config.systems[system].resamplings
         found = {}
-        for side, language, segmenter, draw in zip(
-            ("encoder", "decoder"), layout.languages, segmenters, resamplings, strict=True
+        for number, (side, language, segmenter, draw) in enumerate(
+            zip(("encoder", "decoder"), layout.languages, segmenters, resamplings, strict=True)
         ):
-            counts = dict(segmenter.count_subwords(count_words(layout.words("train", language))).items())
-            found[side] = SideTokens(read_dictionary(layout.dictionary(data, language)), counts, bool(draw))
+            words, dictionary = layout.words("train", language), layout.dictionary(data, language)
+            counts: Mapping[str, float]
+            if draw:
+                counts = count_drawn(words, segmenter, read_ids(dictionary), Draw(draw.kind, draw.amount, number))
+            else:
+                counts = dict(segmenter.count_subwords(count_words(words)).items())
+            found[side] = SideTokens(read_dictionary(dictionary), counts, bool(draw))
         return found
 
     def measure(self) -> Measure:

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from split_losses import write_split
 
-from mt_scaffold import MTScaffoldError
+from mt_scaffold import BPE, Codes, MTScaffoldError
+from mt_scaffold.segment.draw import Draw
 
 numpy = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 
 from mt_scaffold.experiment.report.embeddings import cosine_distances, symbol_rows  # noqa: E402
-from mt_scaffold.experiment.report.trained_tokens import SideTokens, write_trained_tokens  # noqa: E402
+from mt_scaffold.experiment.report.trained_tokens import SideTokens, count_drawn, write_trained_tokens  # noqa: E402
 
 # The ids after fairseq's four: two thirds occur, the last third never does.
 SEEN, NEVER = 20, 10
@@ -89,6 +90,27 @@ def test_a_line_has_the_counts_and_the_losses_of_its_token(tmp_path: Path) -> No
     # Of ids 2, 4 and 5, as write_split has them.
     assert (found["a"]["occurrences:test"], found["a"]["bits:test"]) == ("3", "10")
     assert (found["c"]["occurrences:test"], found["c"]["bits:test"]) == ("0", "0")
+
+
+def test_text_with_dropout_is_counted_as_the_model_reads_it(tmp_path: Path) -> None:
+    """Merges that are skipped leave their parts, so that these occur far more often than without dropout."""
+    (tmp_path / "text").write_text("ab\n" * 1000, encoding="utf-8")
+    bpe = BPE(Codes(b"#version: 0.2\na b</w>\n"))
+    ids = {"ab": 4, "a@@": 5, "b": 6, "never": 7}
+    found = count_drawn(tmp_path / "text", bpe, ids, Draw("dropout", 0.25, 0))
+    assert found["a@@"] == found["b"] == pytest.approx(1000 - found["ab"]) and found["never"] == 0
+    # 300 epochs: a standard deviation of 0.8.
+    assert 246 < found["b"] < 254
+    (tmp_path / "text").write_text("", encoding="utf-8")
+    assert set(count_drawn(tmp_path / "text", bpe, ids, Draw("dropout", 0.25, 0)).values()) == {0}
+
+
+def test_means_are_written_with_a_decimal(tmp_path: Path) -> None:
+    """A count that is whole has none."""
+    torch.save({"model": {"decoder.embed_tokens.weight": torch.eye(6)}}, tmp_path / "model.pt")
+    sides = {"decoder": SideTokens([("y", 2), ("z", 1)], {"y": 12345.0, "z": 1234567.26}, True)}
+    write_trained_tokens(tmp_path / "model.pt", sides, [], tmp_path / "tokens.csv")
+    assert [row["count"] for row in table(tmp_path / "tokens.csv")[4:]] == ["12345", "1234567.3"]
 
 
 def test_sides_with_their_own_rows(tmp_path: Path) -> None:
