@@ -223,13 +223,16 @@ def test_the_pilot_fixed_the_epochs_by_the_rule() -> None:
 
 
 def test_the_published_size_has_the_stored_scores() -> None:
-    """Of one pair on the test sets, and of three on the validation text."""
+    """Of three pairs on the test sets and on the validation text, with the primary measure that was named."""
     stats = pytest.importorskip("scipy.stats", reason="comes with the extra 'workflow'")
+    from studies.named_comparisons import NAMED, UNTOUCHED, report
+
     folder, page = RESULTS / "multi30k_published", text_of("results/README.md")
     stored = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
     rows = stored["rows"]
     for bpe, scaffold in zip(rows[::2], rows[1::2], strict=True):
-        cells = [bpe["test_set"], *(f"{each['scores']['bleu']['mean']:.2f}" for each in (bpe, scaffold))]
+        scores = [each["scores"]["bleu"] for each in (bpe, scaffold)]
+        cells = [bpe["test_set"], *(f"{score['mean']:.2f} ± {score['sd']:.2f}" for score in scores)]
         for metric, digits in METRICS.items():
             difference, low, high = (scaffold["tests"][metric][key] for key in ("difference", "low", "high"))
             cells.append(f"{difference:+.{digits}f}, {low:+.{digits}f} to {high:+.{digits}f}")
@@ -248,13 +251,44 @@ def test_the_published_size_has_the_stored_scores() -> None:
     wanted = f"{statistics.fmean(last[0]) - statistics.fmean(last[1]):+.4f} bits"
     assert wanted in page
     assert f"{welch.low:+.4f} to {welch.high:+.4f}" in page
-    named = [statistics.fmean(row["tests"][metric]["difference"] for row in rows[1::2]) for metric in METRICS]
-    assert "Scaffold-BPE has {:+.2f} BLEU and {:+.4f} bits".format(*named) in page
-    three = (folder / "bpe-three-trainings.txt").read_text(encoding="utf-8")
-    assert "{}, {} and {} BLEU".format(*re.findall(r"bpe\+dropout  (\d+\.\d+ ± \d+\.\d+) \(", three)[:3]) in page
+    named = (folder / "named-comparisons.txt").read_text(encoding="utf-8")
+    assert report(NAMED["study_multi30k_en_de"], [folder / "comparison.json"], UNTOUCHED, range(1, 4)) == named
+    lines = [[cell.strip() for cell in line.split("|")] for line in named.splitlines()]
+    bleu, bits = (line for line in lines if line[1:2] == ["mean of 3 (primary)"])
+    assert f"{bleu[5]} BLEU on the mean of the three test sets (95 % interval {bleu[6]})" in page
+    assert f"and {bits[5]} bits per byte of the reference ({bits[6]}, more is worse)" in page
+    (first, at_first), (second, at_second) = re.findall(r"(\+0\.\d+) inside, found with (\d+) %", bleu[9])
+    assert f"The paper's {first} and {second} are inside, but three trainings would have found" in page
+    assert f"with probabilities of only about {at_first} and {at_second} %" in page
+    assert min(float(line[8]) for line in (bleu, bits)) > 0.05
+    pair = [row["scores"]["bleu"]["by_seed"]["1"] for row in rows]
+    gain = statistics.fmean(pair[1::2]) - statistics.fmean(pair[::2])
+    assert f"had {gain:+.2f} BLEU on the primary measure" in page
     updates = [training["updates"] for training in stored["trainings"]]
-    assert "({:,} and {:,} updates)".format(*updates) in page
+    assert f"({min(updates):,} to {max(updates):,} updates)" in page
+    lowercased = [f"{row['scores']['tokenised_bleu_lc']['mean']:.2f}" for row in rows[:2]]
+    assert "they have {} and {} BLEU on test_2016_flickr; Wu".format(*lowercased) in page
     assert f"fell by {mean(range(51, 56)) - mean(range(56, 61)):.3f} bits per byte" in page
+
+
+def test_scaffold_tokens_in_translation_are_as_they_were_stored() -> None:
+    """Of the published size, for the tokens that are removed, those that replace them, and all three test sets."""
+    text = (RESULTS / "multi30k_published" / "undertrained.txt").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    found = {(row[0], row[1]): row for row in rows}
+    page = text_of("results/README.md")
+
+    def shown(tokens: str, figure: str, between: str = ", ") -> str:
+        return f"{found[tokens, figure][6]}{between}{found[tokens, figure][7]}"
+
+    points = shown("removed", "percentile", " points of its percentile, 95 % interval ")
+    assert f"({points}), and less clustered (uniformity {shown('removed', 'uniformity')})" in page
+    assert f"({shown('new', 'percentile')}; {shown('new', 'uniformity')})" in page
+    bits = [row[6] for row in rows if row[:2] == ["removed", "bits"]]
+    assert "differ in no one direction: {}, {} and {} on the three test sets".format(*bits) in page
+    times = [found[tokens, "percentile"][3] for tokens in ("removed", "new")]
+    assert "occur {} times in an epoch, the new ones {} times".format(*times) in page
+    assert {row[8] for row in rows if row[0] in ("removed", "new")} == {"3"}
 
 
 def test_what_dropout_cost_is_said_of_each_system() -> None:
