@@ -122,7 +122,8 @@ joint: Learn one set of codes from both sides; otherwise one per side. | false
 codes: A codes file to use instead of learning one. | given/codes
 codes_source: A codes file for the source side, with `codes_target`. | given/codes.en
 codes_target: A codes file for the target side, with `codes_source`. | given/codes.de
-vocabulary_threshold: Subwords with fewer occurrences on their side of the training text are split further. | 50
+vocabulary_threshold: Subwords with fewer occurrences on their side of the training text, counted without dropout or
+    sampling, are split further. | 50
 glossaries: Words or regular expressions that are never split. | ['<url>', '<name\d+>']
 inference: How codes segment a word; by default, merges are applied in the order in which they were learned. | greedy
 dropout: BPE-dropout: probability of skipping a merge, drawn again in every epoch, on both sides of the training text.

@@ -3,13 +3,15 @@
 python -m studies.named_comparisons FOLDER/comparison.json ... [--config NAME] [--average TEST ...] [--seeds N ...]
 
 The primary measure is the mean over the test sets that --average names, in each of two metrics; each single test set is
-secondary. Segments of older trainings are not stored, so the test is Welch's (1947) over trainings alone: it says
-nothing about other sentences. p of the primary measure is corrected by Holm over the comparisons that the configuration
-names, separately in each metric. Intervals and p need three trainings of each system. Next to each interval are the
-gains that the paper reports in BLEU on WMT'14; the probability that this test finds a true difference of that size, at
-the first step of Holm's correction, with its 95 % interval, since the spread of the trainings is an estimate; and how
-often people prefer the system with the higher BLEU if two differ by as much. The first table shows the systems, with
-the number of trainings that ended while still improving. Missing trainings are listed.
+secondary. Where one file compares both systems, the test is that of mt-scaffold compare, over trainings and sentences:
+what sentences contribute to the variance is its squared standard error less Welch's, and that of a mean over k test
+sets, which share no sentences, is their sum divided by k squared. Otherwise it is Welch's (1947) over trainings alone,
+which says nothing about other sentences. p of the primary measure is corrected by Holm over the comparisons that the
+configuration names, separately in each metric. Intervals and p need three trainings of each system. Next to each
+interval are the gains that the paper reports in BLEU on WMT'14; the probability that this test finds a true difference
+of that size, at the first step of Holm's correction, with its 95 % interval, since the spread of the trainings is an
+estimate; and how often people prefer the system with the higher BLEU if two differ by as much. The first table shows
+the systems, with the number of trainings that ended while still improving. Missing trainings are listed.
 """
 
 from __future__ import annotations
@@ -75,6 +77,8 @@ NAMED = {
 
 # Test set → system → seed → score.
 Scores = dict[str, dict[str, dict[int, float]]]
+# Test set → system and baseline → standard error of the difference, over the trainings of the file and sentences.
+Errors = dict[str, dict[tuple[str, str], float]]
 
 
 @dataclass(frozen=True)
@@ -96,13 +100,17 @@ Trainings = dict[str, dict[int, Training]]
 
 
 @dataclass(frozen=True)
-class Welch:
-    """A difference between the means of two systems, over trainings, with its 95 % interval."""
+class MeanDifference:
+    """A difference between the means of two systems, with its 95 % interval.
+
+    error: its standard error. sentences: whether it covers other sentences as well as other trainings.
+    """
 
     difference: float
     error: float
     freedom: float
     p: float
+    sentences: bool = False
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -116,12 +124,13 @@ class Welch:
         return [power(self.error * times, self.freedom, gain, comparisons) for times in (1, high, low)]
 
 
-def read(paths: Iterable[Path], metric: str) -> tuple[Scores, Trainings]:
-    """Return the scores and trainings of all files.
+def read(paths: Iterable[Path], metric: str) -> tuple[Scores, Errors, Trainings]:
+    """Return the scores, standard errors and trainings of all files.
 
     Raises MTScaffoldError if a file is missing or malformed, or a training is in two of them.
     """
     scores: Scores = {}
+    errors: Errors = {}
     trainings: Trainings = {}
     for path in paths:
         try:
@@ -130,6 +139,9 @@ def read(paths: Iterable[Path], metric: str) -> tuple[Scores, Trainings]:
                 (row["test_set"], row["system"], row["scores"].get(metric, {}).get("by_seed", {}))
                 for row in content["rows"]
             ]
+            for row in content["rows"]:
+                if (test := row["tests"].get(metric)) is not None:
+                    errors.setdefault(row["test_set"], {})[row["system"], row["baseline"]] = test["standard_error"]
             improving = {warning["about"] for warning in content["warnings"] if warning["kind"] == NOT_CONVERGED}
             for of in content["trainings"]:
                 system, seed, (entries, *_) = of["system"], of["seed"], of["dictionary"]["entries"]
@@ -149,7 +161,7 @@ def read(paths: Iterable[Path], metric: str) -> tuple[Scores, Trainings]:
                         f"{path}: {system}, seed {seed}, is in another file as well; name one of them"
                     )
                 seeds[int(seed)] = score
-    return scores, trainings
+    return scores, errors, trainings
 
 
 def averaged(scores: Scores, tests: Sequence[str]) -> dict[str, dict[int, float]]:
@@ -168,14 +180,42 @@ def averaged(scores: Scores, tests: Sequence[str]) -> dict[str, dict[int, float]
     }
 
 
-def welch(system: Sequence[float], baseline: Sequence[float]) -> Welch | None:
-    """Test one difference; None for fewer than three trainings of either system, or if none of them differ."""
-    sides = (system, baseline)
+def variances(system: Sequence[float], baseline: Sequence[float]) -> list[tuple[float, float]]:
+    """Return the variances of two means over trainings, with their degrees of freedom."""
+    return [(variance(side) / len(side), len(side) - 1.0) for side in (system, baseline)]
+
+
+def compare(
+    system: Mapping[int, float], baseline: Mapping[int, float], of_sentences: float | None = None
+) -> MeanDifference | None:
+    """Test one difference; None for fewer than three trainings of either system, or if none of them differ.
+
+    system, baseline: seed → score. of_sentences: what sentences contribute to the variance (default: unknown). Its
+    degrees of freedom, about as many as there are sentences, count as infinite.
+    """
+    sides = [list(side.values()) for side in (system, baseline)]
     if min(map(len, sides)) < TRAININGS_FOR_P or not any(map(variance, sides)):
         return None
-    error, freedom = map(float, satterthwaite((variance(side) / len(side), len(side) - 1.0) for side in sides))
-    difference = fmean(system) - fmean(baseline)
-    return Welch(difference, error, freedom, t_test_p(difference / error, freedom))
+    parts = [*variances(*sides), *([] if of_sentences is None else [(of_sentences, math.inf)])]
+    error, freedom = map(float, satterthwaite(parts))
+    difference = fmean(sides[0]) - fmean(sides[1])
+    return MeanDifference(difference, error, freedom, t_test_p(difference / error, freedom), of_sentences is not None)
+
+
+def variance_of_sentences(named: Named, scores: Scores, errors: Errors, tests: Sequence[str]) -> float | None:
+    """Return what sentences contribute to the variance of a difference on the mean of some test sets; None if unknown.
+
+    scores, errors: of the same trainings.
+    """
+    total = 0.0
+    for test in tests:
+        if (error := errors.get(test, {}).get((named.system, named.baseline))) is None:
+            return None
+        sides = [list(scores[test][system].values()) for system in (named.system, named.baseline)]
+        if min(map(len, sides)) < TRAININGS_FOR_P:
+            return None
+        total += max(0.0, error**2 - sum(part for part, _ in variances(*sides)))
+    return total / len(tests) ** 2
 
 
 def people_agree(difference: float) -> float:
@@ -221,16 +261,26 @@ def _mean_and_sd(values: Sequence[float], digits: int) -> str:
 
 def rows_of(
     named: Sequence[Named],
-    measures: Mapping[str, Mapping[str, Mapping[int, float]]],
+    scores: Scores,
+    errors: Errors,
+    measures: Mapping[str, Sequence[str]],
     digits: int,
     metric: str,
     *,
     primary: bool,
 ) -> Iterator[list[str]]:
-    """Yield a row for each comparison and measure, the first of which is the primary one if there is one."""
+    """Yield a row for each comparison and measure, the first of which is the primary one if there is one.
+
+    measures: the test sets whose mean each of them is.
+    """
+    means = {name: averaged(scores, tests) for name, tests in measures.items()}
     tests = {
-        (name, each): welch(list(systems[each.system].values()), list(systems[each.baseline].values()))
-        for name, systems in measures.items()
+        (name, each): compare(
+            systems[each.system],
+            systems[each.baseline],
+            variance_of_sentences(each, scores, errors, measures[name]),
+        )
+        for name, systems in means.items()
         for each in named
         if systems.get(each.system) and systems.get(each.baseline)
     }
@@ -238,19 +288,20 @@ def rows_of(
     # A missing one counts with the largest p, so that no corrected p rises when it is added.
     holm = correct({each: 1.0 if (test := tests.get((first, each))) is None else test.p for each in named})
     for (name, compared), test in tests.items():
-        sides = [measures[name][system].values() for system in (compared.system, compared.baseline)]
-        means = [fmean(side) for side in sides]
+        sides = [means[name][system].values() for system in (compared.system, compared.baseline)]
+        values = [fmean(side) for side in sides]
         row = [
             name,
             compared.name,
             *(
                 " and ".join(each)
-                for each in ((str(len(side)) for side in sides), (decimal(mean, digits) for mean in means))
+                for each in ((str(len(side)) for side in sides), (decimal(value, digits) for value in values))
             ),
-            decimal(means[0] - means[1], digits, signed=True),
+            decimal(values[0] - values[1], digits, signed=True),
         ]
         if test is not None:
             row.append(" to ".join(decimal(end, digits, signed=True) for end in test.interval))
+            row += ["trainings, sentences" if test.sentences else "trainings"]
             row += [_p(test.p), _p(holm[compared]) if name == first else ""]
         if test is not None and metric == "bleu" and name == first:
             row.append("; ".join(_gain_and_interval(test, gain, len(named)) for gain in compared.gains))
@@ -262,7 +313,7 @@ def _p(value: float) -> str:
     return shown_p(value).replace("< ", "under ")
 
 
-def _gain_and_interval(test: Welch, gain: float, comparisons: int) -> str:
+def _gain_and_interval(test: MeanDifference, gain: float, comparisons: int) -> str:
     """Return whether a gain of the paper is in the interval, its power, and how often people agree with it."""
     low, high = test.interval
     found, *ends = (decimal(100 * each, 0) for each in test.power(gain, comparisons))
@@ -284,7 +335,7 @@ def missing_trainings(
     return lines
 
 
-HEADING = ["measure", "comparison", "trainings", "means", "difference", "95 % interval", "p", "p, Holm"]
+HEADING = ["measure", "comparison", "trainings", "means", "difference", "95 % interval", "over", "p", "p, Holm"]
 HEADING += ["the paper's gains"]
 
 
@@ -292,27 +343,27 @@ def report(named: Sequence[Named], paths: Sequence[Path], tests: Sequence[str], 
     """Return the tables of both metrics, and the missing trainings."""
     parts = []
     for metric, (name, digits) in METRICS.items():
-        scores, trainings = read(paths, metric)
-        systems = averaged(scores, tests)
+        scores, errors, trainings = read(paths, metric)
         parts += [f"{name}, mean ± standard deviation:", systems_table(named, scores, trainings, tests, digits)]
-        measures = {f"mean of {len(tests)} (primary)": systems}
-        measures |= {test: scores[test] for test in tests}
-        others = {test: systems for test, systems in scores.items() if test not in tests}
+        measures = {f"mean of {len(tests)} (primary)": tests} | {test: [test] for test in tests}
+        others = {test: [test] for test in scores if test not in tests}
         for title, table in ((name, measures), (f"{name}, other test sets", others)):
             if table:
-                rows = [HEADING, *rows_of(named, table, digits, metric, primary=table is measures)]
-                parts += [f"{title}, differences:", format_table(rows, markdown=True).rstrip()]
+                rows = rows_of(named, scores, errors, table, digits, metric, primary=table is measures)
+                parts += [f"{title}, differences:", format_table([HEADING, *rows], markdown=True).rstrip()]
     missing = missing_trainings(named, averaged(read(paths, next(iter(METRICS)))[0], tests), seeds)
     known = "; ".join(each.name for each in named if each.exploratory) or "none"
     parts.append(
         "Primary: the mean over " + ", ".join(tests) + "; others are secondary.\n"
         f"Named when its trainings had been scored, so exploratory: {known}.\n"
-        "p: Welch's test over trainings; it says nothing about other sentences. p, Holm: corrected for the "
+        "Over: what other trainings and sentences could change, by the test of mt-scaffold compare; or other trainings "
+        "only, by Welch's. Intervals are not corrected. p, Holm: corrected for the "
         f"{len(named)} named comparisons, whether they are trained or not, in each metric by itself.\n"
         "Found with: the probability of finding a true difference of that size, and its 95 % interval.\n"
         "People agree (Kocmi et al. 2024): how often they prefer, of two systems, the one whose BLEU is higher by so "
         "much; other systems, other texts; 50 % is chance.\n"
-        "Still improving: the last validation was the best. With dropout, trainings have other numbers of epochs."
+        "Still improving: the last validation was the best. With dropout, single epochs scatter, so that a smaller "
+        "number does not mean that they had stopped: see the curves."
     )
     parts.append("Missing: " + ("; ".join(missing) or "none") + ".")
     return "\n\n".join(parts) + "\n"

@@ -1,6 +1,6 @@
 """Compare how well models have trained the tokens that Scaffold-BPE removes or adds, and others of equal frequency.
 
-python -m studies.undertrained EXPERIMENT [--bpe NAME] [--scaffold NAME] [--test-set NAME] [--figure PATH]
+python -m studies.undertrained EXPERIMENT [--bpe NAME] [--scaffold NAME] [--test-set NAME] [--csv PATH] [--figure PATH]
 
 EXPERIMENT is a folder that mt-scaffold run has finished; its tokens.csv and averaged.pt files are read. Removed tokens
 are those in BPE's dictionary but not in Scaffold-BPE's, measured in BPE's models; new tokens are the reverse. Each is
@@ -14,7 +14,8 @@ bits         per occurrence in the test set, minus the mean of the peers'; only 
 uniformity   of the input rows of all the tokens (Wang and Isola 2020), minus that of as many peers, one per token, the
              nearest in frequency: the higher, the more clustered
 
---figure draws percentile and bits by frequency, for a system's own tokens and for those in both dictionaries.
+--csv writes the figures of every training, from which those of the tables follow. --figure draws percentile and bits by
+frequency, for a system's own tokens and for those in both dictionaries.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from __future__ import annotations
 import argparse
 import bisect
 import csv
+import io
 import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,10 +32,12 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import NamedTuple
 
+from mt_scaffold.corpus.files import write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.evaluation.significance import LEVEL, t_quantile
 from mt_scaffold.experiment.report.embeddings import symbol_rows, uniformity
 from mt_scaffold.experiment.report.figures import BinnedPanel, Point, by_occurrences
+from mt_scaffold.experiment.report.trained_tokens import read_trained_tokens
 from mt_scaffold.experiment.tasks import read_layout, task_of
 from mt_scaffold.tables import decimal, format_table
 
@@ -86,11 +90,7 @@ def read_tokens(path: Path, test_set: str) -> Tokens:
     Raises MTScaffoldError if the file is missing or malformed.
     """
     try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            rows = [row for row in csv.DictReader(stream) if row["side"] != "source"]
-        return {row["token"]: _token(row, test_set) for row in rows}
-    except OSError as error:
-        raise MTScaffoldError(f"{path}: {error.strerror}; run mt-scaffold run, which writes it") from error
+        return {row["token"]: _token(row, test_set) for row in read_trained_tokens(path)}
     except (KeyError, ValueError) as error:
         raise MTScaffoldError(f"{path}: not as the step tokens writes it ({error}); run that step again") from error
 
@@ -101,7 +101,7 @@ def _token(row: Mapping[str, str], test_set: str) -> Token:
         "percentile": float(row["percentile"]) if row["percentile"] else None,
         "bits": float(row[f"bits:{test_set}"]) / tested if tested else None,
     }
-    return Token(float(row["count"] or 0), float(row["target_count"] or 0), figures, int(row["id"]))
+    return Token(float(row["per_epoch"] or 0), float(row["target_per_epoch"] or 0), figures, int(row["id"]))
 
 
 def contrast(tokens: Tokens, other: Tokens, figure: str) -> Contrast | None:
@@ -190,19 +190,21 @@ class Trained:
         """The checkpoints that are missing."""
         return [path for path in self.checkpoints.values() if not path.exists()]
 
-    def contrasts(self, other: Trained) -> Iterator[tuple[str, int, list[Contrast]]]:
-        """Yield each figure with its digits, and its contrast in each training that has one."""
+    def contrasts(self, other: Trained) -> Iterator[tuple[str, int, dict[int, Contrast]]]:
+        """Yield each figure with its digits, and its contrast in each training that has one, by seed."""
         for figure, digits in SHOWN.items():
-            yield figure, digits, _known(contrast(each, other.dictionary, figure) for each in self.tokens.values())
+            found = ((seed, contrast(each, other.dictionary, figure)) for seed, each in self.tokens.items())
+            yield figure, digits, _known(found)
         if not self.without_checkpoint:
             spreads = (
-                spread_contrast(each, other.dictionary, self.checkpoints[seed]) for seed, each in self.tokens.items()
+                (seed, spread_contrast(each, other.dictionary, self.checkpoints[seed]))
+                for seed, each in self.tokens.items()
             )
             yield UNIFORMITY, UNIFORMITY_DIGITS, _known(spreads)
 
 
-def _known(contrasts: Iterable[Contrast | None]) -> list[Contrast]:
-    return [each for each in contrasts if each is not None]
+def _known(contrasts: Iterable[tuple[int, Contrast | None]]) -> dict[int, Contrast]:
+    return {seed: each for seed, each in contrasts if each is not None}
 
 
 def rows_of(bpe: Trained, scaffold: Trained) -> Iterator[list[str]]:
@@ -211,17 +213,29 @@ def rows_of(bpe: Trained, scaffold: Trained) -> Iterator[list[str]]:
         for figure, digits, found in own.contrasts(other):
             if not found:
                 continue
-            difference, margin = over_seeds(found)
+            each_seed = list(found.values())
+            first = each_seed[0]
+            difference, margin = over_seeds(each_seed)
             ends = [] if margin is None else [difference - margin, difference + margin]
             yield [
-                *(own.own, figure, f"{found[0].matched:,} of {found[0].tokens:,}", decimal(found[0].count, 1)),
-                *(
-                    decimal(fmean(each.own for each in found), digits),
-                    decimal(fmean(each.peers for each in found), digits),
-                ),
+                *(own.own, figure, f"{first.matched:,} of {first.tokens:,}", decimal(first.count, 1)),
+                decimal(fmean(each.own for each in each_seed), digits),
+                decimal(fmean(each.peers for each in each_seed), digits),
                 decimal(difference, digits, signed=True),
                 *(" to ".join(decimal(end, digits, signed=True) for end in ends), str(len(found))),
             ]
+
+
+def lines_of(group: str, test_set: str, bpe: Trained, scaffold: Trained) -> Iterator[list[object]]:
+    """Yield the lines of a CSV file: the contrasts of every training."""
+    for own, other in ((bpe, scaffold), (scaffold, bpe)):
+        for figure, _, found in own.contrasts(other):
+            for seed, each in found.items():
+                measured = test_set if figure == "bits" else ""
+                yield [
+                    *(group, own.own, figure, measured, seed, each.tokens, each.matched),
+                    *(f"{value:.6g}" for value in (each.count, each.own, each.peers)),
+                ]
 
 
 def panel(own: Trained, other: Trained, figure: str) -> BinnedPanel:
@@ -245,6 +259,7 @@ def panel(own: Trained, other: Trained, figure: str) -> BinnedPanel:
     return BinnedPanel(lines, LABELS[figure], own.name)
 
 
+CSV_HEADING = ["group", "tokens", "figure", "test_set", "seed", "of", "with_peers", "occurrences", "theirs", "peers"]
 HEADING = ["tokens", "figure", "with peers", "occurrences", "theirs", "peers'", "difference", "95 % interval", "seeds"]
 
 
@@ -257,6 +272,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--bpe", default="bpe", metavar="NAME", help="a system with plain BPE (default: bpe)")
     parser.add_argument("--scaffold", default="scaffold", metavar="NAME", help="with Scaffold-BPE (default: scaffold)")
     parser.add_argument("--test-set", metavar="NAME", help="of the bits (default: the first)")
+    parser.add_argument("--csv", type=Path, metavar="PATH", help="the figures of every training")
     parser.add_argument("--figure", type=Path, metavar="PATH", help="of the first group, without its suffix")
     options = parser.parse_args(arguments)
     try:
@@ -276,15 +292,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             known = ", ".join(layout.config.systems)
             wanted = f"{options.bpe} and {options.scaffold}"
             raise MTScaffoldError(f"{options.experiment}: has {known}, not {wanted}; name two of its systems")
+        lines: list[list[object]] = [[*CSV_HEADING]]
         for group, systems in groups.items():
             both = systems[options.bpe], systems[options.scaffold]
             title = ", ".join(filter(None, (group, f"bits on {test_set}")))
             print(f"{title}\n\n{format_table([HEADING, *rows_of(*both)], markdown=True)}")
+            lines += lines_of(group, test_set, *both) if options.csv else []
             for path in (path for each in both for path in each.without_checkpoint[:1]):
                 print(f"studies.undertrained: {path}: missing, so that uniformity is left out", file=sys.stderr)
             if options.figure and group == next(iter(groups)):
                 panels = [[panel(*pair, figure) for pair in (both, both[::-1])] for figure in SHOWN]
                 by_occurrences(panels, options.figure)
+        if options.csv:
+            stream = io.StringIO()
+            csv.writer(stream, lineterminator="\n").writerows(lines)
+            write_text(options.csv, stream.getvalue())
     except MTScaffoldError as error:
         print(f"studies.undertrained: {error}", file=sys.stderr)
         return error.exit_status

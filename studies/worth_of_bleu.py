@@ -72,16 +72,17 @@ def spreads(layout: TranslationLayout, test: str) -> list[float]:
 
     Raises MTScaffoldError if no system has two scored seeds.
     """
-    variances = []
+    variances, freedoms = [], []
     for system in layout.config.systems:
         files = [layout.scores(run, test) for run in layout.of_systems([system]).runs]
         metrics = [read_result(Scores, file).metrics for file in files if file.exists()]
         if len(metrics) > 1:
             values = [[each[name].score for name in METRICS] for each in metrics]
             variances.append(numpy.var(values, axis=0, ddof=1))
+            freedoms.append(len(values) - 1)
     if not variances:
         raise MTScaffoldError(f"{layout.folder}: no system has scores of two seeds on {test}; train more seeds")
-    return [float(each) for each in numpy.sqrt(numpy.mean(variances, axis=0))]
+    return [float(each) for each in numpy.sqrt(numpy.average(variances, axis=0, weights=freedoms))]
 
 
 def main() -> None:

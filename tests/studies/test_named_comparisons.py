@@ -12,7 +12,17 @@ pytest.importorskip("scipy", reason="comes with the extra 'workflow'")
 from scipy import stats
 
 from mt_scaffold.experiment.evaluation.significance import power
-from studies.named_comparisons import NAMED, Welch, averaged, main, missing_trainings, people_agree, read, welch
+from studies.named_comparisons import (
+    NAMED,
+    MeanDifference,
+    averaged,
+    compare,
+    main,
+    missing_trainings,
+    people_agree,
+    read,
+    variance_of_sentences,
+)
 
 SCORES = {
     "bpe": ([30.0, 31.0, 30.5], [20.0, 21.5, 20.0]),
@@ -22,12 +32,14 @@ SCORES = {
 DICTIONARY = {"entries": [4097], "rows": [4104]}
 
 
-def stored(path: Path, systems: list[str]) -> Path:
-    """Write the parts of a comparison.json that the study reads."""
+def stored(path: Path, systems: list[str], error: float | None = None) -> Path:
+    """Write the parts of a comparison.json that the study reads; error: of the difference of scaffold from bpe."""
     rows = [
         {
             "test_set": test,
             "system": system,
+            "baseline": "bpe",
+            "tests": {} if error is None or system != "scaffold" else {"bleu": {"standard_error": error}},
             "scores": {"bleu": {"by_seed": {str(seed): score for seed, score in enumerate(SCORES[system][number], 1)}}},
         }
         for number, test in enumerate(("one", "two"))
@@ -46,26 +58,53 @@ def stored(path: Path, systems: list[str]) -> Path:
     return path
 
 
-def test_welch_is_scipys() -> None:
+def by_seed(scores: list[float]) -> dict[int, float]:
+    return dict(enumerate(scores, 1))
+
+
+def test_over_trainings_it_is_scipys_welch() -> None:
     """The difference, its interval and p of two systems with different numbers of trainings."""
     scaffold, bpe = SCORES["scaffold"][0], SCORES["bpe"][0]
-    found, expected = welch(scaffold, bpe), stats.ttest_ind(scaffold, bpe, equal_var=False)
+    found, expected = compare(by_seed(scaffold), by_seed(bpe)), stats.ttest_ind(scaffold, bpe, equal_var=False)
     assert found is not None and found.p == pytest.approx(expected.pvalue)
-    assert found.interval == pytest.approx(tuple(expected.confidence_interval()))
-    assert welch(scaffold, bpe[:2]) is None and welch([1.0] * 3, [2.0] * 3) is None
+    assert found.interval == pytest.approx(tuple(expected.confidence_interval())) and not found.sentences
+    assert compare(by_seed(scaffold), by_seed(bpe[:2])) is None
+    assert compare(by_seed([1.0] * 3), by_seed([2.0] * 3)) is None
+
+
+def test_sentences_contribute_to_the_variance(tmp_path: Path) -> None:
+    """What they contribute is what the standard error of a test has beyond Welch's, divided by 4 for two test sets."""
+    scores, errors, _ = read([stored(tmp_path / "a.json", ["bpe", "scaffold"], error=2.0)], "bleu")
+    named = NAMED["multi30k_en_de"][0]
+    welch = [
+        sum(stats.tvar(side) / len(side) for side in (SCORES["scaffold"][test], SCORES["bpe"][test])) for test in (0, 1)
+    ]
+    found = variance_of_sentences(named, scores, errors, ["one", "two"])
+    assert found == pytest.approx((8 - sum(welch)) / 4)
+    single = compare(
+        scores["one"]["scaffold"], scores["one"]["bpe"], variance_of_sentences(named, scores, errors, ["one"])
+    )
+    assert single is not None and single.error == pytest.approx(2.0) and single.sentences
+    # Infinite degrees of freedom for the sentences: only Welch's share of the variance has few.
+    assert single.freedom > 10 * compare(scores["one"]["scaffold"], scores["one"]["bpe"]).freedom  # type: ignore[union-attr]
+    assert variance_of_sentences(named, scores, errors, ["one", "three"]) is None
+    assert variance_of_sentences(NAMED["multi30k_en_de"][1], scores, errors, ["one"]) is None
 
 
 def test_power_has_the_interval_of_the_spread() -> None:
     """With four degrees of freedom, the true spread may be 2.87 times as large as the estimate, or 0.6 times."""
-    found = Welch(0.0, 1.0, 4.0, 1.0).power(5.0, 4)
-    assert found == pytest.approx([power(error, 4.0, 5.0, 4) for error in (1.0, 2.8736, 0.59914)], abs=1e-4)
-    assert found[1] < found[0] < found[2]
+    for comparisons in (2, 4):
+        found = MeanDifference(0.0, 1.0, 4.0, 1.0).power(5.0, comparisons)
+        assert found == pytest.approx(
+            [power(error, 4.0, 5.0, comparisons) for error in (1.0, 2.8736, 0.59914)], abs=1e-4
+        )
+        assert found[1] < found[0] < found[2]
 
 
 def test_the_primary_measure_is_the_mean_over_test_sets(tmp_path: Path) -> None:
     """It is computed per training, from several files; trainings without one of the test sets are left out."""
     paths = [stored(tmp_path / "a.json", ["bpe", "scaffold"]), stored(tmp_path / "b.json", ["control"])]
-    scores, trainings = read(paths, "bleu")
+    scores, _, trainings = read(paths, "bleu")
     assert [trainings["bpe"][seed].improving for seed in (1, 2, 3)] == [False, True, False]
     assert averaged(scores, ["one", "two"])["bpe"] == {1: 25.0, 2: 26.25, 3: 25.25}
     del scores["two"]["bpe"][2]
@@ -85,23 +124,23 @@ def test_the_report_corrects_for_all_named_comparisons(tmp_path: Path, capsys: p
     row = next(line for line in lines if line[1:3] == ["mean of 2 (primary)", "scaffold − bpe"])
     scaffold, bpe = ([sum(pair) / 2 for pair in zip(*SCORES[name], strict=True)] for name in ("scaffold", "bpe"))
     p = stats.ttest_ind(scaffold, bpe, equal_var=False).pvalue
-    assert row[3] == "4 and 3" and row[7:9] == [f"{p:.3f}", f"{min(1.0, 4 * p):.3f}"]
-    assert "+0.45 inside" in row[9] and "found with" in row[9] and "people agree in 54 %" in row[9]
+    assert row[3] == "4 and 3" and row[7:10] == ["trainings", f"{p:.3f}", f"{min(1.0, 4 * p):.3f}"]
+    assert "+0.45 inside" in row[10] and "found with" in row[10] and "people agree in 54 %" in row[10]
     untested = next(line for line in lines if line[1:3] == ["mean of 2 (primary)", "control − bpe"])
-    assert untested[5][0] == "+" and untested[6:10] == [""] * 4
+    assert untested[5][0] == "+" and untested[6:11] == [""] * 5
     own = next(line for line in lines if line[1:2] == ["bpe"])
     assert own[2:9] == ["3", "20", "1,000 to 3,000", "9", "4,097", "1 of 3", "30.50 ± 0.50"]
     single = next(line for line in lines if line[1:3] == ["one", "scaffold − bpe"])
     assert (
-        single[8] == ""
-        and single[7] == f"{stats.ttest_ind(SCORES['scaffold'][0], SCORES['bpe'][0], equal_var=False).pvalue:.3f}"
+        single[9] == ""
+        and single[8] == f"{stats.ttest_ind(SCORES['scaffold'][0], SCORES['bpe'][0], equal_var=False).pvalue:.3f}"
     )
     assert any("control, seed 3." in cell for line in lines for cell in line)
     assert main([str(path), "--average", "one", "two", "--seeds", "1", "--config", "study_multi30k_en_de"]) == 0
     lines = [[cell.strip() for cell in line.split("|")] for line in capsys.readouterr().out.splitlines()]
     names = {line[2] for line in lines if line[1:2] == ["mean of 2 (primary)"]}
     row = next(line for line in lines if line[1:3] == ["mean of 2 (primary)", "scaffold − bpe"])
-    assert names == {"scaffold − bpe"} and row[8] == f"{min(1.0, 2 * p):.3f}"
+    assert names == {"scaffold − bpe"} and row[9] == f"{min(1.0, 2 * p):.3f}"
     assert ["Missing: scaffold+dropout, seed 1; bpe+dropout, seed 1."] in lines
 
 

@@ -14,6 +14,7 @@ pytest.importorskip("scipy", reason="comes with the extra 'workflow'")
 from mt_scaffold.experiment.configuration import load_experiment
 from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
+from mt_scaffold.experiment.report.trained_tokens import COLUMNS
 from studies.undertrained import Contrast, Token, Trained, contrast, main, over_seeds, panel, spread_contrast, twins
 
 
@@ -92,11 +93,13 @@ def test_a_class_needs_five_tokens() -> None:
 
 def write(path: Path, rows: list[tuple[str, int, float, int, float]]) -> None:
     path.parent.mkdir(parents=True)
-    columns = ["side", "id", "token", "count", "target_count", "percentile", "occurrences:test", "bits:test"]
+    names = ("token", "per_epoch", "percentile", "occurrences:test", "bits:test")
     with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerows([columns, ["both", "2", "</s>", "", "", "50", "9", "9"]])
-        writer.writerows(["both", number, *row[:2], row[1], *row[2:]] for number, row in enumerate(rows, 4))
+        writer = csv.DictWriter(stream, [*COLUMNS, "occurrences:test", "bits:test"])
+        writer.writeheader()
+        for number, row in enumerate([("</s>", "", 50, 9, 9), *rows], 3):
+            own = dict(zip(names, row, strict=True))
+            writer.writerow(own | {"side": "both", "id": number, "target_per_epoch": own["per_epoch"]})
 
 
 def test_the_table_of_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,7 +111,16 @@ def test_the_table_of_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixtur
         shared = ("the", 50, 60.0, 4, 8.0)
         write(layout.trained_tokens(Run("bpe", seed)), [shared, ("zona", 50, 10.0 * seed, 2, 8.0 + seed)])
         write(layout.trained_tokens(Run("scaffold", seed)), [shared, ("state", 52, 61.0, 1, 2.0)])
-    assert main([str(layout.folder), "--figure", str(tmp_path / "figure")]) == 0
+    table = tmp_path / "contrasts.csv"
+    assert main([str(layout.folder), "--figure", str(tmp_path / "figure"), "--csv", str(table)]) == 0
+    by_seed = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
+    assert [(row["tokens"], row["figure"], row["seed"], row["theirs"], row["peers"]) for row in by_seed[:4]] == [
+        ("removed", "percentile", "1", "10", "60"),
+        ("removed", "percentile", "2", "20", "60"),
+        ("removed", "bits", "1", "4.5", "2"),
+        ("removed", "bits", "2", "5", "2"),
+    ]
+    assert len(by_seed) == 8 and (by_seed[2]["test_set"], by_seed[0]["test_set"]) == ("test", "")
     assert "percentile of the indicator" in (tmp_path / "figure.svg").read_text(encoding="utf-8")
     printed = capsys.readouterr()
     assert printed.err.count("averaged.pt: missing, so that uniformity is left out") == 2
@@ -126,4 +138,4 @@ def test_the_table_of_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixtur
     layout.trained_tokens(Run("bpe", 2)).unlink()
     assert main([str(layout.folder)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("studies.undertrained: ") and "run mt-scaffold run, which writes it" in line
+    assert line.startswith("studies.undertrained: ") and "tokens.csv: No such file" in line

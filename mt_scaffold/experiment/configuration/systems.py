@@ -67,8 +67,8 @@ class System:
     ``symbols_target`` if given. ``codes`` is a file to use instead (``codes_source``, ``codes_target``: one per side).
 
     ``vocabulary_threshold`` splits subwords that are rarer than that in the training text of their side
-    (apply-bpe --vocabulary-threshold), ``glossaries`` are words or patterns that are never split, and ``inference`` is
-    a kind other than merges (apply-bpe --inference).
+    (apply-bpe --vocabulary-threshold), counted without dropout or sampling; ``glossaries`` are words or patterns that
+    are never split, and ``inference`` is a kind other than merges (apply-bpe --inference).
 
     ``dropout``, ``uniform_sampling`` (also as ``..._source`` and ``..._target``) and ``sampling_alpha`` segment the
     training text again in every epoch (``mt_scaffold.segment.draw``).

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mt_scaffold.corpus.files import PathLike, refuse_overwriting
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -34,6 +34,7 @@ from mt_scaffold.experiment.evaluation.comparison_tables import (
     write_comparison,
 )
 from mt_scaffold.experiment.evaluation.measures import Labelled, Measure, Runs, Scored, keys_of, measure_of
+from mt_scaffold.experiment.evaluation.metrics import REFERENCE_BITS
 from mt_scaffold.experiment.evaluation.significance import (
     RANDOM_SEED,
     TRAININGS_FOR_P,
@@ -45,10 +46,17 @@ from mt_scaffold.experiment.evaluation.significance import (
     mean_interval,
 )
 from mt_scaffold.experiment.runtime.provenance import versions
-from mt_scaffold.experiment.runtime.result_warnings import FEW_SEEDS, UNEQUAL_ROWS, ResultWarning, read_warnings
+from mt_scaffold.experiment.runtime.result_warnings import (
+    FEW_SEEDS,
+    UNEQUAL_RESAMPLING,
+    UNEQUAL_ROWS,
+    ResultWarning,
+    read_warnings,
+)
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.options import refuse_text
+from mt_scaffold.segment.draw import RESAMPLINGS
 from mt_scaffold.tables import decimal
 
 # The largest ratio of two numbers of embedding rows that counts as equal.
@@ -154,6 +162,7 @@ def compare(
         warnings=[
             *few_seeds((key.system, len(trained)) for key, trained in runs.items()),
             *unequal_rows(against, dictionaries),
+            *unequal_resampling(against, several),
             *_warnings(several, trainings, reports),
             *left_out,
         ],
@@ -208,6 +217,25 @@ def unequal_rows(
             figure = f"{own:,} and {other:,} rows, {decimal(100 * (own / other - 1), 1, signed=True)} %"
             warnings.append(ResultWarning(UNEQUAL_ROWS, f"{system} and {baseline}", figure))
     return warnings
+
+
+def unequal_resampling(against: Mapping[str, str | None], several: Iterable[Scored]) -> list[ResultWarning]:
+    """Return a warning for each system with bits per byte of the reference whose resampling is not its baseline's.
+
+    Both are read from the configurations that are stored with the scores.
+    """
+    drawn: dict[str, dict[str, Any]] = {}
+    for scored in several:
+        settings = (scored.scores.config or {}).get("systems", {}).get(scored.scores.system)
+        if REFERENCE_BITS in scored.values and settings is not None:
+            drawn[scored.system] = {
+                key: amount for key, amount in settings.items() if amount and key.startswith(tuple(RESAMPLINGS))
+            }
+    return [
+        ResultWarning(UNEQUAL_RESAMPLING, f"{system} and {baseline}")
+        for system, baseline in against.items()
+        if system in drawn and baseline in drawn and drawn[system] != drawn[baseline]
+    ]
 
 
 def near_lines(reports: Iterable[PathLike]) -> dict[str, list[int]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.binarise.data_folder import is_padding
 from mt_scaffold.experiment.binarise.dictionary import read_dictionary
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
 
@@ -40,6 +41,8 @@ def read_embeddings(
 ) -> Embeddings:
     """Read the embeddings of one ``side`` (encoder, decoder) of a trained fairseq model, with that side's dictionary.
 
+    Rows of padding, which no text uses, are left out.
+
     Raises MTScaffoldError if the checkpoint is unsafe or damaged, or does not match the dictionary.
     """
     from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
@@ -49,14 +52,15 @@ def read_embeddings(
     if name not in model:
         raise MTScaffoldError(f"{checkpoint}: no parameter {name}; give a checkpoint of a transformer")
     weights = model[name].float().numpy()
-    tokens = [token for token, _ in read_dictionary(dictionary)]
+    tokens = read_dictionary(dictionary)
     special = len(SPECIAL_SYMBOLS)
     if len(weights) - len(tokens) != special:
         raise MTScaffoldError(
             f"{checkpoint}: has {len(weights)} embeddings, but {dictionary} has {len(tokens)} tokens "
             f"(and {special} fairseq symbols); give the dictionary that it was trained with"
         )
-    return Embeddings(tokens, weights[special:], marked)
+    used = [number for number, (token, count) in enumerate(tokens) if not is_padding(token, count)]
+    return Embeddings([tokens[number][0] for number in used], weights[special:][used], marked)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,8 @@ LEFT_OUT_NOTE = (
 )
 TOKENS_NOTE = (
     "Tokens are those of each system, so that classes of two systems hold different text. Removed: tokens of {bpe} "
-    "that the other system lacks; new: the reverse. Means over the seeds with their 95 % intervals."
+    "that the other system lacks; new: the reverse. Occurrences: in an epoch of the text that the model learns to "
+    "write, with resampling if it has any. Means over the seeds with their 95 % intervals."
 )
 _RANK, BY_COUNT = "frequency", "occurrences in the training text"
 _PARTITIONS: dict[str, Sequence[str]] = {_RANK: [FREQUENT, OTHER], BY_COUNT: DECADES}
@@ -123,10 +124,10 @@ class LossTables:
 
 @dataclass(frozen=True)
 class TokensOfSystem:
-    """The vocabulary of a system: the token of each id, and how often it occurs in the training text."""
+    """The vocabulary of a system: the token of each id, and how often the model learns to write it in an epoch."""
 
     names: Mapping[int, str]
-    counts: Mapping[int, int]
+    counts: Mapping[int, float]
 
 
 @dataclass(frozen=True)
@@ -274,7 +275,12 @@ def _token_partitions(
         if known != set(own.names.values()):
             classes = {number: SHARED if token in known else name for number, token in own.names.items()}
             yield f"against {other}", classes, [SHARED, name]
-    yield BY_COUNT, {number: DECADES[decade(own.counts[number])] for number in own.names}, DECADES
+    yield BY_COUNT, {number: DECADES[_decade(own.counts[number])] for number in own.names}, DECADES
+
+
+def _decade(occurrences: float) -> int:
+    """Return the class of a mean number of occurrences; a token that occurs at all is not among those that never do."""
+    return decade(max(1, round(occurrences)) if occurrences else 0)
 
 
 def _token_rows(

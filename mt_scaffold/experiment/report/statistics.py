@@ -62,6 +62,7 @@ from mt_scaffold.experiment.report.losses import (
     token_tables,
     word_tables,
 )
+from mt_scaffold.experiment.report.trained_tokens import read_trained_tokens
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
@@ -198,16 +199,12 @@ def _losses_of_translations(layout: TranslationLayout) -> LossTables:
     trainings = [Training("", run.system, layout.losses(run, test)) for test in config.test_sets for run in layout.runs]
     vocabularies = {}
     for system in config.systems:
-        entries = [
-            (number, form, count)
-            for number, (form, count) in enumerate(
-                read_dictionary(layout.dictionary(layout.data_of(system), layout.target)), FIRST_ID
-            )
-            if not is_padding(form, count)
-        ]
-        vocabularies[system] = TokensOfSystem(
-            {number: form for number, form, _ in entries}, {number: count for number, _, count in entries}
-        )
+        entries = read_dictionary(layout.dictionary(layout.data_of(system), layout.target))
+        names = {number: form for number, (form, count) in enumerate(entries, FIRST_ID) if not is_padding(form, count)}
+        # The same for all trainings of a system.
+        tokens = read_trained_tokens(layout.trained_tokens(Run(system, config.seeds[0])))
+        written = {int(row["id"]): float(row["target_per_epoch"] or 0) for row in tokens}
+        vocabularies[system] = TokensOfSystem(names, {number: written[number] for number in names})
     return loss_tables(trainings, vocabularies, config.baseline_of, config.score.bootstrap_samples)
 
 

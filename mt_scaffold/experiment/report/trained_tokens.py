@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mt_scaffold.corpus.files import PathLike, open_input, write_text
+from mt_scaffold.corpus.files import PathLike, open_input, shown, write_text
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.data_folder import is_padding
 from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 # The columns before those of each test set, ``occurrences:TEST`` and ``bits:TEST``.
 COLUMNS = (
-    *("side", "id", "token", "count", "target_count", "unused", "indicator", "percentile"),
+    *("side", "id", "token", "per_epoch", "target_per_epoch", "unused", "indicator", "percentile"),
     *("output_cosine_distance", "output_l2_distance", "output_norm", "input_norm"),
 )
 # Random segmentations are counted in as many epochs as have so many sentences; of rare tokens, one has too few.
-_DRAWN_SENTENCES = 300_000
+_DRAWN_SENTENCES, _MOST_EPOCHS = 1_000_000, 100
 # Symbols that a model neither reads nor writes: its input begins with </s>, and padding is masked.
 _NEVER = frozenset({"<s>", "<pad>"})
 
@@ -81,7 +81,7 @@ def count_drawn(text: PathLike, segmenter: Segmenter, ids: Mapping[str, int], dr
 
     encoder = segmenter.encoder(ids, UNKNOWN_ID)
     counts, sentences, epoch = numpy.zeros(len(SPECIAL_SYMBOLS) + len(ids), numpy.int64), 0, 0
-    while not epoch or 0 < sentences < _DRAWN_SENTENCES:
+    while not epoch or (sentences < _DRAWN_SENTENCES and epoch < _MOST_EPOCHS):
         epoch, number = epoch + 1, 0
         with open_input(text) as stream:
             while lines := stream.readlines(1 << 20):
@@ -101,12 +101,12 @@ def write_trained_tokens(
     sides: ``decoder``, and ``encoder`` if there is one. losses: the files of the training's ``LossSplit``, one per test
     set.
 
-    ``side`` is ``source``, ``target``, or ``both`` if the rows are shared; empty for a language model. ``count`` is the
-    number of occurrences in an epoch of the training text of the side, empty for fairseq's symbols; ``target_count``
-    those that the model learns to write, empty for a source with separate rows; ``unused`` is 1 for the tokens that the
-    distances are measured from; ``percentile`` is the share of the side's tokens with a lower ``indicator``. The
-    output's columns are empty for a source with separate rows, all columns of rows for a model without one row per
-    symbol.
+    ``side`` is ``source``, ``target``, or ``both`` if the rows are shared; empty for a language model. ``per_epoch`` is
+    the number of occurrences in an epoch of the training text of the side, empty for fairseq's symbols;
+    ``target_per_epoch`` those that the model learns to write, empty for a source with separate rows; ``unused`` is 1
+    for the tokens that the distances are measured from; ``percentile`` is the share of the side's tokens with a lower
+    ``indicator``. The output's columns are empty for a source with separate rows, all columns of rows for a model
+    without one row per symbol.
 
     Raises MTScaffoldError if the rows are not those of the dictionaries, or a file is damaged.
     """
@@ -122,7 +122,8 @@ def write_trained_tokens(
     else:
         lines += _side(names[0], checkpoint, decoder, decoder.counts, decoder.unused(), rows.get("decoder"), splits)
     for line in lines:
-        line["target_count"] = "" if line["count"] == "" else _shown(decoder.counts.get(str(line["token"]), 0))
+        known = line["per_epoch"] != ""
+        line["target_per_epoch"] = _shown(decoder.counts.get(str(line["token"]), 0)) if known else ""
     if encoder is not None and not both:
         lines += _side(names[1], checkpoint, encoder, encoder.counts, encoder.unused(), rows.get("encoder"), [])
     stream = io.StringIO()
@@ -136,8 +137,23 @@ def write_trained_tokens(
 
 
 def _shown(count: float) -> str:
-    """Return a count with one decimal, if it is a mean that needs it."""
-    return f"{count:.1f}".removesuffix(".0")
+    """Return a count, with two decimals if it is not whole."""
+    return f"{count:.2f}".removesuffix(".00")
+
+
+def read_trained_tokens(path: PathLike) -> list[dict[str, str]]:
+    """Return the lines of a file of ``write_trained_tokens``, by column, without those of a source with its own rows.
+
+    Raises MTScaffoldError if the file is missing or malformed, or written by an earlier version.
+    """
+    with open_input(path) as stream:
+        rows = list(csv.DictReader(io.TextIOWrapper(stream, encoding="utf-8", newline="")))
+    if not rows or any(column not in rows[0] for column in COLUMNS):
+        raise MTScaffoldError(
+            f"{shown(path)}: not as the step tokens writes it in this version; remove the file and run the experiment "
+            "again, which repeats that step only"
+        )
+    return [row for row in rows if row["side"] != "source"]
 
 
 def _side(
@@ -165,7 +181,7 @@ def _side(
     for number, symbol in enumerate(symbols):
         special = number < len(SPECIAL_SYMBOLS)
         line: dict[str, object] = {"side": name, "id": number, "token": symbol, "unused": int(number in without_use)}
-        line["count"] = "" if special else _shown(counts.get(symbol, 0))
+        line["per_epoch"] = "" if special else _shown(counts.get(symbol, 0))
         line |= {column: f"{values[number]:.6g}" for column, values in figures.items()}
         for split, found in zip(splits, own, strict=True):
             occurrences, bits = found.get(number, (0, 0.0))

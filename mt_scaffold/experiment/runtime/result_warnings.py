@@ -16,7 +16,8 @@ from mt_scaffold.corpus.files import PathLike, open_input
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build
 
-FEW_SEEDS, NOT_CONVERGED, UNEQUAL_ROWS = "few-seeds", "not-converged", "unequal-rows"
+FEW_SEEDS, NOT_CONVERGED = "few-seeds", "not-converged"
+UNEQUAL_ROWS, UNEQUAL_RESAMPLING = "unequal-rows", "unequal-resampling"
 # The kinds of warnings with their text, the gravest first, as they are shown.
 KINDS = {
     "length": "Translations are much longer or shorter than the reference",
@@ -32,6 +33,8 @@ KINDS = {
     "unknown-target": "The target language is not known, so tokenised BLEU with compounds split or in lower case is of "
     "the words given: not the published figure where they were normalised",
     UNEQUAL_ROWS: "Models have more rows of embeddings than their baseline's, or fewer, by over 1 %",
+    UNEQUAL_RESAMPLING: "Bits per byte of the reference count one segmentation, which says less of a model trained on "
+    "many, so differences in it are no comparison where dropout or sampling differs",
     "left-out": "References with <unk> in the dictionary of any system are left out of their bits per byte, for all "
     "systems",
     "unknown": "A test set has symbols that are not in the dictionary, and become <unk>",

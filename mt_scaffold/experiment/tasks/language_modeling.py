@@ -18,7 +18,7 @@ from mt_scaffold.experiment.configuration.language_model import LanguageModelCon
 from mt_scaffold.experiment.configuration.language_model_layout import TASK_KINDS, LanguageModelLayout
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.data.preprocessed import lines_look_tokenised
-from mt_scaffold.experiment.report.trained_tokens import SideTokens
+from mt_scaffold.experiment.report.trained_tokens import COLUMNS, SideTokens
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
 from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
@@ -245,6 +245,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
         ],
         "train": _training_settings,
         "average": lambda layout: layout.config.to_dict()["average"],
+        "tokens": lambda layout: COLUMNS,
         "evaluate": lambda layout: [layout.config.evaluate.options, layout.config.synthetic],
         "prompts": lambda layout: layout.config.samples.prompts,
         "sample": lambda layout: {

@@ -30,7 +30,7 @@ from mt_scaffold.experiment.data.tokenise import TokeniseReport, gather_chunks, 
 from mt_scaffold.experiment.inference.ctranslate2_engine import parse_search
 from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed
 from mt_scaffold.experiment.report.paper import papers_codes
-from mt_scaffold.experiment.report.trained_tokens import SideTokens, count_drawn
+from mt_scaffold.experiment.report.trained_tokens import COLUMNS, SideTokens, count_drawn
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, number_of, option_arguments
 from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.results import read_result, write_result
@@ -395,6 +395,7 @@ class Translation(Task[TranslationLayout]):
         "dictionary": lambda layout: layout.config.to_dict()["binarise"],
         "train": _training_settings,
         "average": lambda layout: layout.config.to_dict()["average"],
+        "tokens": lambda layout: COLUMNS,
         "checkpoint": lambda layout: layout.config.average.by,
         "translate": lambda layout: layout.config.to_dict()["translate"],
         "score": _score_settings,
@@ -554,6 +555,7 @@ class Translation(Task[TranslationLayout]):
             *layout.every_run(layout.losses, tests),
             *layout.every_run(layout.training_report),
             *(layout.averaged(Run(system, seed)) for system in config.systems),
+            *(layout.trained_tokens(Run(system, seed)) for system in config.systems),
             *(layout.dictionary(name, layout.source) for name in config.data_settings),
         ]
 

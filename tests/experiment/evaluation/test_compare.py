@@ -7,6 +7,8 @@ import random
 import re
 import statistics
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from paths import ROOT
@@ -21,10 +23,10 @@ from mt_scaffold.experiment.configuration import Published, load_experiment, par
 from mt_scaffold.experiment.data.overlap import TestOverlap
 from mt_scaffold.experiment.data.parallel import RawReport
 from mt_scaffold.experiment.data.report import DataReport
-from mt_scaffold.experiment.evaluation.compare import compare
+from mt_scaffold.experiment.evaluation.compare import compare, unequal_resampling
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison, Row, Spread
 from mt_scaffold.experiment.evaluation.comparison_tables import as_text, trainings_table
-from mt_scaffold.experiment.evaluation.measures import Labelled
+from mt_scaffold.experiment.evaluation.measures import Labelled, Scored
 from mt_scaffold.experiment.evaluation.score import Origin, Texts, score
 from mt_scaffold.experiment.evaluation.significance import shown_p
 from mt_scaffold.experiment.runtime.results import read_result, write_result
@@ -262,6 +264,23 @@ def test_unequal_rows_of_embeddings_limit_a_result(scores: list[Path]) -> None:
     assert warned([1011]) == ["scaffold and bpe (1,011 and 1,000 rows, +1.1 %)"]
     assert warned([450, 450]) == ["scaffold and bpe (900 and 1,000 rows, -10.0 %)"]
     assert warned([1010]) == warned([500, 500]) == warned([]) == []
+
+
+def test_bits_per_byte_do_not_compare_systems_with_other_dropout() -> None:
+    """A model that learned many segmentations gives others than the one that is scored a share of its probability."""
+    config = {
+        "systems": {"a": {"dropout": 0.0}, "b": {"dropout": 0.1}, "c": {"dropout_target": 0.1}, "d": {"dropout": 0.1}}
+    }
+
+    def scored(system: str, metric: str = "reference_bits_per_byte", config: Any = config) -> Scored:
+        return Scored(Path("x"), "", system, SimpleNamespace(system=system, config=config), {metric: 1.0})
+
+    several = [scored(system) for system in "abcd"]
+    against = {"a": None, "b": "a", "c": "b", "d": "b"}
+    found = unequal_resampling(against, several)
+    assert [str(warning) for warning in found] == ["b and a", "c and b"]
+    assert unequal_resampling({"b": "a"}, [scored("a", "bleu"), scored("b", "bleu")]) == []
+    assert unequal_resampling({"b": "a"}, [scored("a"), scored("b", config=None)]) == []
 
 
 def test_what_rounds_to_zero_has_no_minus(scores: list[Path]) -> None:

@@ -26,6 +26,7 @@ from mt_scaffold.experiment.evaluation.losses.loss_split import (
     words_of_tokens,
 )
 from mt_scaffold.experiment.report.losses import (
+    BY_COUNT,
     NEW,
     REMOVED,
     SHARED,
@@ -84,7 +85,8 @@ def test_tables_show_where_the_difference_is(tmp_path: Path) -> None:
             path = write_split(tmp_path / f"{system}{seed}", system, seed, frequent.tolist(), (rare - gain).tolist())
             trainings.append(Training("equal_text", system, path))
     vocabularies = {
-        "bpe": TokensOfSystem({4: "a", 5: "ab"}, {4: 12, 5: 0}),
+        # A mean over random segmentations, of a token that occurs in few of them.
+        "bpe": TokensOfSystem({4: "a", 5: "ab"}, {4: 12, 5: 0.04}),
         "scaffold": TokensOfSystem({4: "a", 5: "abc"}, {4: 12, 5: 3}),
     }
     baselines = {"bpe": None, "scaffold": "bpe"}
@@ -108,6 +110,8 @@ def test_tables_show_where_the_difference_is(tmp_path: Path) -> None:
     words, tokens = word_tables(tables)[0], token_tables(tables)[0]
     assert words.rows[2][:4] == ["frequency", OTHER, "2", "20.0"] and words.rows[2][6] == "-0.3000"
     assert ["scaffold", "against bpe", NEW, "1", "1"] in [line[:5] for line in tokens.rows]
+    by_count = {each.name: each.kinds for each in tables.tokens if (each.system, each.partition) == ("bpe", BY_COUNT)}
+    assert {name: kinds for name, kinds in by_count.items() if kinds} == {"1 to 9": 1, "10 to 99": 1}
 
 
 def test_one_training_and_other_text(tmp_path: Path) -> None:

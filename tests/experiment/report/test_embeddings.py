@@ -91,6 +91,10 @@ def test_embeddings_must_fit_the_dictionary(tmp_path: Path) -> None:
     read = read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})
     assert read.tokens == ["the", "zon@@", "<s>"]
     assert read.vectors.tolist() == weights[4:].tolist()
+    (tmp_path / "dict.txt").write_text("the 9\nmadeupword0000 0\nzon@@ 5\n")
+    read = read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})
+    # No text uses a row of padding.
+    assert read.tokens == ["the", "zon@@"] and read.vectors.tolist() == weights[[4, 6]].tolist()
     (tmp_path / "dict.txt").write_text("the 9\nzon@@ \u00b2\n", encoding="utf-8")
     with pytest.raises(MTScaffoldError, match=r"dict\.txt: line 2: expected a subword, one space and its count"):
         read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})

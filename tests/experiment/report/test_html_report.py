@@ -128,6 +128,8 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             write_split(run / "scores" / "test.losses.json", system, seed, [20.0, 21.0], [9.0 - number, 8.0 - number])
             files = (run / "translations" / "test.de", folder / "raw" / "test.de", scores[-1])
             score(Texts(files[0], [files[1]]), files[2], origin=Origin(system=system, test_set="test", seed=seed))
+        step = ["experiment", "tokens", "--config", str(folder / "config.yaml"), "--system", system, "--seed", "1"]
+        assert main(step) == 0
     compare(scores, "bpe", folder / "comparison", samples=20)
     return folder
 
