@@ -1,6 +1,7 @@
 """Compare how well models have trained the tokens that Scaffold-BPE removes or adds, and others of equal frequency.
 
-python -m studies.undertrained EXPERIMENT [--bpe NAME] [--scaffold NAME] [--test-set NAME] [--csv PATH] [--figure PATH]
+python -m studies.undertrained EXPERIMENT [--bpe NAME] [--scaffold NAME] [--test-set NAME ...] [--csv PATH]
+    [--figure PATH]
 
 EXPERIMENT is a folder that mt-scaffold run has finished; its tokens.csv and averaged.pt files are read. Removed tokens
 are those in BPE's dictionary but not in Scaffold-BPE's, measured in BPE's models; new tokens are the reverse. Each is
@@ -10,12 +11,13 @@ and, for the differences, over the seeds, with their 95 % interval by Student's 
 
 percentile   of the indicator of Land and Bartolo 2024 among the tokens of the model, minus the mean of the peers': 0 is
              the least trained
-bits         per occurrence in the test set, minus the mean of the peers'; only of tokens and peers that occur there
+bits         per occurrence in a test set, minus the mean of the peers'; only of tokens and peers that occur there. The
+             interval is over trainings, not over the tokens that a test set happens to have
 uniformity   of the input rows of all the tokens (Wang and Isola 2020), minus that of as many peers, one per token, the
              nearest in frequency: the higher, the more clustered
 
---csv writes the figures of every training, from which those of the tables follow. --figure draws percentile and bits by
-frequency, for a system's own tokens and for those in both dictionaries.
+--csv writes the figures of every training, from which those of the tables follow. --figure draws percentile and bits
+(on the first of the test sets) by frequency, for a system's own tokens and for those in both dictionaries.
 """
 
 from __future__ import annotations
@@ -43,11 +45,13 @@ from mt_scaffold.tables import decimal, format_table
 
 # The largest ratio of the counts of two peers.
 CLOSE = 1.1
-SHOWN = {"percentile": 1, "bits": 2}
+# Figures are named percentile, bits:TEST and uniformity.
+PERCENTILE, PERCENTILE_DIGITS = "percentile", 1
+BITS, BITS_DIGITS = "bits:", 2
 UNIFORMITY, UNIFORMITY_DIGITS = "uniformity", 3
 # Classes of the figure: four per power of ten; those with fewer tokens are not drawn.
 CLASSES_TO_TEN, LEAST_TOKENS = 4, 5
-LABELS = {"percentile": "percentile of the indicator", "bits": "bits per occurrence"}
+LABELS = {PERCENTILE: "percentile of the indicator", BITS: "bits per occurrence"}
 
 
 class Token(NamedTuple):
@@ -64,7 +68,7 @@ class Token(NamedTuple):
 
     def frequency(self, figure: str) -> float:
         """Return its occurrences in the text from which the model learns what the figure measures."""
-        return self.written if figure == "bits" else self.times
+        return self.written if figure.startswith(BITS) else self.times
 
 
 Tokens = dict[str, Token]
@@ -84,23 +88,22 @@ class Contrast:
     peers: float
 
 
-def read_tokens(path: Path, test_set: str) -> Tokens:
+def read_tokens(path: Path, test_sets: Sequence[str]) -> Tokens:
     """Return the tokens of a tokens.csv, without those with the side ``source``.
 
     Raises MTScaffoldError if the file is missing or malformed.
     """
     try:
-        return {row["token"]: _token(row, test_set) for row in read_trained_tokens(path)}
+        return {row["token"]: _token(row, test_sets) for row in read_trained_tokens(path)}
     except (KeyError, ValueError) as error:
         raise MTScaffoldError(f"{path}: not as the step tokens writes it ({error}); run that step again") from error
 
 
-def _token(row: Mapping[str, str], test_set: str) -> Token:
-    tested = int(row[f"occurrences:{test_set}"])
-    figures = {
-        "percentile": float(row["percentile"]) if row["percentile"] else None,
-        "bits": float(row[f"bits:{test_set}"]) / tested if tested else None,
-    }
+def _token(row: Mapping[str, str], test_sets: Sequence[str]) -> Token:
+    figures = {PERCENTILE: float(row[PERCENTILE]) if row[PERCENTILE] else None}
+    for test in test_sets:
+        tested = int(row[f"occurrences:{test}"])
+        figures[f"{BITS}{test}"] = float(row[f"{BITS}{test}"]) / tested if tested else None
     return Token(float(row["per_epoch"] or 0), float(row["target_per_epoch"] or 0), figures, int(row["id"]))
 
 
@@ -192,7 +195,8 @@ class Trained:
 
     def contrasts(self, other: Trained) -> Iterator[tuple[str, int, dict[int, Contrast]]]:
         """Yield each figure with its digits, and its contrast in each training that has one, by seed."""
-        for figure, digits in SHOWN.items():
+        for figure in next(iter(self.dictionary.values())).figures:
+            digits = PERCENTILE_DIGITS if figure == PERCENTILE else BITS_DIGITS
             found = ((seed, contrast(each, other.dictionary, figure)) for seed, each in self.tokens.items())
             yield figure, digits, _known(found)
         if not self.without_checkpoint:
@@ -226,14 +230,13 @@ def rows_of(bpe: Trained, scaffold: Trained) -> Iterator[list[str]]:
             ]
 
 
-def lines_of(group: str, test_set: str, bpe: Trained, scaffold: Trained) -> Iterator[list[object]]:
+def lines_of(group: str, bpe: Trained, scaffold: Trained) -> Iterator[list[object]]:
     """Yield the lines of a CSV file: the contrasts of every training."""
     for own, other in ((bpe, scaffold), (scaffold, bpe)):
         for figure, _, found in own.contrasts(other):
             for seed, each in found.items():
-                measured = test_set if figure == "bits" else ""
                 yield [
-                    *(group, own.own, figure, measured, seed, each.tokens, each.matched),
+                    *(group, own.own, figure, seed, each.tokens, each.matched),
                     *(f"{value:.6g}" for value in (each.count, each.own, each.peers)),
                 ]
 
@@ -256,10 +259,10 @@ def panel(own: Trained, other: Trained, figure: str) -> BinnedPanel:
             Point(10 ** ((number + 0.5) / CLASSES_TO_TEN), *mean_and_margin(means))
             for number, means in sorted(by_class.items())
         ]
-    return BinnedPanel(lines, LABELS[figure], own.name)
+    return BinnedPanel(lines, next(label for name, label in LABELS.items() if figure.startswith(name)), own.name)
 
 
-CSV_HEADING = ["group", "tokens", "figure", "test_set", "seed", "of", "with_peers", "occurrences", "theirs", "peers"]
+CSV_HEADING = ["group", "tokens", "figure", "seed", "of", "with_peers", "occurrences", "theirs", "peers"]
 HEADING = ["tokens", "figure", "with peers", "occurrences", "theirs", "peers'", "difference", "95 % interval", "seeds"]
 
 
@@ -271,22 +274,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("experiment", type=Path, metavar="EXPERIMENT")
     parser.add_argument("--bpe", default="bpe", metavar="NAME", help="a system with plain BPE (default: bpe)")
     parser.add_argument("--scaffold", default="scaffold", metavar="NAME", help="with Scaffold-BPE (default: scaffold)")
-    parser.add_argument("--test-set", metavar="NAME", help="of the bits (default: the first)")
+    parser.add_argument("--test-set", nargs="+", metavar="NAME", help="of the bits (default: the first)")
     parser.add_argument("--csv", type=Path, metavar="PATH", help="the figures of every training")
     parser.add_argument("--figure", type=Path, metavar="PATH", help="of the first group, without its suffix")
     options = parser.parse_args(arguments)
     try:
         layout = read_layout(options.experiment)
-        test_set = options.test_set or next(iter(layout.config.test_sets))
-        if test_set not in layout.config.test_sets:
-            known = ", ".join(layout.config.test_sets)
-            raise UsageError(f"--test-set {test_set}: not a test set of {options.experiment} ({known})")
+        test_sets = options.test_set or [next(iter(layout.config.test_sets))]
+        for test_set in test_sets:
+            if test_set not in layout.config.test_sets:
+                known = ", ".join(layout.config.test_sets)
+                raise UsageError(f"--test-set {test_set}: not a test set of {options.experiment} ({known})")
         groups: dict[str, dict[str, Trained]] = {}
         for group, run in task_of(layout.config).compared(layout):
             if run.system in (options.bpe, options.scaffold):
                 own = "removed" if run.system == options.bpe else "new"
                 of = groups.setdefault(group, {}).setdefault(run.system, Trained(run.system, own, {}, {}))
-                of.tokens[int(run.seed)] = read_tokens(layout.trained_tokens(run), test_set)
+                of.tokens[int(run.seed)] = read_tokens(layout.trained_tokens(run), test_sets)
                 of.checkpoints[int(run.seed)] = layout.averaged(run)
         if any(len(systems) < 2 for systems in groups.values()) or not groups:
             known = ", ".join(layout.config.systems)
@@ -295,13 +299,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines: list[list[object]] = [[*CSV_HEADING]]
         for group, systems in groups.items():
             both = systems[options.bpe], systems[options.scaffold]
-            title = ", ".join(filter(None, (group, f"bits on {test_set}")))
-            print(f"{title}\n\n{format_table([HEADING, *rows_of(*both)], markdown=True)}")
-            lines += lines_of(group, test_set, *both) if options.csv else []
+            title = f"{group}\n\n" if group else ""
+            print(f"{title}{format_table([HEADING, *rows_of(*both)], markdown=True)}")
+            lines += lines_of(group, *both) if options.csv else []
             for path in (path for each in both for path in each.without_checkpoint[:1]):
                 print(f"studies.undertrained: {path}: missing, so that uniformity is left out", file=sys.stderr)
             if options.figure and group == next(iter(groups)):
-                panels = [[panel(*pair, figure) for pair in (both, both[::-1])] for figure in SHOWN]
+                drawn = PERCENTILE, f"{BITS}{test_sets[0]}"
+                panels = [[panel(*pair, figure) for pair in (both, both[::-1])] for figure in drawn]
                 by_occurrences(panels, options.figure)
         if options.csv:
             stream = io.StringIO()

@@ -34,8 +34,8 @@ def test_only_tokens_as_frequent_are_peers() -> None:
 
 def test_bits_have_peers_on_the_side_that_is_written() -> None:
     """A token with 100 occurrences, 5 of them in the target, is compared there with tokens that occur 5 times."""
-    shared = {"a": Token(100, 95, {"bits": 1.0}), "b": Token(20, 5, {"bits": 8.0})}
-    found = contrast(shared | {"zona": Token(100, 5, {"bits": 9.0})}, shared, "bits")
+    shared = {"a": Token(100, 95, {"bits:x": 1.0}), "b": Token(20, 5, {"bits:x": 8.0})}
+    found = contrast(shared | {"zona": Token(100, 5, {"bits:x": 9.0})}, shared, "bits:x")
     assert found == Contrast(1, 1, 5.0, 9.0, 8.0)
 
 
@@ -79,13 +79,13 @@ def test_a_class_needs_five_tokens() -> None:
     """Points are means over the seeds of a class's means, with their interval; a class is a quarter of a decade."""
 
     def of(value: float, many: int) -> dict[str, Token]:
-        return {f"t{number}": Token(90, 20, {"bits": value}) for number in range(many)} | {
-            "rare": Token(90, 2, {"bits": 9.0})
+        return {f"t{number}": Token(90, 20, {"bits:x": value}) for number in range(many)} | {
+            "rare": Token(90, 2, {"bits:x": 9.0})
         }
 
     own = Trained("bpe", "removed", {1: of(3.0, 5), 2: of(5.0, 5)}, {})
     other = Trained("scaffold", "new", {1: {}}, {})
-    drawn = panel(own, other, "bits")
+    drawn = panel(own, other, "bits:x")
     ((occurrences, mean, half_width),) = drawn.lines["removed"]
     assert 17.8 < occurrences < 31.6 and mean == 4 and half_width == pytest.approx(12.7062, abs=1e-3)
     assert drawn.lines["in both"] == [] and (drawn.label, drawn.title) == ("bits per occurrence", "bpe")
@@ -117,19 +117,19 @@ def test_the_table_of_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert [(row["tokens"], row["figure"], row["seed"], row["theirs"], row["peers"]) for row in by_seed[:4]] == [
         ("removed", "percentile", "1", "10", "60"),
         ("removed", "percentile", "2", "20", "60"),
-        ("removed", "bits", "1", "4.5", "2"),
-        ("removed", "bits", "2", "5", "2"),
+        ("removed", "bits:test", "1", "4.5", "2"),
+        ("removed", "bits:test", "2", "5", "2"),
     ]
-    assert len(by_seed) == 8 and (by_seed[2]["test_set"], by_seed[0]["test_set"]) == ("test", "")
+    assert len(by_seed) == 8
     assert "percentile of the indicator" in (tmp_path / "figure.svg").read_text(encoding="utf-8")
     printed = capsys.readouterr()
     assert printed.err.count("averaged.pt: missing, so that uniformity is left out") == 2
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed.out.splitlines()]
     assert [line for line in lines if line[:1] in (["removed"], ["new"])] == [
         ["removed", "percentile", "1 of 1", "50.0", "15.0", "60.0", "-45.0", "-108.5 to +18.5", "2"],
-        ["removed", "bits", "1 of 1", "50.0", "4.75", "2.00", "+2.75", "-0.43 to +5.93", "2"],
+        ["removed", "bits:test", "1 of 1", "50.0", "4.75", "2.00", "+2.75", "-0.43 to +5.93", "2"],
         ["new", "percentile", "1 of 1", "52.0", "61.0", "60.0", "+1.0", "+1.0 to +1.0", "2"],
-        ["new", "bits", "1 of 1", "52.0", "2.00", "2.00", "+0.00", "+0.00 to +0.00", "2"],
+        ["new", "bits:test", "1 of 1", "52.0", "2.00", "2.00", "+0.00", "+0.00 to +0.00", "2"],
     ]
     assert main([str(layout.folder), "--bpe", "none"]) == 1
     assert "not none and scaffold; name two of its systems" in capsys.readouterr().err
