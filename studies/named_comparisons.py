@@ -77,8 +77,8 @@ NAMED = {
 
 # Test set → system → seed → score.
 Scores = dict[str, dict[str, dict[int, float]]]
-# Test set → system and baseline → standard error of the difference, over the trainings of the file and sentences.
-Errors = dict[str, dict[tuple[str, str], float]]
+# Test set → system and baseline → what sentences contribute to the variance of the difference of all their trainings.
+OfSentences = dict[str, dict[tuple[str, str], float]]
 
 
 @dataclass(frozen=True)
@@ -124,13 +124,15 @@ class MeanDifference:
         return [power(self.error * times, self.freedom, gain, comparisons) for times in (1, high, low)]
 
 
-def read(paths: Iterable[Path], metric: str) -> tuple[Scores, Errors, Trainings]:
-    """Return the scores, standard errors and trainings of all files.
+def read(paths: Iterable[Path], metric: str) -> tuple[Scores, OfSentences, Trainings]:
+    """Return the scores of all files, the contributions of sentences, and the trainings.
+
+    Contributions are those of pairs of systems all of whose trainings are in one file.
 
     Raises MTScaffoldError if a file is missing or malformed, or a training is in two of them.
     """
     scores: Scores = {}
-    errors: Errors = {}
+    of_sentences: OfSentences = {}
     trainings: Trainings = {}
     for path in paths:
         try:
@@ -139,9 +141,13 @@ def read(paths: Iterable[Path], metric: str) -> tuple[Scores, Errors, Trainings]
                 (row["test_set"], row["system"], row["scores"].get(metric, {}).get("by_seed", {}))
                 for row in content["rows"]
             ]
+            own = {(test, system): by_seed for test, system, by_seed in rows}
             for row in content["rows"]:
-                if (test := row["tests"].get(metric)) is not None:
-                    errors.setdefault(row["test_set"], {})[row["system"], row["baseline"]] = test["standard_error"]
+                test, pair = row["test_set"], (row["system"], row["baseline"])
+                sides = [list(own.get((test, system), {}).values()) for system in pair]
+                if (found := row["tests"].get(metric)) is not None and min(map(len, sides)) >= TRAININGS_FOR_P:
+                    beyond = found["standard_error"] ** 2 - sum(part for part, _ in variances(*sides))
+                    of_sentences.setdefault(test, {})[pair] = max(0.0, beyond)
             improving = {warning["about"] for warning in content["warnings"] if warning["kind"] == NOT_CONVERGED}
             for of in content["trainings"]:
                 system, seed, (entries, *_) = of["system"], of["seed"], of["dictionary"]["entries"]
@@ -161,7 +167,11 @@ def read(paths: Iterable[Path], metric: str) -> tuple[Scores, Errors, Trainings]
                         f"{path}: {system}, seed {seed}, is in another file as well; name one of them"
                     )
                 seeds[int(seed)] = score
-    return scores, errors, trainings
+            # The contribution is that of the trainings of one file.
+            if by_seed and len(seeds) > len(by_seed):
+                pairs = of_sentences.get(test, {})
+                of_sentences[test] = {pair: value for pair, value in pairs.items() if system not in pair}
+    return scores, of_sentences, trainings
 
 
 def averaged(scores: Scores, tests: Sequence[str]) -> dict[str, dict[int, float]]:
@@ -202,20 +212,11 @@ def compare(
     return MeanDifference(difference, error, freedom, t_test_p(difference / error, freedom), of_sentences is not None)
 
 
-def variance_of_sentences(named: Named, scores: Scores, errors: Errors, tests: Sequence[str]) -> float | None:
-    """Return what sentences contribute to the variance of a difference on the mean of some test sets; None if unknown.
-
-    scores, errors: of the same trainings.
-    """
-    total = 0.0
-    for test in tests:
-        if (error := errors.get(test, {}).get((named.system, named.baseline))) is None:
-            return None
-        sides = [list(scores[test][system].values()) for system in (named.system, named.baseline)]
-        if min(map(len, sides)) < TRAININGS_FOR_P:
-            return None
-        total += max(0.0, error**2 - sum(part for part, _ in variances(*sides)))
-    return total / len(tests) ** 2
+def variance_of_sentences(named: Named, of_sentences: OfSentences, tests: Sequence[str]) -> float | None:
+    """Return what sentences contribute to the variance of a difference, on the mean of some test sets, if known."""
+    parts = [of_sentences.get(test, {}).get((named.system, named.baseline)) for test in tests]
+    known = [part for part in parts if part is not None]
+    return None if len(known) < len(parts) else sum(known) / len(tests) ** 2
 
 
 def people_agree(difference: float) -> float:
@@ -262,7 +263,7 @@ def _mean_and_sd(values: Sequence[float], digits: int) -> str:
 def rows_of(
     named: Sequence[Named],
     scores: Scores,
-    errors: Errors,
+    of_sentences: OfSentences,
     measures: Mapping[str, Sequence[str]],
     digits: int,
     metric: str,
@@ -278,7 +279,7 @@ def rows_of(
         (name, each): compare(
             systems[each.system],
             systems[each.baseline],
-            variance_of_sentences(each, scores, errors, measures[name]),
+            variance_of_sentences(each, of_sentences, measures[name]),
         )
         for name, systems in means.items()
         for each in named
@@ -343,19 +344,19 @@ def report(named: Sequence[Named], paths: Sequence[Path], tests: Sequence[str], 
     """Return the tables of both metrics, and the missing trainings."""
     parts = []
     for metric, (name, digits) in METRICS.items():
-        scores, errors, trainings = read(paths, metric)
+        scores, of_sentences, trainings = read(paths, metric)
         parts += [f"{name}, mean ± standard deviation:", systems_table(named, scores, trainings, tests, digits)]
         measures = {f"mean of {len(tests)} (primary)": tests} | {test: [test] for test in tests}
         others = {test: [test] for test in scores if test not in tests}
         for title, table in ((name, measures), (f"{name}, other test sets", others)):
             if table:
-                rows = rows_of(named, scores, errors, table, digits, metric, primary=table is measures)
+                rows = rows_of(named, scores, of_sentences, table, digits, metric, primary=table is measures)
                 parts += [f"{title}, differences:", format_table([HEADING, *rows], markdown=True).rstrip()]
     missing = missing_trainings(named, averaged(read(paths, next(iter(METRICS)))[0], tests), seeds)
     known = "; ".join(each.name for each in named if each.exploratory) or "none"
     parts.append(
         "Primary: the mean over " + ", ".join(tests) + "; others are secondary.\n"
-        f"Named when its trainings had been scored, so exploratory: {known}.\n"
+        f"Exploratory, because named after its trainings were scored: {known}.\n"
         "Over: what other trainings and sentences could change, by the test of mt-scaffold compare; or other trainings "
         "only, by Welch's. Intervals are not corrected. p, Holm: corrected for the "
         f"{len(named)} named comparisons, whether they are trained or not, in each metric by itself.\n"

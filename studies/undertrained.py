@@ -93,6 +93,8 @@ def read_tokens(path: Path, test_sets: Sequence[str]) -> Tokens:
 
     Raises MTScaffoldError if the file is missing or malformed.
     """
+    if not path.exists():
+        raise MTScaffoldError(f"{path}: no such file; run mt-scaffold run, which writes it")
     try:
         return {row["token"]: _token(row, test_sets) for row in read_trained_tokens(path)}
     except (KeyError, ValueError) as error:

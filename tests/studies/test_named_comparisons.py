@@ -74,21 +74,38 @@ def test_over_trainings_it_is_scipys_welch() -> None:
 
 def test_sentences_contribute_to_the_variance(tmp_path: Path) -> None:
     """What they contribute is what the standard error of a test has beyond Welch's, divided by 4 for two test sets."""
-    scores, errors, _ = read([stored(tmp_path / "a.json", ["bpe", "scaffold"], error=2.0)], "bleu")
-    named = NAMED["multi30k_en_de"][0]
+    first, second = NAMED["multi30k_en_de"][:2]
+    path = stored(tmp_path / "a.json", ["bpe", "scaffold"], error=2.0)
+    scores, of_sentences, _ = read([path], "bleu")
     welch = [
         sum(stats.tvar(side) / len(side) for side in (SCORES["scaffold"][test], SCORES["bpe"][test])) for test in (0, 1)
     ]
-    found = variance_of_sentences(named, scores, errors, ["one", "two"])
-    assert found == pytest.approx((8 - sum(welch)) / 4)
-    single = compare(
-        scores["one"]["scaffold"], scores["one"]["bpe"], variance_of_sentences(named, scores, errors, ["one"])
-    )
+    assert variance_of_sentences(first, of_sentences, ["one", "two"]) == pytest.approx((8 - sum(welch)) / 4)
+    sides = scores["one"]["scaffold"], scores["one"]["bpe"]
+    single, over_trainings = compare(*sides, variance_of_sentences(first, of_sentences, ["one"])), compare(*sides)
     assert single is not None and single.error == pytest.approx(2.0) and single.sentences
-    # Infinite degrees of freedom for the sentences: only Welch's share of the variance has few.
-    assert single.freedom > 10 * compare(scores["one"]["scaffold"], scores["one"]["bpe"]).freedom  # type: ignore[union-attr]
-    assert variance_of_sentences(named, scores, errors, ["one", "three"]) is None
-    assert variance_of_sentences(NAMED["multi30k_en_de"][1], scores, errors, ["one"]) is None
+    # Only Welch's share of the variance has few degrees of freedom.
+    assert over_trainings is not None and single.freedom > 10 * over_trainings.freedom
+    assert variance_of_sentences(first, of_sentences, ["one", "three"]) is None
+    assert variance_of_sentences(second, of_sentences, ["one"]) is None
+
+
+def test_trainings_in_several_files_are_tested_without_sentences(tmp_path: Path) -> None:
+    """The standard error of one file is not that of the trainings of both, whatever their order."""
+    path = stored(tmp_path / "a.json", ["bpe", "scaffold"], error=2.0)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    for row in content["rows"]:
+        row["scores"]["bleu"]["by_seed"] = {
+            str(int(seed) + 4): score for seed, score in row["scores"]["bleu"]["by_seed"].items()
+        }
+    for training in content["trainings"]:
+        training["seed"] += 4
+    other = tmp_path / "b.json"
+    other.write_text(json.dumps(content), encoding="utf-8")
+    for paths in ([path, other], [other, path]):
+        scores, of_sentences, _ = read(paths, "bleu")
+        assert len(scores["one"]["bpe"]) == 6
+        assert variance_of_sentences(NAMED["multi30k_en_de"][0], of_sentences, ["one"]) is None
 
 
 def test_power_has_the_interval_of_the_spread() -> None:

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mt_scaffold.corpus.files import PathLike, refuse_overwriting
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -220,16 +220,16 @@ def unequal_rows(
 
 
 def unequal_resampling(against: Mapping[str, str | None], several: Iterable[Scored]) -> list[ResultWarning]:
-    """Return a warning for each system with bits per byte of the reference whose resampling is not its baseline's.
+    """Return a warning for each system with bits per byte whose target is resampled otherwise than its baseline's.
 
-    Both are read from the configurations that are stored with the scores.
+    Both amounts are read from the configurations that are stored with the scores.
     """
-    drawn: dict[str, dict[str, Any]] = {}
+    drawn: dict[str, dict[str, float]] = {}
     for scored in several:
         settings = (scored.scores.config or {}).get("systems", {}).get(scored.scores.system)
         if REFERENCE_BITS in scored.values and settings is not None:
             drawn[scored.system] = {
-                key: amount for key, amount in settings.items() if amount and key.startswith(tuple(RESAMPLINGS))
+                kind: settings.get(f"{kind}_target", settings.get(kind, 0.0)) or 0.0 for kind in RESAMPLINGS
             }
     return [
         ResultWarning(UNEQUAL_RESAMPLING, f"{system} and {baseline}")

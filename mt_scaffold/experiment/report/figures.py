@@ -323,7 +323,7 @@ class BinnedPanel:
 
 
 def by_occurrences(rows: Sequence[Sequence[BinnedPanel]], path: PathLike, note: str = "") -> Path:
-    """Plot measures of tokens over their occurrences in the training text, a panel each, with one legend.
+    """Plot measures of tokens over their occurrences in an epoch of the training text, a panel each, with one legend.
 
     All rows have the same number of panels. Those of a row share their scales; a line has the same colour in all.
     """
@@ -344,7 +344,7 @@ def by_occurrences(rows: Sequence[Sequence[BinnedPanel]], path: PathLike, note: 
                 axes.sharex(drawing.all_axes[place - place % columns])
                 axes.sharey(drawing.all_axes[place - place % columns])
         for axes in drawing.all_axes[-columns:]:
-            axes.set_xlabel("occurrences in the training text")
+            axes.set_xlabel("occurrences in an epoch of the training text")
         for number, name in enumerate(names):
             drawing.axes.plot([], [], color=_colour(number), marker=_marker(number), label=_literal(name))
         drawing.legend()

@@ -202,8 +202,13 @@ def _losses_of_translations(layout: TranslationLayout) -> LossTables:
         entries = read_dictionary(layout.dictionary(layout.data_of(system), layout.target))
         names = {number: form for number, (form, count) in enumerate(entries, FIRST_ID) if not is_padding(form, count)}
         # The same for all trainings of a system.
-        tokens = read_trained_tokens(layout.trained_tokens(Run(system, config.seeds[0])))
-        written = {int(row["id"]): float(row["target_per_epoch"] or 0) for row in tokens}
+        path = layout.trained_tokens(Run(system, config.seeds[0]))
+        written = [float(row["target_per_epoch"] or 0) for row in read_trained_tokens(path)]
+        if len(written) != FIRST_ID + len(entries):
+            raise MTScaffoldError(
+                f"{path}: has {len(written):,} tokens, the dictionary of {system} {FIRST_ID + len(entries):,}; run the "
+                "experiment again"
+            )
         vocabularies[system] = TokensOfSystem(names, {number: written[number] for number in names})
     return loss_tables(trainings, vocabularies, config.baseline_of, config.score.bootstrap_samples)
 

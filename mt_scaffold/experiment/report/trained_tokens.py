@@ -33,7 +33,7 @@ COLUMNS = (
     *("side", "id", "token", "per_epoch", "target_per_epoch", "unused", "indicator", "percentile"),
     *("output_cosine_distance", "output_l2_distance", "output_norm", "input_norm"),
 )
-# Random segmentations are counted in as many epochs as have so many sentences; of rare tokens, one has too few.
+# Random segmentations are counted over epochs until so many sentences are read; one epoch has too few rare tokens.
 _DRAWN_SENTENCES, _MOST_EPOCHS = 1_000_000, 100
 # Symbols that a model neither reads nor writes: its input begins with </s>, and padding is masked.
 _NEVER = frozenset({"<s>", "<pad>"})
@@ -147,11 +147,16 @@ def read_trained_tokens(path: PathLike) -> list[dict[str, str]]:
     Raises MTScaffoldError if the file is missing or malformed, or written by an earlier version.
     """
     with open_input(path) as stream:
-        rows = list(csv.DictReader(io.TextIOWrapper(stream, encoding="utf-8", newline="")))
-    if not rows or any(column not in rows[0] for column in COLUMNS):
+        content = stream.read()
+    try:
+        rows = list(csv.DictReader(io.StringIO(content.decode("utf-8"), newline="")))
+    except (ValueError, csv.Error):
+        rows = []
+    # A line that is cut off lacks its last values.
+    if not rows or any(column not in rows[0] for column in COLUMNS) or any(None in row.values() for row in rows):
         raise MTScaffoldError(
-            f"{shown(path)}: not as the step tokens writes it in this version; remove the file and run the experiment "
-            "again, which repeats that step only"
+            f"{shown(path)}: not as the step tokens writes it in this version; run the experiment again, which "
+            "rewrites it"
         )
     return [row for row in rows if row["side"] != "source"]
 

@@ -33,8 +33,8 @@ KINDS = {
     "unknown-target": "The target language is not known, so tokenised BLEU with compounds split or in lower case is of "
     "the words given: not the published figure where they were normalised",
     UNEQUAL_ROWS: "Models have more rows of embeddings than their baseline's, or fewer, by over 1 %",
-    UNEQUAL_RESAMPLING: "Bits per byte of the reference count one segmentation, which says less of a model trained on "
-    "many, so differences in it are no comparison where dropout or sampling differs",
+    UNEQUAL_RESAMPLING: "A model with dropout or sampling spreads its probability over many segmentations, of which "
+    "bits per byte of the reference count one; do not compare them between systems whose resampling differs",
     "left-out": "References with <unk> in the dictionary of any system are left out of their bits per byte, for all "
     "systems",
     "unknown": "A test set has symbols that are not in the dictionary, and become <unk>",
@@ -48,7 +48,10 @@ KINDS = {
 GRAVE = frozenset({"length", "repetition", "preprocessed", "preprocessed-documents"})
 # Those that limit conclusions about a language, which a comparison on generated text does not draw.
 _OF_REAL_TEXT = frozenset(
-    {NOT_CONVERGED, FEW_SEEDS, UNEQUAL_ROWS, "test-in-train", "language", "unknown-target", "unlike-moses"}
+    {
+        *(NOT_CONVERGED, FEW_SEEDS, UNEQUAL_ROWS, UNEQUAL_RESAMPLING),
+        *("test-in-train", "language", "unknown-target", "unlike-moses"),
+    }
 )
 # The most items that a line of warnings lists.
 _SHOWN = 6
