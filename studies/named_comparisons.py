@@ -143,7 +143,7 @@ def read(paths: Iterable[Path], metric: str) -> tuple[Scores, OfSentences, Train
             ]
             own = {(test, system): by_seed for test, system, by_seed in rows}
             for row in content["rows"]:
-                test, pair = row["test_set"], (row["system"], row["baseline"])
+                test, pair = row["test_set"], (row["system"], row.get("baseline", ""))
                 sides = [list(own.get((test, system), {}).values()) for system in pair]
                 if (found := row["tests"].get(metric)) is not None and min(map(len, sides)) >= TRAININGS_FOR_P:
                     beyond = found["standard_error"] ** 2 - sum(part for part, _ in variances(*sides))

@@ -152,10 +152,6 @@ def test_scaffold_loses_on_rarer_words_in_german() -> None:
     assert f"on those of 10 to 99 it loses in every table {shown}" in text_of("results/README.md")
 
 
-# What the test of the pairs with dropout in the small size covers; empty below three pairs.
-SMALL_DROPOUT_TEST = ""
-
-
 def primary_rows(stored: str) -> dict[str, list[list[str]]]:
     """Return the rows of the primary measure in BLEU and in bits per byte, by comparison."""
     rows = [[cell.strip() for cell in line.split("|")] for line in stored.splitlines()]
@@ -183,9 +179,11 @@ def test_the_primary_measure_is_what_the_stored_scores_give() -> None:
         == stored
     )
     primary = primary_rows(stored)
+    dropout, _ = primary["scaffold+dropout − bpe+dropout"]
     assert {comparison: bleu[7] for comparison, (bleu, _) in primary.items()} == {
         "scaffold − bpe": "trainings, sentences",
-        "scaffold+dropout − bpe+dropout": SMALL_DROPOUT_TEST,
+        # A test takes three trainings of each.
+        "scaffold+dropout − bpe+dropout": "" if dropout[3] in ("1 and 1", "2 and 2") else "trainings, sentences",
         "control − bpe": "trainings",
         "scaffold − control": "trainings",
     }
@@ -222,7 +220,7 @@ def test_the_primary_measure_is_what_the_stored_scores_give() -> None:
     start = text_of("../README.md")
     assert f"On the mean of the first three: {bleu[5]} ({bleu[6]}); with BPE-dropout in larger models, three" in start
     assert f"trainings: {with_dropout[5]} ({with_dropout[6]})" in start
-    assert f"people prefer the higher score in {people[0][0]} and {people[0][1]} % of pairs" in start
+    assert f"people prefer such gains in {people[0][0]} and {people[0][1]} % of pairs" in start
     bpe, control = (json.loads((each / "comparison.json").read_text("utf-8"))["trainings"][0] for each in folders[:2])
     assert f"into {100 * control['subwords'] / bpe['subwords'] - 100:.1f} % more subwords than BPE" in page
     assert f"({control['updates']:,} instead of {bpe['updates']:,})" in page
@@ -319,7 +317,7 @@ def test_the_published_size_has_the_stored_scores() -> None:
     assert f"({min(updates):,} to {max(updates):,} updates)" in page
     lowercased = [f"{row['scores']['tokenised_bleu_lc']['mean']:.2f}" for row in rows[:2]]
     assert "they have {} and {} BLEU on test_2016_flickr; Wu".format(*lowercased) in page
-    assert f"fell by {mean(range(51, 56)) - mean(range(56, 61)):.3f} bits per byte" in page
+    assert f"it fell by {mean(range(51, 56)) - mean(range(56, 61)):.3f} bits per byte" in page
 
 
 def test_scaffold_tokens_in_translation_are_as_they_were_stored() -> None:
@@ -346,7 +344,7 @@ def test_scaffold_tokens_in_translation_are_as_they_were_stored() -> None:
     kinds = [int(row[2].split(" of ")[1]) for row in rows if row[1].startswith("bits:")]
     assert f"not over the {min(kinds)} to {max(kinds)} tokens" in page
     times = [found[tokens, "percentile"][3] for tokens in ("removed", "new")]
-    assert "occur {} times in an epoch, the new ones {} times".format(*times) in page
+    assert "with peers occur {} times in an epoch on average, the new ones {} times".format(*times) in page
     assert {row[8] for row in rows} == {"3"}
 
 

@@ -157,7 +157,7 @@ def test_the_readme_is_short() -> None:
         and {codes for _, codes in shown} == {"bpe", "scaffold"}
         and len({said for said, _ in shown}) == 2
     )
-    assert "no difference in BLEU is significant" in text and "```bibtex" in text
+    assert "gain in BLEU is not significant" in text and "```bibtex" in text
 
 
 def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:

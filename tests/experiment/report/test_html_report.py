@@ -400,7 +400,9 @@ def test_the_page_says_what_is_sampled(page: Path, experiment: Path, tmp_path: P
         inputs = [layout.words("train", language) for language in ("en", "de")]
         learn(method=Unigram(60), outfile=copy / "codes" / "unigram-60.model", paths=inputs)
     html_report(copy, examples=0)
-    assert f">{shown}</td>" in (copy / "report.html").read_text(encoding="utf-8")
+    text = (copy / "report.html").read_text(encoding="utf-8")
+    assert f">{shown}</td>" in text
+    assert "Dropout and sampling are not applied here; systems that train with them see other frequencies." in text
 
 
 def test_columns_of_systems_that_are_empty_are_left_out(page: Path) -> None:
