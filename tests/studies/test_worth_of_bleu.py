@@ -29,7 +29,10 @@ def test_a_variance_counts_by_its_degrees_of_freedom(tmp_path: Path) -> None:
         for seed, score in enumerate(scores, 1):
             path = layout.scores(Run(system, seed), "test")
             path.parent.mkdir(parents=True)
-            metrics = {name: {"score": score, "signature": "", "text": "", "segments": None} for name in METRICS}
+            metrics = {
+                name: {"score": score, "signature": "", "text": "", "comparable": True, "segments": None}
+                for name in METRICS
+            }
             content = {
                 "system": system,
                 "test_set": "test",
