@@ -344,7 +344,7 @@ def by_occurrences(rows: Sequence[Sequence[BinnedPanel]], path: PathLike, note: 
                 axes.sharex(drawing.all_axes[place - place % columns])
                 axes.sharey(drawing.all_axes[place - place % columns])
         for axes in drawing.all_axes[-columns:]:
-            axes.set_xlabel("occurrences in an epoch of the training text")
+            axes.set_xlabel("occurrences in an epoch")
         for number, name in enumerate(names):
             drawing.axes.plot([], [], color=_colour(number), marker=_marker(number), label=_literal(name))
         drawing.legend()
