@@ -226,8 +226,11 @@ def unequal_resampling(against: Mapping[str, str | None], several: Iterable[Scor
     """
     drawn: dict[str, dict[str, float]] = {}
     for scored in several:
+        # Only scores of translations have it, and with it a configuration.
+        if REFERENCE_BITS not in scored.values:
+            continue
         settings = (scored.scores.config or {}).get("systems", {}).get(scored.scores.system)
-        if REFERENCE_BITS in scored.values and settings is not None:
+        if settings is not None:
             drawn[scored.system] = {
                 kind: settings.get(f"{kind}_target", settings.get(kind, 0.0)) or 0.0 for kind in RESAMPLINGS
             }
