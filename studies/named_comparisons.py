@@ -3,7 +3,7 @@
 python -m studies.named_comparisons FOLDER/comparison.json ... [--config NAME] [--average TEST ...] [--seeds N ...]
 
 The primary measure is the mean over the test sets that --average names, in each of two metrics; each single test set is
-secondary. Where one file compares both systems, the test is that of mt-scaffold compare, over trainings and sentences:
+secondary. If one file compares both systems, the test is that of mt-scaffold compare, over trainings and sentences:
 what sentences contribute to the variance is its squared standard error less Welch's, and that of a mean over k test
 sets, which share no sentences, is their sum divided by k squared. Otherwise it is Welch's (1947) over trainings alone,
 which says nothing about other sentences. p of the primary measure is corrected by Holm over the comparisons that the

@@ -33,7 +33,7 @@ COLUMNS = (
     *("side", "id", "token", "per_epoch", "target_per_epoch", "unused", "indicator", "percentile"),
     *("output_cosine_distance", "output_l2_distance", "output_norm", "input_norm"),
 )
-# Random segmentations are counted over epochs until so many sentences are read; one epoch has too few rare tokens.
+# Random segmentations are counted over several epochs, up to about this many sentences: one has too few rare tokens.
 _DRAWN_SENTENCES, _MOST_EPOCHS = 1_000_000, 100
 # Symbols that a model neither reads nor writes: its input begins with </s>, and padding is masked.
 _NEVER = frozenset({"<s>", "<pad>"})
@@ -74,8 +74,8 @@ class SideTokens:
 def count_drawn(text: PathLike, segmenter: Segmenter, ids: Mapping[str, int], draw: Draw) -> dict[str, float]:
     """Return how often each subword of a dictionary occurs in an epoch of a text that is segmented at random.
 
-    text: words. ids: subword → id. draw: with a seed. The mean over several epochs, fewer for a large text.
-    Raises MTScaffoldError if the text cannot be read.
+    text: words. ids: subword → id. draw: with a seed. The result is the mean of up to 100 epochs, fewer for a large
+    text. Raises MTScaffoldError if the text cannot be read.
     """
     import numpy
 

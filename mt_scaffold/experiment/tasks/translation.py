@@ -518,7 +518,9 @@ class Translation(Task[TranslationLayout]):
             words, dictionary = layout.words("train", language), layout.dictionary(data, language)
             counts: Mapping[str, float]
             if draw:
-                counts = count_drawn(words, segmenter, read_ids(dictionary), Draw(draw.kind, draw.amount, number))
+                # A seed for each side, so that a word on both is segmented independently.
+                seeded = Draw(draw.kind, draw.amount, seed=number)
+                counts = count_drawn(words, segmenter, read_ids(dictionary), seeded)
             else:
                 counts = dict(segmenter.count_subwords(count_words(words)).items())
             found[side] = SideTokens(read_dictionary(dictionary), counts, bool(draw))
