@@ -206,8 +206,8 @@ def _losses_of_translations(layout: TranslationLayout) -> LossTables:
         written = [float(row["target_per_epoch"] or 0) for row in read_trained_tokens(path)]
         if len(written) != FIRST_ID + len(entries):
             raise MTScaffoldError(
-                f"{path}: has {len(written):,} tokens, the dictionary of {system} {FIRST_ID + len(entries):,}; run the "
-                "experiment again"
+                f"{path}: has {len(written):,} tokens, the dictionary of {system} {FIRST_ID + len(entries):,}; remove "
+                "the file and run the experiment again"
             )
         vocabularies[system] = TokensOfSystem(names, {number: written[number] for number in names})
     return loss_tables(trainings, vocabularies, config.baseline_of, config.score.bootstrap_samples)

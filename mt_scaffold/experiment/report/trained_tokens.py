@@ -155,8 +155,7 @@ def read_trained_tokens(path: PathLike) -> list[dict[str, str]]:
     # A line that is cut off lacks its last values.
     if not rows or any(column not in rows[0] for column in COLUMNS) or any(None in row.values() for row in rows):
         raise MTScaffoldError(
-            f"{shown(path)}: not as the step tokens writes it in this version; run the experiment again, which "
-            "rewrites it"
+            f"{shown(path)}: not as the step tokens writes it in this version; remove it and run the experiment again"
         )
     return [row for row in rows if row["side"] != "source"]
 

@@ -119,7 +119,7 @@ def test_means_are_written_with_two_decimals(tmp_path: Path) -> None:
     assert [row["token"] for row in read_trained_tokens(tmp_path / "tokens.csv")[4:]] == ["y", "z"]
     earlier = (tmp_path / "tokens.csv").read_text(encoding="utf-8").replace("per_epoch", "count")
     (tmp_path / "tokens.csv").write_text(earlier, encoding="utf-8")
-    with pytest.raises(MTScaffoldError, match="run the experiment again, which rewrites it"):
+    with pytest.raises(MTScaffoldError, match="remove it and run the experiment again"):
         read_trained_tokens(tmp_path / "tokens.csv")
 
 
