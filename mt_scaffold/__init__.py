@@ -39,6 +39,10 @@ def __getattr__(name: str) -> object:
     if name == "__all__":
         return sorted(_homes())
     if name.startswith("__") or name not in _homes():
+        from mt_scaffold.removed import IMPORTS
+
+        if name in IMPORTS:
+            raise ImportError(f"{__name__}.{name} was removed: {IMPORTS[name]}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_homes()[name]), name)
 

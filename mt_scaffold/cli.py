@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
+from mt_scaffold import removed
 from mt_scaffold.errors import MTScaffoldError
 
 _TERMINATING = (signal.SIGTERM, signal.SIGHUP)
@@ -149,10 +150,13 @@ class _Parser(argparse.ArgumentParser):
 
     def _misspelt_option(self) -> str | None:
         known = [name for name in self._option_string_actions if name.startswith("--")]
+        gone = removed.OPTIONS.get(self.prog.rpartition(" ")[2], {})
         for word in self._given:
             name = word.partition("=")[0]
             if name == "--":
                 break
+            if name in gone:
+                return f"{name} was removed: {gone[name]}"
             # An abbreviation is not misspelt.
             if name.startswith("--") and not any(each.startswith(name) for each in known):
                 return f"unknown option {name}{nearest(name, known)}"
@@ -209,6 +213,8 @@ def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.Argumen
 
 def parse(argv: Sequence[str], command: str | None) -> argparse.Namespace:
     """Return the options of a call of ``command``; exit with one line that points to --help if the call is wrong."""
+    if command in removed.COMMANDS:
+        make_parser([]).error(f"{command} was removed: {removed.COMMANDS[command]}")
     if command is not None and command not in COMMANDS:
         make_parser([]).error(f"no command {command}{nearest(command, COMMANDS)}")
     parser = make_parser([] if command is None else [command])

@@ -15,7 +15,7 @@ from mt_scaffold.corpus.glossaries import GlossaryIsolator
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.configuration.training import SystemTrain
-from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build, join_key, nearest, show
+from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build, join_key, known_keys, show
 from mt_scaffold.methods import Method, make_method, methods
 from mt_scaffold.methods.bpe import MethodWithCodes
 from mt_scaffold.segment.draw import NO_DRAW, RESAMPLINGS, Draw
@@ -132,9 +132,7 @@ class System:
             raise WrongValue(key, f"must be 'key: value' lines, not {show(value)}")
         algorithm = value.get("algorithm")
         known = cls.known_keys(algorithm if isinstance(algorithm, str) else None)
-        for name in value:
-            if name not in known:
-                raise WrongValue(join_key(key, name), f"unknown key{nearest(str(name), known)}")
+        value = known_keys(value, known, key)
         given = {}
         for name, entry in known.items():
             if value.get(name) is not None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from mt_scaffold.errors import MTScaffoldError, printable
+from mt_scaffold.removed import instead_of_key, without_removed_keys
 
 # The value of a fairseq option.
 OptionValue = bool | int | float | str | list[int | float | str]
@@ -113,9 +114,7 @@ def build_dataclass(kind: Any, value: Any, key: str) -> Any:
         raise WrongValue(key, f"must be 'key: value' lines, not {show(value)}")
     hints = typing.get_type_hints(kind)
     fields = {str(entry.metadata.get("key", entry.name)): entry for entry in dataclasses.fields(kind)}
-    for name in value:
-        if name not in fields:
-            raise WrongValue(join_key(key, name), f"unknown key{nearest(join_key('', name), fields)}")
+    value = known_keys(value, fields, key)
     arguments = {}
     for name, entry in fields.items():
         if name in value:
@@ -125,6 +124,19 @@ def build_dataclass(kind: Any, value: Any, key: str) -> Any:
         elif entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING:
             raise WrongValue(join_key(key, name), "missing")
     return kind(**arguments)
+
+
+def known_keys(value: Mapping[str, Any], known: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return the keys of ``value`` without removed ones that have no effect; raises WrongValue for an unknown key."""
+    try:
+        kept = without_removed_keys(value, known, key)
+    except KeyError as error:
+        (name,) = error.args
+        raise WrongValue(join_key(key, name), instead_of_key(key, name)) from None
+    for name in kept:
+        if name not in known:
+            raise WrongValue(join_key(key, name), f"unknown key{nearest(join_key('', name), known)}")
+    return kept
 
 
 def _build_dict(inner: Any, value: Any, key: str, limits: Mapping[str, Any]) -> dict[str, Any]:

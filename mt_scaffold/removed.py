@@ -1,0 +1,59 @@
+"""The names that earlier versions had, each with what takes its place: a command, an option, a key or an import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Key(NamedTuple):
+    """A removed key of a configuration.
+
+    instead: what takes its place. neutral: the values with which it had no effect, as stored configurations have it;
+    these are accepted.
+    """
+
+    instead: str
+    neutral: tuple[Any, ...] = ()
+
+
+# Command → what takes its place.
+COMMANDS: dict[str, str] = {}
+# Command → option, with its dashes → what takes its place.
+OPTIONS: dict[str, dict[str, str]] = {}
+# Public name, or module with its dots → what takes its place.
+IMPORTS: dict[str, str] = {}
+# Key, by its last name or dotted with the sections in which it was → what takes its place.
+KEYS: dict[str, Key] = {}
+
+
+def without_removed_keys(value: Mapping[str, Any], known: Mapping[str, Any], section: str) -> dict[str, Any]:
+    """Return the keys of a section without the removed ones whose value is neutral.
+
+    known: the keys that the section has; these count as present. section: its dotted key. Raises KeyError with the name
+    of a removed key that had an effect, whose place ``instead_of_key`` returns.
+    """
+    kept = dict(value)
+    for name in value:
+        found = None if name in known else _key(section, name)
+        if found is not None:
+            if not any(value[name] == each and type(value[name]) is type(each) for each in found.neutral):
+                raise KeyError(name)
+            del kept[name]
+    return kept
+
+
+def instead_of_key(section: str, name: str) -> str:
+    """Return what takes the place of a removed key, as errors show it."""
+    found = _key(section, name)
+    assert found is not None
+    return f"removed; {found.instead}"
+
+
+def _key(section: str, name: object) -> Key | None:
+    dotted = f"{section}.{name}" if section else str(name)
+    while dotted:
+        if dotted in KEYS:
+            return KEYS[dotted]
+        dotted = dotted.partition(".")[2]
+    return None

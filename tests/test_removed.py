@@ -1,0 +1,58 @@
+"""A name that worked in an earlier version is refused in one line that says what takes its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import mt_scaffold
+from mt_scaffold import removed
+from mt_scaffold.cli import COMMANDS, main
+from mt_scaffold.experiment.runtime.schema import WrongValue, known_keys
+
+
+@pytest.fixture(autouse=True)
+def examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Add a name of each kind, so that the mechanism is tested whatever the table holds."""
+    monkeypatch.setitem(removed.COMMANDS, "ancient", "use learn-bpe")
+    monkeypatch.setitem(removed.OPTIONS, "apply-bpe", {"--ancient": "use --dropout"})
+    monkeypatch.setitem(removed.IMPORTS, "ancient_bpe", "use learn_bpe")
+    monkeypatch.setitem(removed.KEYS, "ancient", removed.Key("use dropout", (0.0,)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ancient"], "mt-scaffold: ancient was removed: use learn-bpe"),
+        (["apply-bpe", "--ancient=1"], "mt-scaffold apply-bpe: --ancient was removed: use --dropout"),
+    ],
+)
+def test_a_removed_command_or_option(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    captured = capsys.readouterr()
+    assert (ended.value.code, captured.out) == (2, "")
+    assert captured.err.startswith(message) and captured.err.count("\n") == 1
+
+
+def test_a_removed_import() -> None:
+    with pytest.raises(ImportError, match="ancient_bpe was removed: use learn_bpe"):
+        mt_scaffold.ancient_bpe  # noqa: B018
+
+
+@pytest.mark.parametrize("value", [0.1, 0, None])
+def test_a_removed_key_with_an_effect(value: Any) -> None:
+    with pytest.raises(WrongValue, match=r"systems\.a\.ancient: removed; use dropout"):
+        known_keys({"ancient": value}, {"dropout": 1}, "systems.a")
+
+
+def test_stored_configurations_may_have_removed_keys_with_their_neutral_value() -> None:
+    assert known_keys({"ancient": 0.0, "dropout": 0.1}, {"dropout": 1}, "systems.a") == {"dropout": 0.1}
+    assert known_keys({"ancient": 0.1}, {"ancient": 1}, "systems.a") == {"ancient": 0.1}
+
+
+def test_nothing_that_works_is_in_the_table() -> None:
+    """An entry for a command that exists would hide it."""
+    assert not removed.COMMANDS.keys() & COMMANDS.keys()
+    assert not {name for name in removed.IMPORTS if "." not in name} & set(mt_scaffold._homes())
