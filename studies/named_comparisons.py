@@ -72,6 +72,7 @@ NAMED = {
         Named("control", "bpe"),
         Named("scaffold", "control"),
     ),
+    "multi30k_confirmatory": (WITHOUT_DROPOUT,),
     "study_multi30k_en_de": (WITHOUT_DROPOUT, WITH_DROPOUT),
 }
 
