@@ -1,4 +1,4 @@
-"""The page of an experiment: complete, self-contained, and with a word box that segments like apply-bpe."""
+"""The page of an experiment: complete and self-contained."""
 
 from __future__ import annotations
 
@@ -6,20 +6,16 @@ import dataclasses
 import html
 import html.parser
 import json
-import random
 import re
 import shutil
-import subprocess
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
-from segmenting import ALPHABET, hard_text, hard_words
+from segmenting import ALPHABET
 from split_losses import write_split
 
-from mt_scaffold import BPE, Codes, MTScaffoldError, learn_bpe
+from mt_scaffold import BPE, MTScaffoldError, learn_bpe
 from mt_scaffold.cli import main
-from mt_scaffold.corpus.text import bytes_to_notation
 
 for needed in ("jinja2", "matplotlib", "sacrebleu", "sacremoses", "torch", "yaml"):
     pytest.importorskip(needed)
@@ -33,12 +29,10 @@ from mt_scaffold.experiment.evaluation.compare import compare  # noqa: E402
 from mt_scaffold.experiment.evaluation.comparison import Comparison  # noqa: E402
 from mt_scaffold.experiment.evaluation.score import Origin, Texts, score  # noqa: E402
 from mt_scaffold.experiment.inference.model_files import system_files  # noqa: E402
-from mt_scaffold.experiment.report import html as pages  # noqa: E402
 from mt_scaffold.experiment.report import paper  # noqa: E402
 from mt_scaffold.experiment.report.html import (  # noqa: E402
     _examples,
     _source_segmenter,
-    _word_boxes,
     html_report,
     parts,
 )
@@ -46,12 +40,9 @@ from mt_scaffold.experiment.report.statistics import _by_size, statistics  # noq
 from mt_scaffold.experiment.runtime.result_warnings import KINDS, ResultWarning  # noqa: E402
 from mt_scaffold.experiment.runtime.results import read_result, write_result  # noqa: E402
 from mt_scaffold.experiment.training.train import TrainingReport  # noqa: E402
-from mt_scaffold.methods import Scaffold, Unigram  # noqa: E402
+from mt_scaffold.methods import Unigram  # noqa: E402
 from mt_scaffold.methods.learn import learn  # noqa: E402
 
-CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
-)
 CONFIG = """\
 name: small
 description: <b>not bold</b> & "quoted"
@@ -146,7 +137,7 @@ def test_examples_are_segmented_as_for_the_model(tmp_path: Path) -> None:
 
 
 def test_greedy_systems_are_segmented_greedily(tmp_path: Path) -> None:
-    """In the examples and in a packed or exported model; the word box, which merges, does not show them."""
+    """In the examples and in a packed or exported model."""
     own = "{bpe: {algorithm: bpe}, greedy: {algorithm: bpe, inference: greedy}"
     write(tmp_path / "config.yaml", CONFIG.replace("{bpe: {algorithm: bpe}", own))
     layout = TranslationLayout.read(tmp_path)
@@ -157,7 +148,6 @@ def test_greedy_systems_are_segmented_greedily(tmp_path: Path) -> None:
         files = system_files(tmp_path, system, 1)
         assert files.segmentation is not None
         assert [bpe.segment("abcd") for bpe in files.segmentation.segmenters()] == [subwords] * 2
-    assert [box["systems"] for box in _word_boxes(layout)] == [["bpe"], ["scaffold", "scaffold+dropout"]]
 
 
 def test_systems_that_differ_in_more_than_n_are_separate_series(tmp_path: Path) -> None:
@@ -285,7 +275,7 @@ def test_the_first_screen_is_answer_table_figure_and_limits(page: Path, experime
     fold = '<details class="limits"><summary>1 thing limits this result</summary>'
     assert not comparison.grave
     parts = ["<h1>small</h1>", comparison.answer, "<table>", figure, fold, *limits, "<summary>How to read this table"]
-    parts += ["<summary>Other metrics", "<summary>Signatures", "<summary>The systems", 'id="try"']
+    parts += ["<summary>Other metrics", "<summary>Signatures", "<summary>The systems", 'id="data"']
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
     for note in (note for notes in comparison.notes_by_table.values() for note in notes):
@@ -457,120 +447,6 @@ def test_a_test_set_that_the_data_report_lacks_is_reported(page: Path, experimen
         (copy / "data-report.json").write_text(json.dumps(report))
         with pytest.raises(MTScaffoldError, match=r"data-report\.json: no test"):
             html_report(copy)
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to run the word box in")
-def test_word_box_segments_as_apply_bpe(page: Path, experiment: Path, tmp_path: Path) -> None:
-    """1,000 random words typed into the page in a browser are segmented as by apply-bpe, for all algorithms.
-
-    Half of the words are of the experiment's kind, half hard: characters of several units, no-break spaces, "</w>".
-    """
-    generator = random.Random(4)
-    text = (experiment / "words" / "train.de").read_text(encoding="utf-8")
-    known = sorted(set(text.split()))
-    words = ["".join(generator.choice(known) for _ in range(generator.randint(1, 2))) for _ in range(500)]
-    words += hard_words(generator, 500, [character for character in ALPHABET if character != "\x00"])
-    # Codes that know the hard characters as well, in a page that is otherwise the experiment's.
-    trained_on = [*hard_text(1, 3000).split("\n"), text]
-    hard = {
-        name: learn_bpe(lines=trained_on, num_symbols=300, algorithm=name).text.decode("utf-8")
-        for name in ("bpe", "scaffold", "picky")
-    }
-    boxes = json.dumps([{"systems": [name], "codes": codes} for name, codes in hard.items()]).replace("<", "\\u003c")
-    content = re.sub(
-        r'(<script type="application/json" id="codes"[^>]*>).*?(</script>)',
-        lambda match: match[1] + boxes + match[2],
-        page.read_text(encoding="utf-8"),
-        flags=re.DOTALL,
-    )
-    second = 'id="segmented-1"></div>'
-    assert second in content
-    content = content.replace(second, f'{second}<div class="segmented" id="segmented-2"></div>')
-    layout = TranslationLayout.read(experiment)
-    own = [layout.codes_of(algorithm)[0].read_bytes() for algorithm in ("bpe", "scaffold")]
-    for name, document, codes in (
-        ("own", page.read_text(encoding="utf-8"), own),
-        ("hard", content, [each.encode("utf-8") for each in hard.values()]),
-    ):
-        lines = ["  " + " ".join(words[:700]) + "  ", "", "  ".join(words[700:])]
-        driver = f"""<pre id="outcome"></pre><script>
-            const typed = document.getElementById("word-box");
-            typed.value = {json.dumps(chr(10).join(lines)).replace("<", chr(92) + "u003c")};
-            typed.dispatchEvent(new Event("input"));
-            const shown = [...document.querySelectorAll("#boxes .segmented")].map((box) => box.textContent);
-            document.getElementById("outcome").textContent = encodeURIComponent(JSON.stringify(shown));
-            </script>"""
-        driven = tmp_path / f"{name}.html"
-        driven.write_text(document.replace("</body>", driver + "</body>"), encoding="utf-8")
-        assert CHROMIUM is not None
-        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / name}"]
-        command += ["--virtual-time-budget=20000", "--dump-dom", driven.as_uri()]
-        found = subprocess.run(command, capture_output=True, check=True, timeout=120).stdout.decode("utf-8")
-        outcome = re.search(r'<pre id="outcome">([^<]*)</pre>', found)
-        assert outcome is not None
-        shown = json.loads(unquote(outcome[1]))
-        for number, each in enumerate(codes):
-            bpe = BPE(each)
-            assert shown[number].split("\n") == [bpe.segment(line) for line in lines]
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to run the word box in")
-@pytest.mark.parametrize(
-    ("pretokenise", "digits"),
-    [("gpt2", False), ("gpt2", True), ("cl100k", False), ("o200k", False), ("spaces", False)],
-)
-def test_word_box_of_language_models_segments_as_encode(tmp_path: Path, pretokenise: str, digits: bool) -> None:
-    """Lines typed into the box give the tokens of BPE.encode, for the pre-tokenisers that the page supports."""
-    from mt_scaffold.experiment.report.html.language_models import as_notation, javascript_pattern
-    from mt_scaffold.experiment.report.html.parts import script_json
-
-    lines = [*hard_text(3, 60).split("\n"), "I'LL say it's 2023, won't we?  Two  spaces", "naïve café 東京 😀"]
-    learned = learn(
-        method=Scaffold(400), lines=lines, pretokenise=pretokenise, split_digits=digits, byte_level=True
-    ).text
-    bpe = BPE(learned)
-    pattern = None if pretokenise == "spaces" else javascript_pattern(pretokenise)
-    # Without the characters on which JavaScript and Unicode's White_Space disagree.
-    typed = [line for line in lines if not re.search(r"[\x00\r\x1c-\x1f\x85\ufeff]", line)]
-    boxes = [
-        {"systems": ["a"], "codes": as_notation(Codes(learned)), "bytes": True, "pattern": pattern, "digits": digits}
-    ]
-    script = (Path(pages.__file__).parent / "word_box.js").read_text(encoding="utf-8")
-    page = tmp_path / "page.html"
-    page.write_text(
-        f"""<!DOCTYPE html><meta charset="utf-8"><textarea id="word-box"></textarea><div id="segmented-0"></div>
-        <script type="application/json" id="codes" data-end-of-word="</w>" data-separator="@@">
-        {script_json(boxes)}</script>
-        <script>{script}</script><pre id="outcome"></pre><script>
-        const line = makeLineSegmenter(JSON.parse(document.getElementById("codes").textContent)[0]);
-        const pieces = {json.dumps(typed).replace("<", chr(92) + "u003c")}.map((each) => line(each).map((p) => p.text));
-        document.getElementById("outcome").textContent = encodeURIComponent(JSON.stringify(pieces));
-        </script>""",
-        encoding="utf-8",
-    )
-    assert CHROMIUM is not None
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-    command += ["--virtual-time-budget=20000", "--dump-dom", page.as_uri()]
-    found = subprocess.run(command, capture_output=True, check=True, timeout=120).stdout.decode("utf-8")
-    outcome = re.search(r'<pre id="outcome">([^<]*)</pre>', found)
-    assert outcome is not None
-
-    def readable(token: bytes) -> str:
-        try:
-            return token.decode("utf-8").replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
-        except UnicodeDecodeError:
-            return bytes_to_notation(token)
-
-    shown = json.loads(unquote(outcome[1]))
-    for line, pieces in zip(typed, shown, strict=True):
-        if pattern is None:
-            subwords = [each for each in bpe.segment(line.encode()).split(b" ") if each]
-            ends = ["@@" if each.endswith(b"@@") else "" for each in subwords]
-            assert pieces == [
-                readable(each.removesuffix(b"@@")) + end for each, end in zip(subwords, ends, strict=True)
-            ]
-            continue
-        assert pieces == [readable(bpe.tokens[id]) for id in bpe.encode(line)], line
 
 
 @pytest.mark.parametrize("inside", ["<script>alert(1)</script>", '<g onload="a()"/>', "<foreignObject/>"])

@@ -8,7 +8,7 @@ from typing import Any
 
 from mt_scaffold.analysis.stats import table
 from mt_scaffold.corpus.files import PathLike, write_text
-from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, read_lines, surface_form
+from mt_scaffold.corpus.text import read_lines, surface_form
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.segmentation import segmentation_in
 from mt_scaffold.experiment.configuration import Config
@@ -24,7 +24,6 @@ from mt_scaffold.experiment.report.html.parts import (
     loss_sections,
     options_text,
     render,
-    script_json,
     systems_table,
     tables_of,
     text,
@@ -60,9 +59,7 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
     layout = layout.of_systems({row.system for row in comparison.rows})
     config = layout.config
     statistics = read_result(Statistics, layout.statistics)
-    boxes = _word_boxes(layout)
     runs = _runs(layout)
-    segmentations = config.segmentations.values()
     content = render(
         "translation.html.jinja",
         config=config,
@@ -82,16 +79,9 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         valid_metric=_valid_metric(runs),
         config_text=text(layout.config_file),
         surface=surface_form,
-        end_of_word=END_OF_WORD,
-        separator=SEPARATOR,
         systems=systems_table([_system_row(config, name) for name in config.systems]),
-        systems_of_codes=[box["systems"] for box in boxes],
         has_resampling=any(system.resamples for system in config.systems.values()),
-        has_filters=any(each.vocabulary_threshold is not None or each.glossaries for each in segmentations),
-        without_codes=[*dict.fromkeys(each.kind.title for each in segmentations if not each.kind.has_codes)],
-        other_inference=any(each.inference != MERGES for each in segmentations),
         has_sides=any(len(codes.languages) == 1 for codes in config.all_codes.values()),
-        codes_json=script_json(boxes),
     )
     write_text(page, content)
     return page
@@ -207,15 +197,3 @@ def _runs(layout: TranslationLayout) -> list[dict[str, Any]]:
         {"system": run.system, "seed": run.seed, "training": read_result(TrainingReport, layout.training_report(run))}
         for run in layout.runs
     ]
-
-
-def _word_boxes(layout: TranslationLayout) -> list[dict[str, Any]]:
-    """Return each codes file whose merges are applied in order, with the names of its systems."""
-    systems: dict[Path, list[str]] = {}
-    for system in layout.config.systems:
-        segmentation = layout.config.segmentation(system)
-        if segmentation.inference != MERGES or not segmentation.kind.has_codes:
-            continue
-        # With separate codes per side, those of the source, whose words are in the box.
-        systems.setdefault(layout.codes_of(system)[0], []).append(system)
-    return [{"systems": names, "codes": text(path)} for path, names in systems.items()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,7 +31,7 @@ _NOTE = re.compile(rf'<g id="{NOTE_ID}">.*?</g>\s*', re.DOTALL)
 
 
 def render(template: str, **values: Any) -> str:
-    """Return a page rendered from a template of this folder, with its styles and the script of its word box."""
+    """Return a page rendered from a template of this folder, with its styles."""
     import jinja2
 
     here = Path(__file__).parent
@@ -45,8 +44,7 @@ def render(template: str, **values: Any) -> str:
     )
     # Globals, so that imported macros have them too.
     environment.globals |= {"decimal": decimal, "limits_line": limits}
-    own = {"css": text(here / "page.css"), "script": text(here / "word_box.js")}
-    return environment.get_template(template).render(**own, **values)
+    return environment.get_template(template).render(css=text(here / "page.css"), **values)
 
 
 def check_finished(layout: Layout[Any]) -> None:
@@ -164,10 +162,3 @@ def inline(svg: Path) -> Any:
     name = re.sub(r"\W", "-", svg.stem)
     content = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", content)
     return Markup(content)
-
-
-def script_json(value: Any) -> Any:
-    """Return JSON for a script element, escaped so that it cannot close the element."""
-    from markupsafe import Markup
-
-    return Markup(json.dumps(value, ensure_ascii=False).replace("<", "\\u003c"))
