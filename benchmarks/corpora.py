@@ -3,7 +3,6 @@
 python benchmarks/corpora.py text OUT [--megabytes 72]     prose of an invented language
 python benchmarks/corpora.py unique OUT --words 1000000    random strings, all distinct
 python benchmarks/corpora.py repeat OUT --times 8 --of FILE
-python benchmarks/corpora.py half OUT --of FILE --first 0  every other line, from the first (0) or the second (1)
 python benchmarks/corpora.py word OUT --alphabet abcd      one word of 1,000,000 letters
 python benchmarks/corpora.py words OUT --alphabet abcd     short words, to learn codes for the long one
 """
@@ -91,14 +90,13 @@ def short_words(alphabet: str) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=("text", "unique", "repeat", "half", "word", "words"))
+    parser.add_argument("kind", choices=("text", "unique", "repeat", "word", "words"))
     parser.add_argument("out", type=Path)
     parser.add_argument("--megabytes", type=int, default=72)
     parser.add_argument("--words", type=int, default=1_000_000)
     parser.add_argument("--alphabet", default="abcd")
     parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--of", type=Path)
-    parser.add_argument("--first", type=int, default=0)
     options = parser.parse_args()
     unfinished = options.out.with_suffix(".part")
     if options.kind == "repeat":
@@ -109,10 +107,6 @@ def main() -> None:
                     source.seek(-1, 2)
                     if source.read() != b"\n":
                         stream.write(b"\n")
-    elif options.kind == "half":
-        with unfinished.open("wb") as stream, options.of.open("rb") as source:
-            # In pairs, so that both halves have the same number of lines.
-            stream.writelines(pair[options.first] for pair in zip(source, source, strict=False))
     else:
         lines = {
             "text": lambda: prose(options.megabytes),

@@ -33,16 +33,13 @@ from systems import (
     BPE,
     CORES,
     FASTBPE,
-    GREEDY,
     OLD,
     OURS,
     OUT,
-    PARITY,
     PEERS,
     SCAFFOLD,
     SEGMENTING,
     TRIMMED,
-    UNIFORM,
     UNIGRAM,
     WC,
     WITH_DROPOUT,
@@ -204,7 +201,7 @@ class Benchmark:
 
     def make(self, name: str, *arguments: str | Path) -> Path:
         """Generate a corpus, or reuse it; it is kept for the next run unless it is in the work folder."""
-        path = WORK / name if arguments[0] in ("repeat", "half") else OUT / "corpora" / name
+        path = WORK / name if arguments[0] == "repeat" else OUT / "corpora" / name
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
             print(f"generating {name}", flush=True)
@@ -224,8 +221,6 @@ class Benchmark:
         # After the first cell, because it reads its codes.
         learned, trimmed = WORK / f"{BPE.replace(', ', '-')}.model", WORK / "trimmed.model"
         cells.insert(1, Cell("learn", TRIMMED, systems.trim(self.corpus, learned, trimmed)))
-        halves = [self.make(f"half-{first}", "half", "--of", self.corpus, "--first", str(first)) for first in (0, 1)]
-        cells.append(Cell("learn", PARITY, systems.learn_parity(halves, WORK / "parity.model", SYMBOLS)))
         cells.append(Cell("learn", UNIGRAM, systems.learn_unigram(self.corpus, WORK / "unigram.model", SYMBOLS)))
         self.alternate("learn", [*cells, Cell("learn", WC, systems.count(self.corpus))])
 
@@ -235,8 +230,6 @@ class Benchmark:
             Cell("apply", system, systems.apply(system, self.corpus, model, WORK / "segmented"), lines=self.lines)
             for system, model in self.models([*self.ours, *SEGMENTING]).items()
         ]
-        greedily = systems.apply_greedily(self.corpus, self.model(BPE), WORK / "segmented")
-        cells.append(Cell("apply", GREEDY, greedily, lines=self.lines))
         unigram = WORK / "unigram.model"
         if not unigram.exists():
             run_measured(systems.learn_unigram(self.corpus, unigram, SYMBOLS))
@@ -246,7 +239,7 @@ class Benchmark:
         self.alternate("apply", [*cells, Cell("apply", WC, systems.count(self.corpus))])
 
     def dropout(self) -> None:
-        """Segment the corpus with dropout in all systems that have it, and with uniform sampling in ours."""
+        """Segment the corpus with dropout in all systems that have it."""
         cells = [
             Cell(
                 "apply with dropout",
@@ -256,9 +249,6 @@ class Benchmark:
             )
             for system, model in self.models([*self.ours, *WITH_DROPOUT]).items()
         ]
-        arguments = self.corpus, self.model(BPE), WORK / "segmented", DROPOUT
-        sampled = systems.apply(BPE, *arguments, option="--uniform-sampling")
-        cells.append(Cell("apply with dropout", UNIFORM, sampled, lines=self.lines))
         self.alternate("dropout", cells)
 
     def _ours(
@@ -479,7 +469,7 @@ def main() -> int:
     (OUT / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     shutil.rmtree(WORK, ignore_errors=True)
     print()
-    print(report.as_text(results))
+    print(report.table(results))
     if options.old:
         print(against_old(benchmark.measured))
     return 130 if interrupted else 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +14,8 @@ BIN = OUT / "venv" / "bin"
 CORES = 2
 BPE, SCAFFOLD, PICKY = "mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE", "mt_scaffold, PickyBPE"
 OURS = {BPE: "bpe", SCAFFOLD: "scaffold", PICKY: "picky"}
-# Other uses of BPE codes: rare tokens marked, and applied greedily.
-TRIMMED, GREEDY = "mt_scaffold, trimming BPE codes", "mt_scaffold, BPE, greedily"
-UNIFORM = "mt_scaffold, BPE, uniform sampling"
-# Learned from two halves of the corpus as two languages.
-PARITY = "mt_scaffold, parity-aware BPE"
+# Rare tokens of BPE's codes removed.
+TRIMMED = "mt_scaffold, trimming BPE codes"
 # Our commands, which call SentencePiece.
 UNIGRAM = "mt_scaffold, Unigram by sentencepiece"
 # Another revision of mt_scaffold, measured alongside this one on request; those of OURS that older revisions have.
@@ -82,10 +78,9 @@ def apply(
     output: Path,
     dropout: float = 0,
     threads: int | None = None,
-    option: str = "--dropout",
 ) -> Command:
-    """Segment a text with the model of a system. option: our option that takes ``dropout``."""
-    leave_out = [option, str(dropout)] if dropout else []
+    """Segment a text with the model of a system."""
+    leave_out = ["--dropout", str(dropout)] if dropout else []
     if system in OURS | OLD:
         seed = ["--seed", "1"] if dropout else []
         return _command(
@@ -118,21 +113,6 @@ def trim(corpus: Path, model: Path, output: Path, below: int = 100) -> Command:
     return _command(
         *(BIN / "mt-scaffold", "trim", model, "--below", below, "--input", corpus, "--output", output), output=output
     )
-
-
-def learn_parity(halves: Sequence[Path], model: Path, symbols: int) -> Command:
-    """Learn from texts with the same number of lines, each as one language."""
-    return _command(
-        *(BIN / "mt-scaffold", "learn-bpe", "--algorithm", "parity", "--symbols", symbols),
-        *("--input", *halves, "--output", model),
-        output=model,
-    )
-
-
-def apply_greedily(corpus: Path, model: Path, output: Path) -> Command:
-    """Segment a text with the longest tokens of the vocabulary, from the left."""
-    command = apply(BPE, corpus, model, output)
-    return Command((*command.arguments, "--inference", "greedy"), output)
 
 
 def learn_unigram(corpus: Path, model: Path, symbols: int) -> Command:

@@ -1,8 +1,12 @@
-"""The tutorial and the README show real output: their commands, the page in Python and the notebook are run."""
+"""The tutorials and the README show real output: their commands and blocks of Python are run."""
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import io
 import os
+import pprint
 import re
 import shutil
 import subprocess
@@ -118,17 +122,20 @@ def test_readme_can_be_pasted_into_a_clone(tmp_path: Path) -> None:
     assert (done.stdout, done.returncode) == (shown, 0), done.stderr
 
 
-def test_the_notebook_is_the_page_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Page and notebook have one source and today's output; if not, run scripts/make_notebook.py."""
-    for needed in ("ipykernel", "nbclient", "nbformat"):
-        pytest.importorskip(needed, reason="comes with the extra 'docs'")
-    monkeypatch.syspath_prepend(ROOT / "scripts")
-    import make_notebook
-    import nbformat
-
-    page = make_notebook.PAGE.read_text(encoding="utf-8")
-    notebook = make_notebook.executed(make_notebook.cells_of(page), tmp_path)
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert len(code) == page.count("```python\n") > 5 and all(make_notebook.printed(cell) for cell in code)
-    assert make_notebook.with_outputs(page, notebook) == page
-    assert nbformat.writes(notebook) + "\n" == make_notebook.NOTEBOOK.read_text(encoding="utf-8")
+def test_the_tutorial_in_python_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each block's output and the value of its last line, as a notebook shows them."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(TEXT, tmp_path)
+    page = (ROOT / "docs" / "tutorial_python.md").read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    for code, shown in re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```\n", page, re.DOTALL):
+        *statements, last = ast.parse(code).body
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            if not isinstance(last, ast.Expr):
+                exec(code, names)
+            else:
+                exec(compile(ast.Module(statements, []), "tutorial_python.md", "exec"), names)
+                value = eval(compile(ast.Expression(last.value), "tutorial_python.md", "eval"), names)
+                if value is not None:
+                    pprint.pprint(value)
+        assert printed.getvalue() == shown, code

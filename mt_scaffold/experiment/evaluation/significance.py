@@ -11,7 +11,7 @@ difference between two systems' means over n₁ and n₂ trainings has three par
 The statistic is the difference divided by the square root of their sum, against Student's t with Satterthwaite's
 degrees of freedom (1946, *An Approximate Distribution of Estimates of Variance Components*), as in Welch's test (1947).
 This is the quasi-F test of Clark (1973, *The Language-as-Fixed-Effect Fallacy*) for scores that are not means over
-segments. ``studies/significance.py`` measures its error rates.
+segments. docs/results/significance has its error rates.
 
 It takes three trainings of each system. With two there is only an interval. With one, the test is the paired bootstrap
 over segments (Koehn 2004), on the resamples that sacreBLEU draws, and says nothing about other trainings.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import math
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
@@ -259,14 +261,19 @@ def test_without_chance_from_trainings_only_segments_count() -> None:
 
 
 def made_up(
-    draw: numpy.random.Generator, experiments: int, trainings: int, spreads: tuple[float, float], segments: int = 60
+    draw: numpy.random.Generator,
+    experiments: int,
+    trainings: int,
+    spreads: tuple[float, float],
+    segments: int = 60,
+    samples: int = 150,
 ) -> tuple[list[numpy.typing.NDArray[numpy.float64]], list[numpy.typing.NDArray[numpy.float64]]]:
     """Scores and resampled scores of two systems that do not differ, for many experiments.
 
     The score of a segment is the sum of a system's effect on it, of this training's effect on it (standard deviation 1
     each), and of the training's effect on all segments (``spreads``, by system).
     """
-    drawn = draw_segments(segments, 150) / segments
+    drawn = draw_segments(segments, samples) / segments
     rows = [
         draw.normal(0, 1, (experiments, 1, segments))
         + draw.normal(0, 1, (experiments, trainings, segments))
@@ -284,7 +291,7 @@ def made_up(
 def test_systems_that_do_not_differ_are_seldom_found_to(
     trainings: int, most: float, spreads: tuple[float, float]
 ) -> None:
-    """At level 5 %, whatever the source of chance; studies/significance.py has the whole table.
+    """At level 5 %, whatever the source of chance; the test of all stored rates below takes minutes.
 
     Trainings resampled by the bootstrap err in up to 14 % with three of them.
     """
@@ -298,6 +305,34 @@ def test_systems_that_do_not_differ_are_seldom_found_to(
         for own, drawn in zip(scores, resampled, strict=True)
     ]
     assert compare_trainings(*sides).p == pytest.approx(p[0])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("variances_of", ["1 : 1", "4 : 1", "one system's"])
+@pytest.mark.parametrize("trainings", [2, 3, 5, 8])
+def test_the_error_rates_are_those_that_were_stored(trainings: int, variances_of: str) -> None:
+    """With 40,000 experiments per row; these are 8,000, so that a rate may differ by four of its standard errors."""
+    with open(ROOT / "docs" / "results" / "significance" / "normal.csv", encoding="utf-8", newline="") as file:
+        rows = [
+            row
+            for row in csv.DictReader(file)
+            if (row["trainings"], row["variances"]) == (str(trainings), variances_of)
+        ]
+    assert len(rows) == 4
+    share = {"1 : 1": 0.5, "4 : 1": 0.8, "one system's": 1.0}[variances_of]
+    draw = numpy.random.default_rng(3)
+    for row in rows:
+        # The trainings add this many times the standard error that the segments add.
+        both = float(row["spread"]) ** 2 * 2 * (trainings + 1) / 100
+        wrong = 0
+        for _ in range(16):
+            spreads = math.sqrt(both * share), math.sqrt(both * (1 - share))
+            scores, resampled = made_up(draw, 500, trainings, spreads, segments=100, samples=400)
+            error, freedom = satterthwaite(variances(scores, resampled, 100))
+            p = 2 * stats.t.sf(abs(scores[0].mean(1) - scores[1].mean(1)) / error, freedom)
+            wrong += int((p <= 0.05).sum())
+        stored = float(row["wrong_percent"]) / 100
+        assert wrong / 8000 == pytest.approx(stored, abs=4 * math.sqrt(stored * (1 - stored) / 8000)), row
 
 
 @pytest.mark.parametrize("spread", [0.1, 1.0])
