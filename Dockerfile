@@ -12,7 +12,7 @@ RUN apt-get update \
 WORKDIR /opt/mt_scaffold
 # As in the Makefile: the pinned pip, which checks the hashes of constraints.txt, then the torch for this machine.
 COPY constraints.txt setup.cfg ./
-COPY scripts/requirements.py scripts/
+COPY tools/requirements.py tools/
 RUN python3 -m venv /opt/venv \
     && sed -n '/^pip==/,/[^\\]$/p' constraints.txt > /tmp/pip.txt \
     && pip install --require-hashes -r /tmp/pip.txt \
@@ -25,7 +25,7 @@ RUN case " ${EXTRAS} " in *" fairseq "*) \
         && env -u CUDA_HOME pip install --require-hashes -c constraints.txt --no-build-isolation fairseq-fixed ;; \
     esac
 # hadolint ignore=SC2086
-RUN python scripts/requirements.py ${EXTRAS} > /tmp/requirements.txt \
+RUN python tools/requirements.py ${EXTRAS} > /tmp/requirements.txt \
     && pip install --require-hashes -c constraints.txt -r /tmp/requirements.txt
 COPY . .
 RUN pip install --no-deps --no-build-isolation .

@@ -9,7 +9,7 @@
 # make test-slurm    the workflow on a SLURM of two nodes, started for the test (as root, with slurm-wlm and munge
 #                    installed; ONLY="limit node" for some of its scenarios)
 # make docs          the site, into build/site, with every link checked
-# make lint          style and types, including the tests, scripts and benchmarks
+# make lint          style and types, including tests, scripts, tools and benchmarks
 # make bench         speed and memory compared with other BPE implementations (CORPUS=text REPEAT=5 ONLY="learn apply";
 #                    OLD=REVISION adds that revision; ONLY=encode for encoding into ids; see docs/benchmarks.md)
 # make sanitize      the segmentation tests with a core that checks memory, undefined behaviour and data races
@@ -33,7 +33,7 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 
 # The interpreter, and the tools that compile the core and fairseq.
 .venv/tools: constraints.txt
-	@$(PYTHON) scripts/check_machine.py
+	@$(PYTHON) tools/check_machine.py
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	@date +%s > .venv/started
 	# Older versions of pip do not support hashes in constraints.
@@ -58,11 +58,11 @@ CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_sc
 	@touch $@
 
 # Editable, so that the tests run on this source; rebuilt when the core or the metadata changes. A folder has no hash.
-.venv/demo: constraints.txt setup.py setup.cfg pyproject.toml scripts/requirements.py $(CORE_SOURCES)
+.venv/demo: constraints.txt setup.py setup.cfg pyproject.toml tools/requirements.py $(CORE_SOURCES)
 	@test -f .venv/installed || echo "Making .venv for the demo (1.6 GB, some minutes). Downloads: PyTorch, 190 MB \
 	(with CUDA several GB), and about 170 MB of other packages."
 	@$(MAKE) --no-print-directory -j 2 .venv/core .venv/installed
-	.venv/bin/python scripts/requirements.py fairseq workflow > .venv/requirements-demo.txt
+	.venv/bin/python tools/requirements.py fairseq workflow > .venv/requirements-demo.txt
 	$(PINNED) -r .venv/requirements-demo.txt
 	$(WITHOUT_AUDIO)
 	$(PIP) --no-deps --no-build-isolation --editable .
@@ -82,7 +82,7 @@ SAY_SIZE = @if test -f .venv/started; then \
 .venv/built: .venv/demo
 	@test -f .venv/everything || { date +%s > .venv/started; \
 		echo "Adding the packages of every extra and of the tests (1.1 GB; downloads: about 300 MB)."; }
-	.venv/bin/python scripts/requirements.py fairseq workflow analysis documents remote ctranslate2 harness transformers unigram debian docs completion dev > .venv/requirements.txt
+	.venv/bin/python tools/requirements.py fairseq workflow analysis documents remote ctranslate2 harness transformers unigram debian docs completion dev > .venv/requirements.txt
 	$(PINNED) -r .venv/requirements.txt
 	$(WITHOUT_AUDIO)
 	$(SAY_SIZE)
@@ -134,7 +134,7 @@ test-integrations: .venv-integrations/installed .venv-integrations/transformers-
 		-n $(CORES) --dist loadfile tests/trainers
 
 test-slurm: .venv/built
-	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python scripts/test_slurm.py $(ONLY)
+	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python tools/test_slurm.py $(ONLY)
 
 # Not --quiet, which would also keep warnings from counting as errors.
 docs: .venv/built
@@ -145,8 +145,8 @@ lint: .venv/built
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	@mkdir -p build
-	.venv/bin/python scripts/requirements.py --without dev docs debian > build/requirements.txt
-	.venv/bin/python scripts/requirements.py dev docs debian > build/requirements-dev.txt
+	.venv/bin/python tools/requirements.py --without dev docs debian > build/requirements.txt
+	.venv/bin/python tools/requirements.py dev docs debian > build/requirements-dev.txt
 	.venv/bin/deptry mt_scaffold
 	.venv/bin/stubtest --mypy-config-file pyproject.toml --allowlist tests/core/stubtest_allowlist.txt mt_scaffold._core
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))
@@ -187,7 +187,7 @@ compare-releases: .venv/built
 
 # For every extra and the packages that `make` itself installs, on all Pythons and platforms at once.
 constraints: .venv/built
-	(.venv/bin/python scripts/requirements.py; printf '%s\n' pip setuptools wheel Cython nanobind) | .venv/bin/uv --quiet pip compile - \
+	(.venv/bin/python tools/requirements.py; printf '%s\n' pip setuptools wheel Cython nanobind) | .venv/bin/uv --quiet pip compile - \
 		--universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make constraints' \
 		$(UPGRADE:%=--upgrade-package %) --output-file constraints.txt
 	.venv/bin/uv --quiet pip compile tests/trainers/requirements.in --no-deps --universal --python-version 3.11 \
@@ -199,4 +199,4 @@ audit: .venv/built
 
 clean:
 	rm -rf .venv .venv-integrations build *.egg-info mt_scaffold/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis .snakemake
-	find mt_scaffold scripts tests -name __pycache__ -type d -exec rm -rf {} +
+	find mt_scaffold scripts tools tests -name __pycache__ -type d -exec rm -rf {} +

@@ -204,7 +204,7 @@ def test_an_extra_declares_nothing_unused(extra: str) -> None:
     assert not unused, f"declared in the extra {extra!r} of setup.cfg, but not imported: {unused}"
 
 
-@pytest.mark.parametrize("folder", ["scripts", "studies", "tests"])
+@pytest.mark.parametrize("folder", ["scripts", "studies", "tests", "tools"])
 def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
     """``make`` installs the extras and nothing else, so an undeclared import would fail in a fresh clone."""
     files = sorted((PACKAGE.parent / folder).rglob("*.py"))
@@ -213,9 +213,9 @@ def test_what_tests_and_scripts_import_is_declared(folder: str) -> None:
     imported |= {
         node.module: path for path, node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level
     }
-    ours = {path.stem for part in ("scripts", "benchmarks") for path in (PACKAGE.parent / part).glob("*.py")}
+    ours = {path.stem for part in ("scripts", "tools", "benchmarks") for path in (PACKAGE.parent / part).glob("*.py")}
     ours |= {
-        path.parent.name for part in ("scripts", "tests") for path in (PACKAGE.parent / part).glob("*/__init__.py")
+        path.parent.name for part in ("studies", "tests") for path in (PACKAGE.parent / part).glob("*/__init__.py")
     }
     ours |= {path.stem for path in (PACKAGE.parent / "tests").rglob("*.py")}
     trainers = (PACKAGE.parent / "tests" / "trainers" / "requirements.in").read_text("utf-8")

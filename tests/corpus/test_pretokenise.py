@@ -26,7 +26,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 
 pytest.importorskip("regex", reason="comes with the extra 'documents'")
 
-CLASSES = runpy.run_path(str(ROOT / "scripts" / "unicode_classes.py"))
+CLASSES = runpy.run_path(str(ROOT / "tools" / "unicode_classes.py"))
 
 MDN = SHARED / "data" / "bench" / "mdn.de.gz"
 CASES = [json.loads(line) for line in (VECTORS / "pretokenise.jsonl").read_text("utf-8").splitlines()]

@@ -1,5 +1,5 @@
 // The classes of characters that pre-tokenisers distinguish, by Unicode 18.0 as in regex 2026.11.15.
-// Written by scripts/unicode_classes.py; do not edit.
+// Written by tools/unicode_classes.py; do not edit.
 #pragma once
 
 #include <array>

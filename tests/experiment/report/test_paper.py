@@ -27,7 +27,7 @@ from mt_scaffold.experiment.report.paper import (
 
 CONFIGS = ROOT / "configs"
 PAPER = sorted((ROOT.parent / "shared" / "paper").glob("*.txt"))
-# Tables that scripts/paper_tables.py writes.
+# Tables that tools/paper_tables.py writes.
 BLOCK = re.compile(r"<!-- (paper\.json|comparison): \w+ -->.*?<!-- end of \1 -->", re.DOTALL)
 # A number with decimals that is not part of a longer one, such as a version.
 DECIMAL = re.compile(r"(?<![\d.,])\d+\.\d+(?![\d.])")
@@ -163,7 +163,7 @@ def test_a_published_score_of_a_metric_that_is_not_computed_is_refused() -> None
 
 def test_the_documentation_shows_the_papers_figures_as_the_data_file_has_them() -> None:
     """A script writes them, so no figure is copied by hand."""
-    command = [sys.executable, "-c", _UNCHANGED, str(ROOT / "scripts")]
+    command = [sys.executable, "-c", _UNCHANGED, str(ROOT / "tools")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["paper.md"]
 
@@ -174,7 +174,7 @@ sys.path.insert(0, sys.argv[1])
 from paper_tables import PAGES, with_tables
 for page in PAGES:
     text = page.read_text(encoding="utf-8")
-    assert with_tables(text) == text, f"{page}: run python scripts/paper_tables.py"
+    assert with_tables(text) == text, f"{page}: run python tools/paper_tables.py"
     if "<!-- paper.json" in text:
         print(page.name)
 """
@@ -184,7 +184,7 @@ def test_each_of_the_papers_numbers_is_in_the_data_file_only() -> None:
     """A copy can be wrong. (Our own results, in docs/results, may equal one of them by chance.)"""
     numbers = papers_numbers()
     found = []
-    for pattern in ("*.md", "docs/*.md", "benchmarks/*.md", "configs/**/*", "mt_scaffold/**/*", "scripts/**/*"):
+    for pattern in ("*.md", "docs/*.md", "benchmarks/*.md", "configs/**/*", "mt_scaffold/**/*", "tools/**/*"):
         for path in sorted(ROOT.glob(pattern)):
             if path.suffix not in (".md", ".yaml", ".py", ".jinja", ".json", ".hpp", ".cpp"):
                 continue

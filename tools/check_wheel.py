@@ -1,6 +1,6 @@
 """Check that an installed mt_scaffold, without its source, learns and segments as in tests/vectors.
 
-    PYTHON scripts/check_wheel.py
+    PYTHON tools/check_wheel.py
 
 Needs only the standard library, so that it tests the wheel as a user without a compiler has it.
 """

@@ -1,4 +1,4 @@
-"""Write the invented tasks of configs/lm_demo.yaml: python scripts/demo_tasks.py [FOLDER].
+"""Write the invented tasks of configs/lm_demo.yaml: python tools/demo_tasks.py [FOLDER].
 
 Default: configs/lm_demo_tasks. Both tasks ask for the end of a sentence in the demo's languages. The sentences are from
 the demo's test documents, on which no model is trained.

@@ -1,6 +1,6 @@
 """Write the classes of all code points in the installed ``regex`` package, for the core's pre-tokenisers.
 
-``python scripts/unicode_classes.py`` rewrites mt_scaffold/core/text/unicode_classes.hpp. Run it when the version of
+``python tools/unicode_classes.py`` rewrites mt_scaffold/core/text/unicode_classes.hpp. Run it when the version of
 regex in constraints.txt changes, because its Unicode version may as well.
 """
 
@@ -26,7 +26,7 @@ BLOCK = 128
 
 TEMPLATE = """\
 // The classes of characters that pre-tokenisers distinguish, by Unicode {unicode} as in regex {version}.
-// Written by scripts/unicode_classes.py; do not edit.
+// Written by tools/unicode_classes.py; do not edit.
 #pragma once
 
 #include <array>

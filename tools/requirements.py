@@ -1,6 +1,6 @@
 """Print the requirements of extras of setup.cfg, one per line: pip checks no hashes for those of an editable install.
 
-    python scripts/requirements.py [EXTRA ...] [--without EXTRA ...]
+    python tools/requirements.py [EXTRA ...] [--without EXTRA ...]
 
 Without names, print those of all extras that can be installed together, which constraints.txt pins.
 """

@@ -1,6 +1,6 @@
 """``make test-slurm``: run the workflow on a real SLURM of two nodes, started and stopped here.
 
-    python scripts/test_slurm.py [--folder DIR] [SCENARIO ...]
+    python tools/test_slurm.py [--folder DIR] [SCENARIO ...]
 
 Submits a small experiment with the profile slurm, whose training runs on both nodes, with one process each on the CPU
 (gloo). After a complete run, the training is repeated with each disturbance: a time limit, a preemption, a dead node.
