@@ -20,11 +20,16 @@ class Key(NamedTuple):
 # Command → what takes its place.
 COMMANDS: dict[str, str] = {}
 # Command → option, with its dashes → what takes its place.
-OPTIONS: dict[str, dict[str, str]] = {}
+OPTIONS: dict[str, dict[str, str]] = {
+    "lm-eval": {"--storycloze": "name a task of your own that reads the files (--include-path)"},
+}
 # Public name, or module with its dots → what takes its place.
 IMPORTS: dict[str, str] = {}
 # Key, by its last name or dotted with the sections in which it was → what takes its place.
-KEYS: dict[str, Key] = {}
+KEYS: dict[str, Key] = {
+    "tasks.storycloze": Key("name a task of your own that reads the files (tasks.include_path)"),
+    "tasks.paper_setting": Key("docs/paper.md has the paper's figures", ({},)),
+}
 
 
 def without_removed_keys(value: Mapping[str, Any], known: Mapping[str, Any], section: str) -> dict[str, Any]:

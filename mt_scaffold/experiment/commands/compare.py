@@ -11,8 +11,6 @@ from mt_scaffold.experiment.commands.arguments import File
 from mt_scaffold.experiment.configuration import Published, load_experiment
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison_tables import as_text
-from mt_scaffold.experiment.evaluation.harness import tables
-from mt_scaffold.experiment.evaluation.harness.compare import compare_tasks, holds_tasks
 from mt_scaffold.experiment.evaluation.measures import Labelled
 from mt_scaffold.experiment.tasks import layout_of, task_of
 from mt_scaffold.options_from_signature import Option
@@ -68,33 +66,16 @@ def run(
     files = [
         _labelled(text) if "=" in text and not Path(text).exists() else Labelled("", None, text) for text in scores
     ]
-    resamples = resamples if samples is None else samples
-    trained = [_labelled(text) for text in trainings]
-    baselines = dict(_pairs("--against", against))
-    if holds_tasks(files[0].path):
-        tasks = compare_tasks(
-            files,
-            baseline,
-            output,
-            resamples,
-            title,
-            baselines=baselines,
-            usual=own,
-            trainings=trained,
-            reports=reports,
-        )
-        print(tables.as_text(tasks), end="")
-        return
     comparison = compare(
         files,
         baseline,
         output=output,
-        samples=resamples,
+        samples=resamples if samples is None else samples,
         title=title,
         published=published,
-        baselines=baselines,
+        baselines=dict(_pairs("--against", against)),
         usual=own,
-        trainings=trained,
+        trainings=[_labelled(text) for text in trainings],
         reports=reports,
     )
     print(as_text(comparison), end="")

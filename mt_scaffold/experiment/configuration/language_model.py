@@ -179,20 +179,17 @@ class HarnessTasks:
     names: tasks of the harness or the paper; ``paper`` for all of the latter. num_fewshot: the number of solved
     questions that precede each question; a score is the mean over several numbers. last_checkpoints: the number of a
     training's last checkpoints whose mean is its score; 0: the score of the averaged model. include_path: folders with
-    the user's tasks. storycloze: the folder with the user's StoryCloze files. limit: ask only the first questions of a
-    task, up to this number. batch_size: requests at once. download: fetch data that is not in the local cache.
-    paper_setting: by comparison, the setting in the paper's tables whose figures are shown next to ours.
+    the user's tasks. limit: ask only the first questions of a task, up to this number. batch_size: requests at once.
+    download: fetch data that is not in the local cache.
     """
 
     names: list[str] = field(metadata=bounds(filled=True))
     num_fewshot: list[int] = field(default_factory=lambda: [0], metadata=bounds(least=0, filled=True))
     last_checkpoints: int = field(default=0, metadata=bounds(least=0))
     include_path: list[str] = field(default_factory=list)
-    storycloze: str | None = None
     limit: int | None = field(default=None, metadata=bounds(least=1))
     batch_size: int | None = field(default=None, metadata=bounds(least=1))
     download: bool = False
-    paper_setting: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

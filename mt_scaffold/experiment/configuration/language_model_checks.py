@@ -164,10 +164,6 @@ def _check_tasks(config: LanguageModelConfig) -> None:
         values = getattr(config.tasks, key)
         if len(set(values)) < len(values):
             raise WrongValue(f"tasks.{key}", "duplicate entry; list each once")
-    for name in config.tasks.paper_setting:
-        if name not in config.comparisons:
-            hint = nearest(name, config.comparisons)
-            raise WrongValue(f"tasks.paper_setting.{name}", f"no comparison is called {name}{hint}")
     # The harness runs models in transformers' format, to which transformer_lm cannot be exported.
     for name, system in config.systems.items():
         own = system.train.options if system.train is not None else {}

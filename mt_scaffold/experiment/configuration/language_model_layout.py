@@ -119,11 +119,8 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
 
     @property
     def task_files(self) -> list[Path]:
-        """The files of the user's tasks and of StoryCloze, on which the questions depend."""
-        tasks = self.config.tasks
-        if tasks is None:
-            return []
-        folders = [*tasks.include_path, *([] if tasks.storycloze is None else [tasks.storycloze])]
+        """The files of the user's tasks, on which the questions depend."""
+        folders = [] if self.config.tasks is None else self.config.tasks.include_path
         found = (path for folder in folders for path in sorted(Path(folder).rglob("*")))
         return [for_snakemake(path) for path in found if path.is_file() and path.suffix != ".pyc"]
 

@@ -26,13 +26,7 @@ from mt_scaffold.experiment.evaluation.comparison import (
     Spread,
     Training,
 )
-from mt_scaffold.experiment.evaluation.comparison_tables import (
-    as_csv,
-    as_latex,
-    as_text,
-    comparison_files,
-    write_comparison,
-)
+from mt_scaffold.experiment.evaluation.comparison_tables import comparison_files, write_comparison
 from mt_scaffold.experiment.evaluation.measures import Labelled, Measure, Runs, Scored, keys_of, measure_of
 from mt_scaffold.experiment.evaluation.metrics import REFERENCE_BITS
 from mt_scaffold.experiment.evaluation.significance import (
@@ -64,7 +58,7 @@ _EQUAL_ROWS = 1.01
 
 
 class RowKey(NamedTuple):
-    """The key of a row of the table; test_set: of language models on tasks, the task."""
+    """The key of a row of the table."""
 
     group: str
     test_set: str
@@ -86,7 +80,7 @@ def compare(
     measure: Measure | None = None,
     reports: Sequence[PathLike] = (),
 ) -> Comparison:
-    """Compare each system in the files that ``score`` or ``evaluate`` wrote with its baseline.
+    """Compare each system in the files that ``score``, ``evaluate`` or ``run_harness`` wrote with its baseline.
 
     That is ``baselines[system]``, or else ``usual[system]``, or else ``baseline``; ``usual`` may name systems without
     scores. A system has the name in its file, unless the file is ``Labelled``. Files labelled with a group are compared
@@ -111,10 +105,16 @@ def compare(
     two are for the same run, or a baseline has no scores.
     """
     refuse_text(reports=reports)
-    labelled = labelled_scores(scores, samples)
-    refuse_replacing(output, [*labelled, *trainings], reports)
+    refuse_text(scores=scores)
+    if samples < 2:
+        raise UsageError(f"compare: the number of bootstrap samples must be 2 or more, not {samples}")
+    if not scores:
+        raise UsageError("compare: give at least one file of scores")
+    labelled = [each if isinstance(each, Labelled) else Labelled("", None, each) for each in scores]
+    if output is not None:
+        refuse_overwriting(comparison_files(output), [*(each.path for each in (*labelled, *trainings)), *reports])
     measure = measure or measure_of(labelled)
-    several, left_out = measure.of_same_segments([*map(measure.read, labelled)])
+    several, left_out = measure.read(labelled)
     runs, single = by_row(several)
     against = baselines_of([(key.group, key.system) for key in runs], baseline, baselines, usual)
     known = {(key.group, key.system) for key in runs}
@@ -160,7 +160,7 @@ def compare(
         versions=versions(),
         engines=measure.engines(several),
         warnings=[
-            *few_seeds((key.system, len(trained)) for key, trained in runs.items()),
+            *_few_seeds((key.system, len(trained)) for key, trained in runs.items()),
             *unequal_rows(against, dictionaries),
             *unequal_resampling(against, several),
             *_warnings(several, trainings, reports),
@@ -171,27 +171,11 @@ def compare(
     if not comparison.common_metrics:
         raise MTScaffoldError("compare: the score files have no metric in common; score again with the same --metrics")
     if output is not None:
-        write_comparison(output, comparison, as_text, as_latex, as_csv)
+        write_comparison(output, comparison)
     return comparison
 
 
-def labelled_scores(scores: Sequence[PathLike | Labelled], samples: int) -> list[Labelled]:
-    """Return the files to compare; raise UsageError if there are none, or too few resamples for tests."""
-    refuse_text(scores=scores)
-    if samples < 2:
-        raise UsageError(f"compare: the number of bootstrap samples must be 2 or more, not {samples}")
-    if not scores:
-        raise UsageError("compare: give at least one file of scores")
-    return [each if isinstance(each, Labelled) else Labelled("", None, each) for each in scores]
-
-
-def refuse_replacing(output: PathLike | None, files: Iterable[Labelled], reports: Iterable[PathLike]) -> None:
-    """Raise UsageError if a comparison would overwrite one of its input files."""
-    if output is not None:
-        refuse_overwriting(comparison_files(output), [*(each.path for each in files), *reports])
-
-
-def few_seeds(trained: Iterable[tuple[str, int]]) -> list[ResultWarning]:
+def _few_seeds(trained: Iterable[tuple[str, int]]) -> list[ResultWarning]:
     """Return a warning for each system with too few trainings for p.
 
     trained: the system and the number of trainings of each row.
@@ -309,20 +293,14 @@ def _warnings(
     several: Iterable[Scored], trainings: Iterable[Labelled], reports: Iterable[PathLike]
 ) -> list[ResultWarning]:
     """Return the warnings in the reports of all steps; those of a training or its scores name it."""
-    found = step_warnings(trainings, reports)
-    for scored in several:
-        if scored.checkpoint is None:
-            found += read_warnings(scored.path, _named(scored.group, scored.system, scored.seed))
-    return [*dict.fromkeys(found)]
-
-
-def step_warnings(trainings: Iterable[Labelled], reports: Iterable[PathLike]) -> list[ResultWarning]:
-    """Return the warnings in reports, and in ``training.json`` files, which name the training."""
     found = [warning for path in reports for warning in read_warnings(_report_in(path))]
     for each in trainings:
         seed = read_result(TrainingReport, each.path).seed
         found += read_warnings(each.path, _named(each.group, str(each.system), seed))
-    return found
+    for scored in several:
+        if scored.checkpoint is None:
+            found += read_warnings(scored.path, _named(scored.group, scored.system, scored.seed))
+    return [*dict.fromkeys(found)]
 
 
 def _named(group: str, system: str, seed: int) -> str:
@@ -446,8 +424,8 @@ def _test(
         for system, other in pairs.items():
             if (more := measure.over_documents(there[system], there[other], samples)) is not None:
                 over_documents[RowKey(group, test_set, system)] = more
-    if over_documents:
-        # Documents are not resampled by sacreBLEU's command.
+    if measure.units != "sentences":
+        # Documents and questions are not resampled by sacreBLEU's command.
         for tests in found.values():
             tests.update({key: replace(test, sacrebleu_p=None) for key, test in tests.items()})
     return {name: corrected(found[name]) for name in measure.metrics.in_order(found)}, over_documents, single

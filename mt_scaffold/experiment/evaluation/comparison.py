@@ -10,7 +10,7 @@ from typing import NamedTuple
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.evaluation.document_tests import PairedSeeds
-from mt_scaffold.experiment.evaluation.metrics import KINDS, MODEL_METRICS, REFERENCE_BITS
+from mt_scaffold.experiment.evaluation.metrics import KINDS, MODEL_METRICS, REFERENCE_BITS, TASK_METRICS
 from mt_scaffold.experiment.evaluation.significance import LEVEL, RANDOM_SEED, TRAININGS_FOR_P, Difference
 from mt_scaffold.experiment.runtime.result_warnings import (
     GRAVE,
@@ -176,11 +176,13 @@ class PublishedBeside(Published):
 
 
 @dataclass(frozen=True)
-class Compared:
-    """The fields that every comparison of systems has.
+class Comparison:
+    """All systems on all test sets, with the facts that a reader needs to interpret the scores.
 
     baseline: of the systems that name no other. bootstrap_samples, random_seed: of the tests. comparisons: the number
-    of tests that are corrected together, by metric.
+    of tests that are corrected together, by metric. engines: the engines that translated (``CTranslate2 4.8.5, int8``),
+    unless fairseq alone. warnings: the limits of the result, from all steps. far: of test sets that overlap with the
+    training text.
     """
 
     title: str
@@ -189,16 +191,6 @@ class Compared:
     bootstrap_samples: int
     random_seed: int
     comparisons: dict[str, int]
-
-
-@dataclass(frozen=True)
-class Comparison(Compared):
-    """All systems on all test sets, with the facts that a reader needs to interpret the scores.
-
-    comparisons: in each metric. engines: the engines that translated (``CTranslate2 4.8.5, int8``), unless fairseq
-    alone. warnings: the limits of the result, from all steps. far: of test sets that overlap with the training text.
-    """
-
     rows: list[Row]
     trainings: list[Training]
     published: list[PublishedBeside]
@@ -253,6 +245,8 @@ class Comparison(Compared):
         ):
             return f"Nothing may be concluded: every system is below {LEAST_BLEU:g} BLEU."
         unit = Unit(kind.label, kind.label, kind.digits, kind.lower_is_better)
+        if self.units == "questions":
+            unit = Unit("", "points")
         return conclusion(tested, unit, self.warnings)
 
     @property
@@ -301,6 +295,11 @@ class Comparison(Compared):
         return self.main_metric in MODEL_METRICS
 
     @property
+    def units(self) -> str:
+        """The name of a test set's segments."""
+        return "documents" if self.of_documents else "questions" if self.main_metric in TASK_METRICS else "sentences"
+
+    @property
     def notes(self) -> list[str]:
         """The notes on all tables, as sentences."""
         return [note for notes in self.notes_by_table.values() for note in notes]
@@ -308,6 +307,8 @@ class Comparison(Compared):
     @property
     def notes_by_table(self) -> dict[str, list[str]]:
         """The notes on each table, as sentences: by main metric, OTHERS and TRAININGS."""
+        if self.units == "questions":
+            return self._notes_on_questions()
         return self._notes_on_documents() if self.of_documents else self._notes_on_sentences()
 
     def _notes_on_sentences(self) -> dict[str, list[str]]:
@@ -402,10 +403,17 @@ class Comparison(Compared):
         ]
         return {self.main_metric: notes, OTHERS: others, TRAININGS: self._notes_on_dictionaries()}
 
+    def _notes_on_questions(self) -> dict[str, list[str]]:
+        spread = "; mean ± standard deviation over the seeds" if len(self.seeds) > 1 else "; one training per system"
+        notes = [f"Percent of the questions. Seeds: {', '.join(map(str, self.seeds))}{spread}."]
+        notes += [*self._notes_on_intervals(self.main_metric), *self._notes_on_tests(self.main_metric)]
+        others = ["Tests in each of these metrics are corrected separately."] if self.other_metrics else []
+        return {self.main_metric: notes, OTHERS: others, TRAININGS: self._notes_on_dictionaries()}
+
     def _notes_on_tests(self, name: str) -> list[str]:
         kind, tests, fewest = KINDS[name], [*self._tests(name)], min(len(row.seeds) for row in self.rows)
-        units = "documents" if self.of_documents else "sentences"
-        return notes_on_tests(tests, kind.label, self.bootstrap_samples, fewest, digits=kind.digits, units=units)
+        label = "points" if self.units == "questions" else kind.label
+        return _notes_on_tests(tests, label, self.bootstrap_samples, fewest, digits=kind.digits, units=self.units)
 
 
 def _legend(metrics: Iterable[str]) -> list[str]:
@@ -422,7 +430,7 @@ def below_least_bleu(means: Iterable[float | None]) -> bool:
     return all(mean is not None and mean < LEAST_BLEU for mean in means)
 
 
-def notes_on_tests(
+def _notes_on_tests(
     tests: Sequence[Difference],
     label: str,
     samples: int,
@@ -430,12 +438,10 @@ def notes_on_tests(
     *,
     digits: int = 2,
     units: str = "sentences",
-    family: str = "in one metric",
 ) -> list[str]:
     """Return the notes on tests that are corrected together, as sentences.
 
     label: of the metric. fewest: the fewest trainings of a system. units: the name of the segments of this test set.
-    family: words for these tests among those of the table.
     """
     if not tests:
         return []
@@ -446,7 +452,7 @@ def notes_on_tests(
     if over_trainings:
         notes += [
             f"p: two-sided, of Student's t (Welch, Satterthwaite) over trainings and {units} together, {drawn}.",
-            f"p, Holm: corrected for the {_comparisons(over_trainings)} of this table {family} (Holm 1979).",
+            f"p, Holm: corrected for the {_comparisons(over_trainings)} of this table in one metric (Holm 1979).",
         ]
         if fewest < 5:
             notes.append(

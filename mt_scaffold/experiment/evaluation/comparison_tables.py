@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TypeVar
 
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
@@ -14,7 +13,6 @@ from mt_scaffold.experiment.evaluation.comparison import (
     OTHERS,
     TRAININGS,
     Checkpoints,
-    Compared,
     Comparison,
     PublishedBeside,
     Row,
@@ -25,8 +23,6 @@ from mt_scaffold.experiment.evaluation.significance import Difference, p_columns
 from mt_scaffold.experiment.runtime.result_warnings import limits
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.tables import decimal, format_table, latex, latex_table
-
-AnyComparison = TypeVar("AnyComparison", bound=Compared)
 
 
 @dataclass(frozen=True)
@@ -71,21 +67,8 @@ def as_text(comparison: Comparison, markdown: bool = False) -> str:
         rows, notes = trainings_table(comparison), comparison.notes_by_table[TRAININGS]
         tables.append(Table("Trainings", rows, len(_names(comparison)), notes))
     tables += published_tables(comparison)
-    return laid_out(
-        comparison.title, comparison.answer, comparison.shown_warnings, tables, comparison.signatures, markdown
-    )
-
-
-def laid_out(
-    title: str,
-    answer: str,
-    warnings: Sequence[str],
-    tables: Sequence[Table],
-    signatures: Mapping[str, str] = {},
-    markdown: bool = False,
-) -> str:
-    """Return a comparison as one text: title, answer, the first table, its limits, the other tables with notes."""
-    blocks = [_shown(title, markdown)] if title else []
+    answer, warnings = comparison.answer, comparison.shown_warnings
+    blocks = [_shown(comparison.title, markdown)] if comparison.title else []
     blocks.append(f"**{_shown(answer, markdown)}**" if markdown else answer)
     for number, table in enumerate(tables):
         if number:
@@ -97,7 +80,7 @@ def laid_out(
         if table.notes:
             blocks.append("\n".join(_listed(table.notes, markdown) if markdown else table.notes))
     quote = "`" if markdown else ""
-    computed = [f"{name}: {quote}{signature}{quote}" for name, signature in signatures.items()]
+    computed = [f"{name}: {quote}{signature}{quote}" for name, signature in comparison.signatures.items()]
     if computed:
         blocks.append("\n".join([f"- {line}" for line in computed] if markdown else computed))
     return "\n\n".join(blocks) + "\n"
@@ -116,20 +99,12 @@ def as_latex(comparison: Comparison) -> str:
     """Return the tables of the scores in LaTeX, for the package booktabs, each with a caption; the rest as comments."""
     comparison = comparison.shown
     tables = score_tables(comparison)
-    about = (comparison.title, comparison.synthetic, comparison.answer, comparison.shown_warnings)
-    signatures = [f"{name}: {signature}" for name, signature in comparison.signatures.items()]
-    return latex_tables(*about, tables, signatures)
-
-
-def latex_tables(
-    title: str, synthetic: bool, answer: str, warnings: Sequence[str], tables: Sequence[Table], more: Iterable[str] = ()
-) -> str:
-    """Return tables in LaTeX with their captions; answer, warnings, notes and ``more`` as comments."""
+    synthetic, answer, warnings = comparison.synthetic, comparison.answer, comparison.shown_warnings
     lines = [] if synthetic else [f"% {answer}"]
     if warnings:
         lines += [f"% {limits(warnings)}:", *(f"% {line}" for line in _listed(warnings, markdown=False))]
     for number, table in enumerate(tables):
-        caption = ": ".join(filter(None, (title, table.title)))
+        caption = ": ".join(filter(None, (comparison.title, table.title)))
         # A table is copied without the text around it.
         caption += (f". {answer}" if number == 0 else " (synthetic data)") if synthetic else ""
         lines += [r"\begin{table}", r"\centering", rf"\caption{{{latex(caption)}}}"]
@@ -138,22 +113,17 @@ def latex_tables(
             r"\end{table}",
             *(f"% {note}" for note in table.notes),
         ]
-    return "\n".join([*lines, *(f"% {line}" for line in more)]) + "\n"
+    signatures = (f"% {name}: {signature}" for name, signature in comparison.signatures.items())
+    return "\n".join([*lines, *signatures]) + "\n"
 
 
-def write_comparison(
-    output: PathLike,
-    comparison: AnyComparison,
-    text: Callable[[AnyComparison, bool], str],
-    latex: Callable[[AnyComparison], str],
-    csv: Callable[[AnyComparison], str],
-) -> None:
+def write_comparison(output: PathLike, comparison: Comparison) -> None:
     """Write a comparison to the files of ``comparison_files``."""
     plain, markdown, tex, table, result = comparison_files(output)
-    write_text(plain, text(comparison, False))
-    write_text(markdown, text(comparison, True))
-    write_text(tex, latex(comparison))
-    write_text(table, csv(comparison))
+    write_text(plain, as_text(comparison))
+    write_text(markdown, as_text(comparison, markdown=True))
+    write_text(tex, as_latex(comparison))
+    write_text(table, as_csv(comparison))
     write_result(result, comparison)
 
 
@@ -164,8 +134,8 @@ def comparison_files(output: PathLike) -> list[str]:
 
 def main_table(comparison: Comparison, name: str) -> list[list[str]]:
     """Return the rows of the table of a main metric, with its tests; the first is the heading."""
-    kind, units = KINDS[name], "documents" if comparison.of_documents else "sentences"
-    columns = p_columns((row.tests[name] for row in comparison.rows if name in row.tests), units)
+    kind = KINDS[name]
+    columns = p_columns((row.tests[name] for row in comparison.rows if name in row.tests), comparison.units)
     more = _document_columns(comparison)
     if not any(name in row.tests for row in comparison.rows):
         means = [[*_names_of(row, comparison), _score_cell(row, name)] for row in comparison.rows]

@@ -7,16 +7,13 @@ Reasoning", "Evaluation").
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib.metadata
 import json
 import logging
 import os
-import random
 import sys
-import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -25,21 +22,28 @@ from typing import Annotated, Any
 from mt_scaffold.corpus.files import Output, PathLike, refuse_overwriting, writing_to
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.evaluation.bits_per_byte import training_name
-from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS
-from mt_scaffold.experiment.evaluation.harness.scores import HarnessScores, Questions, TaskScore, as_line, is_mean
-from mt_scaffold.experiment.evaluation.harness.story_cloze import TASK as STORY_CLOZE
-from mt_scaffold.experiment.evaluation.harness.story_cloze import write_story_cloze
+from mt_scaffold.experiment.evaluation.task_scores import HarnessScores, Questions, TaskScore, as_line, is_mean
 from mt_scaffold.experiment.runtime.hugging_face import import_transformers
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.options import refuse_text
 from mt_scaffold.options_from_signature import Option
 
+# The paper's names of its tasks, and the harness'. That its StoryCloze is that of 2016 is inferred.
+PAPER_TASKS = {
+    "BoolQ": "boolq",
+    "HellaSwag": "hellaswag",
+    "OpenBookQA": "openbookqa",
+    "PIQA": "piqa",
+    "SIQA": "social_iqa",
+    "StoryCloze": "storycloze_2016",
+    "Winogrande": "winogrande",
+    "TriviaQA": "triviaqa",
+    "WebQuestions": "webqs",
+}
 _PAPER = "paper"
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_EVALUATE_OFFLINE")
 _CHATTY = ("lm_eval", "datasets", "filelock", "fsspec", "httpx", "huggingface_hub", "urllib3")
-# The defaults of the harness' command.
-_FEWSHOT_SEED, _RANDOM_SEED, _OTHER_SEED = 1234, 0, 1234
 
 
 _TASKS = f"tasks of lm_eval, by its names or the paper's ({', '.join(PAPER_TASKS)}; paper: all of these)"
@@ -51,7 +55,6 @@ class Asking:
 
     num_fewshot: solved questions before each one; give several to run each (default: 0; the paper: 0 5)
     include_path: folders with your own tasks
-    storycloze: the files of StoryCloze (cloze_test_{val,test}__spring2016*.csv)
     limit: ask only the first N questions of each task, for a trial run
     batch_size: requests at once (default: 16)
     gpus: 1: require a GPU (default: use one if available)
@@ -61,7 +64,6 @@ class Asking:
     tasks: Annotated[Sequence[str], Option("NAME", help=_TASKS)]
     num_fewshot: Sequence[int] = (0,)
     include_path: Annotated[Sequence[PathLike], Option("FOLDER")] = ()
-    storycloze: Annotated[PathLike | None, Option("FOLDER")] = None
     limit: int | None = None
     batch_size: int | None = None
     gpus: int = 0
@@ -85,7 +87,7 @@ def run_harness(
     checkpoints were trained on. samples: a file for one line of JSON per question, with the log-likelihood of each
     choice. system, seed, synthetic: labels of the scores; system defaults to the name of the checkpoint's training.
 
-    A task that fixes the number of solved questions keeps it, and is run once. A task that cannot be loaded is left
+    A task that fixes the number of solved questions keeps it, and counts once. A task that cannot be loaded is left
     out; the scores name it with the reason. Raises MTScaffoldError if no task can be loaded, if a checkpoint or data
     cannot, or without ``lm_eval``; UsageError for a task that ``lm_eval`` does not know.
     """
@@ -94,41 +96,48 @@ def run_harness(
         raise UsageError("no checkpoints given; name one or more")
     if not asking.num_fewshot or min(asking.num_fewshot) < 0:
         raise UsageError("the numbers of solved questions (--num-fewshot) must be 0 or more")
-    limit, download = asking.limit, asking.download
-    if limit is not None and limit < 1:
-        raise UsageError(f"the number of questions (--limit) must be 1 or more, not {limit}")
+    if asking.limit is not None and asking.limit < 1:
+        raise UsageError(f"the number of questions (--limit) must be 1 or more, not {asking.limit}")
     refuse_overwriting([output, samples], checkpoints)
-    _prepare(download)
+    manager, names = check_tasks(asking)
+    from lm_eval import simple_evaluate
+
+    not_run = _not_loaded(manager, names, asking.download)
     runs: dict[tuple[str, str, int], list[tuple[float, float | None]]] = {}
     questions: dict[tuple[str, int], Questions] = {}
     documents: dict[str, int] = {}
     task_versions: dict[str, str] = {}
-    not_run: dict[str, str] = {}
     shortened: dict[str, int] = {}
     lines = []
-    with _tasks(asking) as (manager, names):
-        for checkpoint in checkpoints:
-            model = _model(checkpoint, data, asking.batch_size, asking.gpus)
-            done: set[tuple[str, int]] = set()
-            for shots in asking.num_fewshot:
-                found = _evaluate(model, manager, names, shots, limit, download, done, not_run)
-                # A group whose tasks differ in their number of solved questions has none here.
-                fresh = {task: found["n-shot"].get(task, shots) for task in found["results"]}
-                fresh = {task: number for task, number in fresh.items() if (task, number) not in done}
-                for task, number in fresh.items():
-                    figures = _figures(found["results"][task])
-                    for metric, value, error in figures:
-                        runs.setdefault((task, metric, number), []).append((value, error))
-                    if asked := found["samples"].get(task):
-                        # The harness repeats every question for each of the task's filters.
-                        once = [entry for entry in asked if entry["filter"] == asked[0]["filter"]]
-                        if cut := sum(model.is_cut(each) for entry in once for each in entry["arguments"]):
-                            shortened[f"{task}, {number} solved"] = cut
-                        lines += [_sample(checkpoint, task, number, entry) for entry in asked]
-                        _add(questions, _questions(task, number, asked, figures))
-                done |= fresh.items()
-                documents |= {task: count["effective"] for task, count in found["n-samples"].items()}
-                task_versions |= {task: str(version) for task, version in found["versions"].items()}
+    for checkpoint in checkpoints:
+        model = _model(checkpoint, data, asking.batch_size, asking.gpus)
+        done: set[tuple[str, int]] = set()
+        for shots in asking.num_fewshot:
+            found: Any = simple_evaluate(
+                model,
+                tasks=[name for name in names if name not in not_run],
+                num_fewshot=shots,
+                limit=asking.limit,
+                task_manager=manager,
+                bootstrap_iters=1000,
+            )
+            # A group whose tasks differ in their number of solved questions has none here.
+            fresh = {task: found["n-shot"].get(task, shots) for task in found["results"]}
+            fresh = {task: number for task, number in fresh.items() if (task, number) not in done}
+            for task, number in fresh.items():
+                figures = _figures(found["results"][task])
+                for metric, value, error in figures:
+                    runs.setdefault((task, metric, number), []).append((value, error))
+                if asked := found["samples"].get(task):
+                    # The harness repeats every question for each of the task's filters.
+                    once = [entry for entry in asked if entry["filter"] == asked[0]["filter"]]
+                    if cut := sum(model.is_cut(each) for entry in once for each in entry["arguments"]):
+                        shortened[f"{task}, {number} solved"] = cut
+                    lines += [_sample(checkpoint, task, number, entry) for entry in asked]
+                    _add(questions, _questions(task, number, asked, figures))
+            done |= fresh.items()
+            documents |= {task: count["effective"] for task, count in found["n-samples"].items()}
+            task_versions |= {task: str(version) for task, version in found["versions"].items()}
     scores = [
         TaskScore(
             task,
@@ -148,7 +157,7 @@ def run_harness(
         synthetic=synthetic,
         checkpoints=[os.fspath(path) for path in checkpoints],
         data="" if data is None else os.fspath(data),
-        limit=limit,
+        limit=asking.limit,
         scores=scores,
         questions=list(questions.values()),
         task_versions=task_versions,
@@ -168,14 +177,16 @@ def run_harness(
     return result
 
 
-def check_tasks(asking: Asking) -> None:
-    """Check the tasks before a run: raise as ``run_harness`` does for an unknown task, a missing folder or harness.
+def check_tasks(asking: Asking) -> tuple[Any, list[str]]:
+    """Return the harness' index of tasks, and its names of the tasks.
 
-    This takes seconds, and loads no data.
+    Raises as ``run_harness`` does for an unknown task, a missing folder or harness. This takes seconds, and loads no
+    data.
     """
-    _prepare(download=False)
-    with _tasks(asking):
-        pass
+    refuse_text(tasks=asking.tasks, include_path=asking.include_path)
+    _prepare(asking.download)
+    manager = _task_manager(asking.tasks, [os.fspath(path) for path in asking.include_path])
+    return manager, task_names(asking.tasks, manager.all_tasks)
 
 
 def _model(checkpoint: PathLike, data: PathLike | None, batch_size: int | None, gpus: int) -> Any:
@@ -184,26 +195,13 @@ def _model(checkpoint: PathLike, data: PathLike | None, batch_size: int | None, 
     return HarnessModel(checkpoint, data, batch_size, gpus)
 
 
-@contextlib.contextmanager
-def _tasks(asking: Asking) -> Iterator[tuple[Any, list[str]]]:
-    """Yield the harness' index of tasks, and its names of the tasks; generated task files exist until the end."""
-    refuse_text(tasks=asking.tasks, include_path=asking.include_path)
-    folders = [os.fspath(path) for path in asking.include_path]
-    with tempfile.TemporaryDirectory() as temporary:
-        if asking.storycloze is not None:
-            write_story_cloze(asking.storycloze, temporary)
-            folders.append(temporary)
-        manager = _task_manager(asking.tasks, folders)
-        yield manager, task_names(asking.tasks, manager.all_tasks)
-
-
 def task_names(tasks: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return the harness' names of tasks, each once; UsageError for one that is not among ``known``."""
-    by_paper = {name.lower(): each.task for name, each in PAPER_TASKS.items()}
+    by_paper = {name.lower(): task for name, task in PAPER_TASKS.items()}
     names: list[str] = []
     for task in tasks:
         if task == _PAPER:
-            names += [each.task for each in PAPER_TASKS.values()]
+            names += PAPER_TASKS.values()
             continue
         name = task if task in known else by_paper.get(task.lower(), task)
         if name not in known:
@@ -252,61 +250,19 @@ def _task_manager(tasks: Sequence[str], folders: list[str]) -> Any:
     return TaskManager(include_path=folders or None)
 
 
-def _evaluate(
-    model: Any,
-    manager: Any,
-    names: Sequence[str],
-    num_fewshot: int,
-    limit: int | None,
-    download: bool,
-    done: Collection[tuple[str, int]],
-    not_run: dict[str, str],
-) -> dict[str, Any]:
-    """Return the harness' results with one number of solved questions, except for tasks ``done`` with that number.
-
-    A task that cannot be loaded is added to ``not_run``, with the reason. Raises MTScaffoldError if no task is left.
-    """
-    import numpy
-    import torch
-    from lm_eval.evaluator import evaluate
-
-    # As the harness' command does: some tasks shuffle their choices or sample answers.
-    random.seed(_RANDOM_SEED)
-    numpy.random.seed(_OTHER_SEED)
-    torch.manual_seed(_OTHER_SEED)
-    loaded: dict[str, Any] = {"tasks": {}, "groups": {}}
+def _not_loaded(manager: Any, names: Sequence[str], download: bool) -> dict[str, str]:
+    """Return the tasks that cannot be loaded, each with the reason and advice; MTScaffoldError if there is no other."""
+    found = {}
     for name in names:
-        if name in not_run:
-            continue
         try:
-            found = manager.load([name])
+            manager.load([name])
         except Exception as error:  # A task has its own code and data, and may fail in any way.
-            not_run[name] = _reason(name, error, download)
-            if len(not_run) == len(names):
-                raise MTScaffoldError("; ".join(f"task {task}: {why}" for task, why in not_run.items())) from error
-            continue
-        for task in found["tasks"].values():
-            # 0 in a task's YAML means that it must have none.
-            if task.get_config("num_fewshot") != 0:
-                task.set_config(key="num_fewshot", value=num_fewshot)
-            task.set_fewshot_seed(seed=_FEWSHOT_SEED)
-        if all((task, each.get_config("num_fewshot")) in done for task, each in found["tasks"].items()):
-            continue
-        for kind, entries in loaded.items():
-            entries.update(found.get(kind, {}))
-    if not loaded["tasks"]:
-        return {"results": {}, "n-samples": {}, "versions": {}, "samples": {}, "n-shot": {}}
-    result: dict[str, Any] = evaluate(lm=model, task_dict=loaded, limit=limit, bootstrap_iters=1000, log_samples=True)
-    return result
-
-
-def _reason(task: str, error: Exception, download: bool) -> str:
-    """Return the reason why a task cannot be run, with advice."""
-    what = str(error).strip().partition("\n")[0] or type(error).__name__
-    advice = "check its YAML and data" if download else "add --download to fetch them, or check its YAML"
-    if task == STORY_CLOZE:
-        advice = "name the folder of its files (--storycloze)"
-    return f"its data cannot be loaded ({what}); {advice}"
+            what = str(error).strip().partition("\n")[0] or type(error).__name__
+            advice = "check its YAML and data" if download else "add --download to fetch them, or check its YAML"
+            found[name] = f"its data cannot be loaded ({what}); {advice}"
+            if len(found) == len(names):
+                raise MTScaffoldError("; ".join(f"task {task}: {why}" for task, why in found.items())) from error
+    return found
 
 
 def _metric_name(metric: str, filtered: str) -> str:

@@ -22,9 +22,11 @@ from mt_scaffold.experiment.evaluation.document_tests import (
     resample_documents,
 )
 from mt_scaffold.experiment.evaluation.metrics import (
+    ANSWERS,
     METRICS,
     MODEL_METRICS,
     REFERENCE_BITS,
+    TASK_METRICS,
     Metrics,
     SumRatio,
     metric_of_sums,
@@ -32,6 +34,7 @@ from mt_scaffold.experiment.evaluation.metrics import (
 )
 from mt_scaffold.experiment.evaluation.score import Scores, left_out
 from mt_scaffold.experiment.evaluation.significance import Resampled, draw_segments, resample
+from mt_scaffold.experiment.evaluation.task_scores import HarnessScores, first_metric
 from mt_scaffold.experiment.runtime.provenance import sha256
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 from mt_scaffold.experiment.runtime.results import read_result
@@ -82,8 +85,11 @@ class Measure(ABC):
     units: ClassVar[str] = "sentences"
 
     @abstractmethod
-    def read(self, labelled: Labelled) -> Scored:
-        """Read a score file; raise MTScaffoldError if it is malformed or incomplete."""
+    def read(self, several: Iterable[Labelled]) -> tuple[list[Scored], list[ResultWarning]]:
+        """Read score files: the scores on segments that all compared systems have, and warnings about those left out.
+
+        Raises MTScaffoldError if one is malformed or incomplete.
+        """
 
     def signatures(self, several: Sequence[Scored]) -> dict[str, str]:
         """Return the signature of each metric; raise MTScaffoldError if those of one test set differ."""
@@ -96,10 +102,6 @@ class Measure(ABC):
     @abstractmethod
     def check_alike(self, several: Sequence[Scored]) -> None:
         """Raise MTScaffoldError if scores on one test set are not of the same segments."""
-
-    def of_same_segments(self, several: Sequence[Scored]) -> tuple[list[Scored], list[ResultWarning]]:
-        """Return the scores on the segments that all compared systems have, and warnings about those left out."""
-        return list(several), []
 
     def without(self, scored: Scored, lines: Collection[int]) -> Scored | None:
         """Return a score without some segments, by their numbers from 0; None if that is not possible."""
@@ -131,7 +133,10 @@ class TranslationScores(Measure):
 
     metrics = METRICS
 
-    def read(self, labelled: Labelled) -> Scored:
+    def read(self, several: Iterable[Labelled]) -> tuple[list[Scored], list[ResultWarning]]:
+        return self._of_same_segments([*map(self._read, several)])
+
+    def _read(self, labelled: Labelled) -> Scored:
         path = Path(str(labelled.path))
         scores = read_result(Scores, path)
         if unknown := [name for name in scores.metrics if name not in METRICS]:
@@ -193,7 +198,7 @@ class TranslationScores(Measure):
                     )
             _check_unchanged(scored)
 
-    def of_same_segments(self, several: Sequence[Scored]) -> tuple[list[Scored], list[ResultWarning]]:
+    def _of_same_segments(self, several: Sequence[Scored]) -> tuple[list[Scored], list[ResultWarning]]:
         tables: dict[tuple[str, str], list[Scored]] = {}
         for scored in several:
             tables.setdefault((scored.group, scored.test_set), []).append(scored)
@@ -326,7 +331,10 @@ class BitsPerByte(Measure):
     metrics = MODEL_METRICS
     units = "documents"
 
-    def read(self, labelled: Labelled) -> Scored:
+    def read(self, several: Iterable[Labelled]) -> tuple[list[Scored], list[ResultWarning]]:
+        return [*map(self._read, several)], []
+
+    def _read(self, labelled: Labelled) -> Scored:
         path = Path(str(labelled.path))
         scores = read_result(LanguageModelScores, path)
         if len(scores.by_document.bits) != len(scores.by_document.bytes) or not scores.by_document.bits:
@@ -387,10 +395,137 @@ def _bits(runs: Runs) -> list[list[float]]:
     return [scored.scores.by_document.bits for scored in runs.values()]
 
 
+@dataclass(frozen=True)
+class _Answers:
+    """The answers of a training to a task.
+
+    percent: of each question, by metric: the mean over checkpoints and numbers of solved questions. asked: digests of
+    the questions, by the number of solved ones. signature: must be equal in answers that are compared.
+    """
+
+    test_set: str
+    seed: int
+    synthetic: bool
+    percent: Mapping[str, Sequence[float]]
+    asked: Mapping[int, str]
+    signature: str
+
+
+class TaskAnswers(Measure):
+    """Language models, by the answers to the tasks of lm-evaluation-harness.
+
+    A test set is a task in the metric by which it is compared, such as ``piqa acc_norm``.
+    """
+
+    metrics = TASK_METRICS
+    units = "questions"
+
+    def read(self, several: Iterable[Labelled]) -> tuple[list[Scored], list[ResultWarning]]:
+        import numpy
+
+        files = [(each, read_result(HarnessScores, each.path)) for each in several]
+        tasks = dict.fromkeys(each.task for _, scores in files for each in scores.questions)
+        lacking: dict[str, str] = {}
+        for labelled, scores in files:
+            lacking |= {task: reason for task, reason in scores.not_run.items() if task not in lacking}
+            missing = [task for task in tasks if task not in lacking and not scores.asked(task)]
+            lacking |= dict.fromkeys(missing, f"not in {labelled.path}")
+        found = []
+        for task in (task for task in tasks if task not in lacking):
+            answers = [self._answers(labelled, scores, task) for labelled, scores in files]
+            common = [
+                metric
+                for metric in answers[0].percent
+                if all(metric in own.percent and min(own.percent[metric]) >= 0 for own in answers)
+                and all(max(own.percent[metric]) <= 100 for own in answers)
+            ]
+            if not common:
+                lacking[task] = "no metric that lies between 0 and 1 for every question"
+                continue
+            first = first_metric(common)
+            names = {metric: ANSWERS if metric == first else f"{ANSWERS}:{metric}" for metric in common}
+            for (labelled, scores), own in zip(files, answers, strict=True):
+                percent = {name: own.percent[metric] for metric, name in names.items()}
+                named = replace(own, test_set=f"{task} {first}", percent=percent)
+                values = {name: float(numpy.mean(each)) for name, each in percent.items()}
+                system = labelled.system or scores.system
+                found.append(Scored(Path(str(labelled.path)), labelled.group, system, named, values))
+        if not found:
+            why = "; ".join(f"{task}: {reason}" for task, reason in lacking.items()) or "none has any"
+            raise MTScaffoldError(f"compare: the files have no task in common ({why}); run lm-eval again")
+        warnings = [ResultWarning("not-asked", task, reason) for task, reason in lacking.items()]
+        limits = dict.fromkeys(scores.limit for _, scores in files if scores.limit is not None)
+        warnings += [ResultWarning("limited", "", f"{limit:,} questions of each") for limit in limits]
+        cut: dict[str, int] = {}
+        for labelled, scores in files:
+            for asked, count in scores.shortened.items():
+                if (task := asked.rpartition(", ")[0]) in lacking or task not in tasks:
+                    continue
+                name = ", ".join(filter(None, (labelled.group, labelled.system or scores.system, asked)))
+                cut[name] = cut.get(name, 0) + count
+        return found, warnings + [ResultWarning("shortened", name, f"{count:,}") for name, count in cut.items()]
+
+    def _answers(self, labelled: Labelled, scores: HarnessScores, task: str) -> _Answers:
+        import numpy
+
+        asked = {each.num_fewshot: each for each in scores.asked(task)}
+        percent: dict[str, list[float]] = {}
+        for metric in next(iter(asked.values())).answers:
+            if not all(metric in each.answers for each in asked.values()):
+                continue
+            try:
+                values = [numpy.array(each.values(metric), numpy.float64).mean(axis=0) for each in asked.values()]
+            except MTScaffoldError as error:
+                raise MTScaffoldError(f"{labelled.path}: {error}") from error
+            if len({len(each) for each in values}) > 1:
+                raise MTScaffoldError(f"{labelled.path}: {task}: not as many questions with each number of solved ones")
+            percent[metric] = (100 * numpy.mean(values, axis=0)).tolist()
+        shots = " and ".join(f"{number}-shot" for number in sorted(asked))
+        limit = "" if scores.limit is None else f"|limit:{scores.limit}"
+        signature = (
+            f"lm_eval:{scores.versions.get('lm_eval', 'unknown')}|version:{scores.task_versions.get(task, 'unknown')}|"
+            f"mean of {shots}|checkpoints:{len(scores.checkpoints)}{limit}"
+        )
+        digests = {number: each.sha256 for number, each in asked.items()}
+        return _Answers(task, scores.seed, scores.synthetic, percent, digests, signature)
+
+    def signatures(self, several: Sequence[Scored]) -> dict[str, str]:
+        return {each.test_set: each.scores.signature for each in several}
+
+    def check_alike(self, several: Sequence[Scored]) -> None:
+        first, *others = several
+        for other in others:
+            # The digest covers the prompts, and so the solved questions before each one.
+            if other.scores.asked != first.scores.asked:
+                raise MTScaffoldError(
+                    f"{first.path} and {other.path}: {first.test_set}: different questions, or different numbers of "
+                    "solved ones before them; run lm-eval alike for both"
+                )
+            if other.scores.signature != first.scores.signature:
+                raise MTScaffoldError(
+                    f"{first.path} and {other.path} were computed differently ({first.scores.signature} and "
+                    f"{other.scores.signature}); run lm-eval alike for both"
+                )
+
+    def segments(self, scored: Scored, name: str) -> int:
+        return len(scored.scores.percent[name])
+
+    def resample(self, name: str, systems: Mapping[str, Runs], samples: int) -> dict[str, list[Resampled]]:
+        import numpy
+
+        flat = numpy.array([each.scores.percent[name] for runs in systems.values() for each in runs.values()])
+        # A mean is the ratio of a sum to the number of questions.
+        resampled = iter(resample_documents(flat, numpy.ones(flat.shape[1]), samples))
+        return {system: [next(resampled) for _ in runs] for system, runs in systems.items()}
+
+
 def measure_of(scores: Iterable[Labelled]) -> Measure:
     """Return the measure of score files, inferred from the first; raise MTScaffoldError if it cannot be read."""
     for labelled in scores:
-        return BitsPerByte() if "bits_per_byte" in keys_of(labelled.path) else TranslationScores()
+        keys = keys_of(labelled.path)
+        if "task_versions" in keys:
+            return TaskAnswers()
+        return BitsPerByte() if "bits_per_byte" in keys else TranslationScores()
     return TranslationScores()
 
 

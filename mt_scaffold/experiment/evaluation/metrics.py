@@ -17,8 +17,8 @@ from mt_scaffold.experiment.data.moses import Tokeniser
 from mt_scaffold.experiment.runtime.bleu import CHOOSE_ANOTHER, bleu_with
 
 # In this order: detokenised text; the experiment's words; plain Moses words of the text; text with its source; the
-# probabilities of the references; and, of a language model, the documents and their tokens.
-Input = Literal["text", "words", "moses", "source", "losses", "documents", "tokens"]
+# probabilities of the references; and, of a language model, the documents, their tokens, and the questions of tasks.
+Input = Literal["text", "words", "moses", "source", "losses", "documents", "tokens", "questions"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class MetricKind:
     @property
     def tested(self) -> bool:
         """Whether differences between systems are tested: not in metrics on words or tokens."""
-        return self.input in ("text", "source", "losses", "documents")
+        return self.input in ("text", "source", "losses", "documents", "questions")
 
     @property
     def named(self) -> bool:
@@ -53,20 +53,22 @@ class MetricKind:
 REFERENCE_BITS = "reference_bits_per_byte"
 # With several models, each score is called comet:NAME.
 COMET = "comet"
+# The metric by which a task is compared; its others are called answers:METRIC.
+ANSWERS = "answers"
 
 
 class Metrics(dict[str, MetricKind]):
-    """The metrics by name, and COMET of any model.
+    """The metrics by name, COMET of any model, and any metric of a task.
 
     >>> METRICS["comet:wmt23-cometkiwi"].label, "comet:wmt23-cometkiwi" in METRICS
     ('COMET wmt23-cometkiwi', True)
     """
 
     def __missing__(self, name: str) -> MetricKind:
-        comet, _, model = name.partition(":")
-        if comet != COMET or not model:
+        kind, _, model = name.partition(":")
+        if kind not in (COMET, ANSWERS) or not model:
             raise KeyError(name)
-        return MetricKind(f"COMET {model}", "source")
+        return MetricKind(f"COMET {model}", "source") if kind == COMET else MetricKind(f"{model}, %", "questions")
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or (isinstance(name, str) and len(name) > len(COMET) + 1 and is_comet(name))
@@ -76,7 +78,7 @@ class Metrics(dict[str, MetricKind]):
         found = []
         for known in self:
             found += [known] if known in names else []
-            found += sorted(name for name in names if is_comet(name) and name != COMET) if known == COMET else []
+            found += sorted(name for name in names if name.startswith(f"{known}:"))
         return found
 
 
@@ -117,8 +119,10 @@ MODEL_METRICS = Metrics(
         "perplexity_per_token": MetricKind("perplexity per token", "tokens", comparable=False),
     }
 )
+# The metrics of language models' answers to tasks.
+TASK_METRICS = Metrics({ANSWERS: MetricKind("percent of the questions", "questions")})
 # The metrics of all tasks, the main metric of each task first.
-KINDS = Metrics(METRICS | MODEL_METRICS)
+KINDS = Metrics(METRICS | MODEL_METRICS | TASK_METRICS)
 # TER takes four times as long as all of these together, spBLEU downloads a model, and COMET needs one.
 DEFAULT_METRICS = tuple(Score().metrics)
 

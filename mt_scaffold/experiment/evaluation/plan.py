@@ -81,7 +81,7 @@ def plan(
     if not difference > 0:
         raise UsageError(f"plan: --difference {difference:g}: must be more than 0")
     measure = measure or measure_of(scores)
-    several, _ = measure.of_same_segments([*map(measure.read, scores)])
+    several, _ = measure.read(scores)
     measure.signatures(several)
     runs, _ = by_row(several)
     tested = [

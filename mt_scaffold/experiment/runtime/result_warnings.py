@@ -41,6 +41,9 @@ KINDS = {
     "few-tokens": "Fewer tokens were learned than asked for, as no other pair in the text is frequent enough",
     "unlike-moses": "sacremoses lacks rules that Moses' tokeniser has for a language, so that BLEU of its words is not "
     "the published figure",
+    "not-asked": "Tasks are not compared",
+    "limited": "Not all questions of the tasks were asked: a try, no result",
+    "shortened": "Prompts did not fit into a model, and were read without their beginning",
     "language": "The tokeniser has no rules for a language and uses those of English",
     "markup": "Lines with a tag that the markup does not name are kept as sentences",
 }

@@ -8,9 +8,6 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.language_model import HarnessTasks, LanguageModelConfig
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.configuration.layout import Run
-from mt_scaffold.experiment.evaluation.harness.comparison import PaperFigures
-from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS
-from mt_scaffold.experiment.report.paper import read_paper
 from mt_scaffold.experiment.tasks import codes
 from mt_scaffold.experiment.tasks.task import Gpus, Systems
 
@@ -23,24 +20,11 @@ def tasks_of(config: LanguageModelConfig) -> HarnessTasks:
 
 
 def check_plan(layout: LanguageModelLayout) -> None:
-    """Raise MTScaffoldError for missing folders of tasks, UsageError for an unknown setting of the paper."""
+    """Raise MTScaffoldError for missing folders of tasks."""
     tasks = layout.config.tasks
-    if tasks is None:
-        return
-    for folder in tasks.include_path:
+    for folder in tasks.include_path if tasks is not None else ():
         if not Path(folder).is_dir():
             raise MTScaffoldError(f"tasks.include_path: {folder}: no such folder; give the folder of your tasks")
-    if tasks.storycloze is not None:
-        from mt_scaffold.experiment.evaluation.harness.story_cloze import story_cloze_files
-
-        story_cloze_files(tasks.storycloze)
-    known = dict.fromkeys(score.setting for score in read_paper().language_models)
-    for comparison, setting in tasks.paper_setting.items():
-        if setting not in known:
-            raise UsageError(
-                f"tasks.paper_setting.{comparison}: {setting}: not a setting of the paper's tables; choose one of "
-                f"{', '.join(known)}"
-            )
 
 
 def check_names(layout: LanguageModelLayout) -> None:
@@ -48,13 +32,13 @@ def check_names(layout: LanguageModelLayout) -> None:
     if (tasks := layout.config.tasks) is not None:
         from mt_scaffold.experiment.evaluation.lm_eval import Asking, check_tasks
 
-        check_tasks(Asking(tasks.names, include_path=tasks.include_path, storycloze=tasks.storycloze))
+        check_tasks(Asking(tasks.names, include_path=tasks.include_path))
 
 
 def evaluate_tasks(layout: LanguageModelLayout, run: Run, gpus: Gpus = 0) -> None:
     """Ask a model the tasks of lm-evaluation-harness."""
-    from mt_scaffold.experiment.evaluation.harness.scores import format_harness
     from mt_scaffold.experiment.evaluation.lm_eval import Asking, run_harness
+    from mt_scaffold.experiment.evaluation.task_scores import format_harness
     from mt_scaffold.experiment.training.average import last_checkpoints
 
     tasks, checkpoints = tasks_of(layout.config), [layout.averaged(run)]
@@ -65,7 +49,6 @@ def evaluate_tasks(layout: LanguageModelLayout, run: Run, gpus: Gpus = 0) -> Non
         tasks.names,
         tasks.num_fewshot,
         tasks.include_path,
-        tasks.storycloze,
         tasks.limit,
         tasks.batch_size,
         gpus,
@@ -85,9 +68,9 @@ def evaluate_tasks(layout: LanguageModelLayout, run: Run, gpus: Gpus = 0) -> Non
 
 def compare_tasks(layout: LanguageModelLayout, systems: Systems = "") -> None:
     """Compare all systems on the tasks of lm-evaluation-harness, with significance."""
-    from mt_scaffold.experiment.evaluation.harness.compare import compare_tasks
-    from mt_scaffold.experiment.evaluation.harness.tables import as_text
-    from mt_scaffold.experiment.evaluation.measures import Labelled
+    from mt_scaffold.experiment.evaluation.compare import compare
+    from mt_scaffold.experiment.evaluation.comparison_tables import as_text
+    from mt_scaffold.experiment.evaluation.measures import Labelled, TaskAnswers
 
     layout = layout.showing(systems)
     config = layout.config
@@ -97,47 +80,15 @@ def compare_tasks(layout: LanguageModelLayout, systems: Systems = "") -> None:
         for system in config.systems
         for seed in config.seeds
     ]
-    comparison = compare_tasks(
+    comparison = compare(
         [Labelled(group, system, layout.task_scores(run)) for group, system, run in runs],
         config.baseline,
         layout.folder / "tasks",
         config.evaluate.bootstrap_samples,
         layout.title,
         baselines={name: system.baseline for name, system in config.systems.items() if system.baseline is not None},
-        paper=paper_figures(config),
+        measure=TaskAnswers(),
         trainings=[Labelled(group, system, layout.training_report(run)) for group, system, run in runs],
         reports=codes.reports(layout),
     )
     print(as_text(comparison), end="")
-
-
-def paper_figures(config: LanguageModelConfig) -> list[PaperFigures]:
-    """Return the paper's figures for the comparisons of an experiment that name them (``tasks.paper_setting``).
-
-    They are shown next to our first BPE and Scaffold-BPE systems whose ``symbols`` are those of the codes section; if
-    either is missing, there are none.
-    """
-    ours = [_plain(config, algorithm) for algorithm in ("bpe", "scaffold")]
-    if config.tasks is None or None in ours:
-        return []
-    return [
-        PaperFigures(
-            group=comparison,
-            task=PAPER_TASKS[score.benchmark].task,
-            table=f"{score.table}: {score.setting}" if score.setting not in score.table else score.table,
-            bpe=float(score.bpe),
-            scaffold=float(score.scaffold),
-            our_bpe=str(ours[0]),
-            our_scaffold=str(ours[1]),
-        )
-        for comparison, setting in config.tasks.paper_setting.items()
-        for score in read_paper().language_models
-        if score.setting == setting
-    ]
-
-
-def _plain(config: LanguageModelConfig, algorithm: str) -> str | None:
-    for name, system in config.systems.items():
-        if system.method is not None and system.method.name == algorithm and "symbols" in system.shared:
-            return name
-    return None

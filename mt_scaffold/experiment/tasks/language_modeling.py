@@ -199,7 +199,7 @@ def _training_settings(layout: LanguageModelLayout, run: Run) -> list[object]:
 def _task_settings(layout: LanguageModelLayout) -> list[object]:
     config = layout.config
     asked = config.to_dict().get("tasks", {})
-    asked = {key: value for key, value in asked.items() if key not in ("batch_size", "paper_setting")}
+    asked = {key: value for key, value in asked.items() if key != "batch_size"}
     return [asked, config.synthetic, config.average.by]
 
 
@@ -252,10 +252,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
             key: value for key, value in layout.config.to_dict()["samples"].items() if key != "prompts"
         },
         "evaluate-tasks": _task_settings,
-        "compare-tasks": lambda layout: [
-            *_comparison_settings(layout),
-            layout.config.to_dict().get("tasks", {}).get("paper_setting"),
-        ],
+        "compare-tasks": _comparison_settings,
         "compare": _comparison_settings,
     }
 

@@ -29,11 +29,10 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.evaluation import lm_eval as lm_eval_runner
 from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate_folder
-from mt_scaffold.experiment.evaluation.harness.compare import compare_tasks
-from mt_scaffold.experiment.evaluation.harness.paper_tasks import PAPER_TASKS
-from mt_scaffold.experiment.evaluation.harness.scores import HarnessScores, format_harness
-from mt_scaffold.experiment.evaluation.lm_eval import Asking, run_harness, task_names
+from mt_scaffold.experiment.evaluation.compare import compare
+from mt_scaffold.experiment.evaluation.lm_eval import PAPER_TASKS, Asking, run_harness, task_names
 from mt_scaffold.experiment.evaluation.lm_eval_model import HarnessModel
+from mt_scaffold.experiment.evaluation.task_scores import HarnessScores, format_harness
 from mt_scaffold.experiment.inference.export_transformers import export_transformers
 from mt_scaffold.experiment.runtime.results import read_result
 
@@ -328,7 +327,7 @@ def test_tasks_by_name() -> None:
     folders = "super_glue/boolq hellaswag openbookqa piqa siqa storycloze winogrande triviaqa webqs".split()
     texts = [path.read_text(encoding="utf-8") for name in folders for path in (tasks / name).glob("*.yaml")]
     known = [name for text in texts for name in re.findall(r"^task: (\S+)$", text, re.MULTILINE)]
-    papers = [each.task for each in PAPER_TASKS.values()]
+    papers = [*PAPER_TASKS.values()]
     assert set(papers) <= set(known)
     assert task_names(["paper"], known) == papers and len(papers) == 9
     assert task_names(["SIQA", "boolq", "social_iqa"], known) == ["social_iqa", "boolq"]
@@ -445,16 +444,16 @@ def test_models_with_invented_likelihoods_come_to_a_known_table(
             assert answers["north"]["acc"] == [" ".join(str(int(each)) for each in right)]
             assert answers["south"]["acc"] == [" ".join(str(int(each)) for each in right[:6])]
             files.append(path)
-    comparison = compare_tasks(files, "bpe", samples=4000)
+    comparison = compare(files, "bpe", samples=4000)
     for task, count in (("north", 8), ("south", 6)):
         expected = {
             system: [100 * len(set(known.split())) / count for known in several] for system, several in KNOWN.items()
         }
-        rows = {row.system: row for row in comparison.rows if row.task == task}
+        rows = {row.system: row for row in comparison.rows if row.test_set == f"{task} acc_norm"}
         for system, values in expected.items():
-            assert list(rows[system].scores["acc"].by_seed.values()) == pytest.approx(values)
+            assert list(rows[system].scores["answers"].by_seed.values()) == pytest.approx(values)
         difference = fmean(expected["scaffold"]) - fmean(expected["bpe"])
-        for metric in ("acc", "acc_norm"):
+        for metric in ("answers", "answers:acc"):
             test = rows["scaffold"].tests[metric]
             assert test.difference == pytest.approx(difference)
             # At least the error from the trainings alone, and, as answers are paired, at most that from both.
@@ -468,7 +467,7 @@ def test_models_with_invented_likelihoods_come_to_a_known_table(
             assert trainings**0.5 <= test.standard_error <= (trainings + 1.05 * questions) ** 0.5
             assert test.p is not None and test.p_holm is not None and test.freedom is not None
             assert test.p == pytest.approx(2 * stdtr(test.freedom, -abs(difference) / test.standard_error))
-    tests = [row.tests["acc_norm"] for row in comparison.rows if row.system == "scaffold"]
+    tests = [row.tests["answers"] for row in comparison.rows if row.system == "scaffold"]
     p_values = sorted(test.p for test in tests if test.p is not None)
     assert sorted(test.p_holm for test in tests if test.p_holm is not None) == pytest.approx(
         [2 * p_values[0], max(2 * p_values[0], p_values[1])]
@@ -514,29 +513,6 @@ def test_a_task_that_cannot_be_loaded_costs_no_other(tmp_path: Path, monkeypatch
     assert "module 'no'" in found.not_run["code"]
     printed = format_harness(read_result(HarnessScores, output))
     assert "Not run: broken: its data cannot be loaded" in printed and re.search(r"^north +acc ", printed, re.MULTILINE)
-
-
-def test_story_cloze_is_read_from_the_users_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its loading script is refused; the CSV files that its authors send have the documents."""
-    heading = "InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,"
-    heading += "RandomFifthSentenceQuiz1,RandomFifthSentenceQuiz2,AnswerRightEnding\n"
-    names = {"val": 3, "test": 2}
-    for split, count in names.items():
-        rows = [
-            f'id{number},"One, two.",Two.,Three.,four q{number},"wrong, though",the right one,2\n'
-            for number in range(count)
-        ]
-        file = tmp_path / f"cloze_test_{split}__spring2016 - cloze_test_ALL_{split}.csv"
-        file.write_text(heading + "".join(rows), encoding="utf-8")
-    monkeypatch.setattr(lm_eval_runner, "_model", lambda *_: Invented("q1"))
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    output = tmp_path / "scores.json"
-    found = run_harness(["a.pt"], "data", output, Asking(["storycloze_2016"], storycloze=tmp_path))
-    # The second story is known; of the first, the shorter ending is likelier.
-    assert [(each.task, each.answers) for each in found.questions] == [("storycloze_2016", {"acc": ["0 1"]})]
-    (tmp_path / "cloze_test_val__spring2016 - cloze_test_ALL_val.csv").unlink()
-    with pytest.raises(MTScaffoldError, match=r"no file is called cloze_test_val__spring2016\*\.csv"):
-        run_harness(["a.pt"], "data", output, Asking(["storycloze_2016"], storycloze=tmp_path))
 
 
 def test_without_the_harness(folder: Path, checkpoints: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,6 @@ from mt_scaffold.corpus.text import read_lines
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.evaluation.comparison import Comparison
 from mt_scaffold.experiment.evaluation.comparison_tables import published_tables, score_tables
-from mt_scaffold.experiment.evaluation.harness.comparison import TaskComparison
-from mt_scaffold.experiment.evaluation.harness.tables import tables
 from mt_scaffold.experiment.report.html.parts import (
     check_finished,
     figures,
@@ -44,7 +42,7 @@ def language_model_report(experiment: PathLike, output: PathLike | None = None) 
     layout = layout.of_systems({row.system for row in comparison.rows})
     config = layout.config
     statistics = read_result(LanguageModelStatistics, layout.statistics)
-    tasks = read_result(TaskComparison, layout.task_comparison("json")).shown if config.tasks is not None else None
+    tasks = read_result(Comparison, layout.task_comparison("json")).shown if config.tasks is not None else None
     runs = [{"run": run, "training": read_result(TrainingReport, layout.training_report(run))} for run in layout.runs]
     page = Path(output) if output is not None else layout.report
     content = render(
@@ -53,7 +51,7 @@ def language_model_report(experiment: PathLike, output: PathLike | None = None) 
         comparison=comparison,
         score_tables=tables_of([*score_tables(comparison), *published_tables(comparison)]),
         tasks=tasks,
-        task_tables=tables_of(tables(tasks)) if tasks is not None else [],
+        task_tables=tables_of(score_tables(tasks)) if tasks is not None else [],
         losses=loss_sections(statistics.losses),
         statistics_table=documents_table(statistics.vocabularies),
         figures=figures(layout, statistics.figures),

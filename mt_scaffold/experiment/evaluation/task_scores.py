@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.tables import format_table
+
+# The metrics by which tasks are compared, the first that a task has. acc_norm: likelihoods by the lengths of choices.
+_FIRST = ("acc_norm", "acc", "exact_match")
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,10 @@ class HarnessScores:
     not_run: dict[str, str] = field(default_factory=dict)
     shortened: dict[str, int] = field(default_factory=dict)
 
+    def asked(self, task: str) -> list[Questions]:
+        """Return the questions of a task, for each number of solved ones before them."""
+        return [each for each in self.questions if each.task == task]
+
 
 def as_line(values: Iterable[float]) -> str:
     """Return figures as one line, each in the shortest form that is read back exactly.
@@ -95,6 +102,16 @@ def as_line(values: Iterable[float]) -> str:
 def is_mean(mean: float, values: Sequence[float]) -> bool:
     """Return whether a score is the mean of its figures per question, up to rounding."""
     return bool(values) and math.isclose(mean, fmean(values), rel_tol=1e-6, abs_tol=1e-9)
+
+
+def first_metric(metrics: Sequence[str]) -> str:
+    """Return the metric by which a task is compared, of one or more such as ``exact_match (remove_whitespace)``.
+
+    >>> first_metric(["acc", "acc_norm"]), first_metric(["f1"])
+    ('acc_norm', 'f1')
+    """
+    # A filter follows the name.
+    return next((each for name in _FIRST for each in metrics if each.partition(" ")[0] == name), metrics[0])
 
 
 def format_harness(result: HarnessScores) -> str:
@@ -111,9 +128,4 @@ def format_harness(result: HarnessScores) -> str:
     for (task, metric), values in rows.items():
         cells = [f"{values[number]:.4f}" if number in values else "" for number in shots]
         table.append([task, metric, *cells, *([f"{fmean(values.values()):.4f}"] if several else [])])
-    return format_table(table) + "".join(f"{line}\n" for line in not_run_lines(result.not_run))
-
-
-def not_run_lines(not_run: Mapping[str, str]) -> list[str]:
-    """Return a line for each task that could not be run."""
-    return [f"Not run: {task}: {reason}" for task, reason in not_run.items()]
+    return format_table(table) + "".join(f"Not run: {task}: {reason}\n" for task, reason in result.not_run.items())
