@@ -1,8 +1,8 @@
 """The plug-in for fairseq, loaded by ``--user-dir "$(mt-scaffold user-dir)"``. Importing it registers:
 
-- permission to load fairseq's own checkpoints, and nothing else, on PyTorch 2.6 and newer (safety.py)
-- mixed precision that resumes exactly, and ``--bf16`` without a TPU (mixed_precision.py)
-- SIGUSR1, on which fairseq-train saves and ends (stopping.py)
+- all that it replaces in fairseq (patches.py): permission to load fairseq's own checkpoints, and nothing else
+  (safety.py); mixed precision that resumes exactly, and ``--bf16`` without a TPU (mixed_precision.py); SIGUSR1, on
+  which fairseq-train saves and ends (stopping.py)
 - ``--bpe scaffold_bpe`` (bpe.py)
 - ``--eval-bleu-detok moses_bleu`` (translation.py)
 - ``--task translation_resumable`` (translation.py, experiment_task.py)
@@ -11,13 +11,9 @@
 - ``--arch llama`` and ``--arch gpt_neox`` (architectures.py)
 """
 
-from .mixed_precision import make_exact
-from .safety import make_safe
-from .stopping import make_stoppable
+from .patches import patch_fairseq
 
-make_safe()
-make_exact()
-make_stoppable()
+patch_fairseq()
 
 from . import (  # noqa: E402
     architectures,  # noqa: F401

@@ -1,16 +1,13 @@
 """fp16 and bf16: trainings that resume exactly, and ``--bf16`` on GPUs and CPUs."""
 
 import argparse
-import functools
 import logging
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from fairseq import options
 from fairseq.distributed import utils as distributed
-from fairseq.optim import fp16_optimizer
 
 from mt_scaffold.errors import UsageError
 
@@ -21,28 +18,7 @@ _MASTER, _SCALER = "fp32_params", "loss_scaler"
 _COUNTERS = ("_iter", "_last_overflow_iter", "_last_rescale_iter", "_overflows_since_rescale")
 
 
-def make_exact() -> None:
-    """Have ``--bf16`` mean bf16 rather than a TPU, and checkpoints hold the full state of mixed precision."""
-    _wrap(options, "parse_args_and_arch", _parse)
-    for kind in (fp16_optimizer._FP16OptimizerMixin, fp16_optimizer._MemoryEfficientFP16OptimizerMixin):
-        _wrap(kind, "state_dict", _state)
-        _wrap(kind, "load_state_dict", _load)
-
-
-def _wrap(owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
-    """Replace a function of fairseq's, once, by ``wrapper``, whose first argument is the original function."""
-    original = getattr(owner, name)
-    if hasattr(original, "__wrapped__"):
-        return
-
-    @functools.wraps(original)
-    def wrapped(*arguments: Any, **named: Any) -> Any:
-        return wrapper(original, *arguments, **named)
-
-    setattr(owner, name, wrapped)
-
-
-def _parse(
+def parse(
     parse: Callable[..., Any], parser: argparse.ArgumentParser, input_args: Sequence[str] | None = None, **named: Any
 ) -> Any:
     """Parse as fairseq does, but let ``--bf16`` imply a TPU only if ``--tpu`` is given."""
@@ -58,7 +34,7 @@ def _parse(
     return parsed
 
 
-def _state(state_dict: Callable[..., dict[str, Any]], optimizer: Any) -> dict[str, Any]:
+def state(state_dict: Callable[..., dict[str, Any]], optimizer: Any) -> dict[str, Any]:
     """Return the optimiser's state with the fp32 copy of the parameters and the counters of the loss scaler.
 
     fairseq saves the parameters in their own precision only, and would resume from those.
@@ -71,9 +47,10 @@ def _state(state_dict: Callable[..., dict[str, Any]], optimizer: Any) -> dict[st
     return state
 
 
-def _load(
+def load_state(
     load_state_dict: Callable[..., None], optimizer: Any, state: dict[str, Any], *more: Any, **named: Any
 ) -> None:
+    """Load the optimiser's state, with what ``state`` has added to it."""
     load_state_dict(optimizer, state, *more, **named)
     master = _master(optimizer)
     if master and _MASTER not in state and distributed.get_global_rank() == 0:

@@ -1,23 +1,17 @@
 """Keep fairseq from running code that a checkpoint contains."""
 
 import ast
-import functools
 import operator
-import os
-import sys
+from collections.abc import Callable
 from typing import Any, cast
-from unittest import mock
-
-import fairseq.models
-import fairseq.tasks  # noqa: F401
-import torch
-from fairseq.distributed import utils as distributed
 
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.runtime.checkpoints import refuse_interpolation, safe_globals
+from mt_scaffold.experiment.runtime.checkpoints import refuse_interpolation
 
 _ARITHMETIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 _SEQUENCES = (list, tuple, str, bytes)
+# Not empty while an object from another process of this training is loaded.
+_trusting: list[bool] = []
 # An option of fairseq has at most a value per layer or epoch, so none is longer or has more values.
 _LONGEST = 10_000
 
@@ -74,32 +68,18 @@ def _value(node: ast.expr) -> tuple[Any, int]:
     raise _Refused("holds code and is refused; correct the option, or use a checkpoint that you trust")
 
 
-def make_safe() -> None:
-    """Have fairseq load checkpoints with PyTorch's ``weights_only`` and evaluate options with ``evaluate``."""
-    if not hasattr(torch.serialization, "safe_globals") or torch.__version__.startswith(("2.4", "2.5")):
-        raise ImportError(f"PyTorch {torch.__version__} loads checkpoints unsafely by default; install 2.6 or newer")
-    # This variable would switch the check off for every checkpoint.
-    os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
-    torch.serialization.add_safe_globals(safe_globals())
-    # A model is built with the options in its checkpoint, some of which fairseq evaluates.
-    for name, module in list(sys.modules.items()):
-        if name.startswith("fairseq."):
-            module.__dict__["eval"] = evaluate
-    if not isinstance(torch.load, functools.partial):
-        torch.load = functools.partial(_load, torch.load)
-    if not isinstance(distributed._broadcast_object_slow, functools.partial):
-        distributed._broadcast_object_slow = functools.partial(_broadcast, distributed._broadcast_object_slow)
-
-
-def _load(load: Any, *arguments: Any, **named: Any) -> Any:
+def load(torch_load: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """Load a checkpoint, refusing options with interpolations, which OmegaConf would evaluate next."""
-    state = load(*arguments, **named)
+    state = torch_load(*arguments, **({**named, "weights_only": False} if _trusting else named))
     file = arguments[0] if arguments else named["f"]
     refuse_interpolation(state, getattr(file, "name", file))
     return state
 
 
-def _broadcast(broadcast: Any, *arguments: Any) -> Any:
+def broadcast(broadcast_object: Callable[..., Any], *arguments: Any) -> Any:
     """Load an object from another process of this training without a check: the sender has loaded it safely."""
-    with mock.patch.object(distributed.torch, "load", functools.partial(torch.load, weights_only=False)):
-        return broadcast(*arguments)
+    _trusting.append(True)
+    try:
+        return broadcast_object(*arguments)
+    finally:
+        _trusting.pop()
