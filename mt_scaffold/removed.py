@@ -18,17 +18,25 @@ class Key(NamedTuple):
 
 
 # Command → what takes its place.
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "sample": "export the model with mt-scaffold export transformers, and use transformers' generate()",
+}
 # Command → option, with its dashes → what takes its place.
 OPTIONS: dict[str, dict[str, str]] = {
     "lm-eval": {"--storycloze": "name a task of your own that reads the files (--include-path)"},
 }
 # Public name, or module with its dots → what takes its place.
-IMPORTS: dict[str, str] = {}
+IMPORTS: dict[str, str] = {
+    "experiment.inference.sample": "export_transformers, then transformers' generate()",
+}
 # Key, by its last name or dotted with the sections in which it was → what takes its place.
 KEYS: dict[str, Key] = {
     "tasks.storycloze": Key("name a task of your own that reads the files (tasks.include_path)"),
     "tasks.paper_setting": Key("docs/paper.md has the paper's figures", ({},)),
+    "samples": Key(
+        "export the model (mt-scaffold export transformers) and use transformers' generate()",
+        ({"prompts": [], "length": 100, "temperature": 0.8, "top_k": 0, "top_p": 1.0, "seed": 1},),
+    ),
 }
 
 

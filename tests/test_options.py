@@ -16,7 +16,6 @@ from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.lm_eval import Asking, run_harness
 from mt_scaffold.experiment.evaluation.score import Scoring, Texts, score
-from mt_scaffold.experiment.inference.sample import sample
 from mt_scaffold.experiment.runtime.fairseq import refuse_options
 from mt_scaffold.subword_nmt.apply_bpe import BPE
 
@@ -40,7 +39,6 @@ def _code_tokens(folder: Path) -> None:
 CALLS: dict[str, Callable[[Path], object]] = {
     "metrics": lambda folder: score(Texts(folder / "a", [folder / "b"]), folder / "c", Scoring(metrics=TEXT)),
     "checkpoints": lambda folder: run_harness(TEXT, None, folder / "out", Asking(["paper"])),
-    "prompts": lambda folder: sample(folder / "checkpoint", folder / "data", TEXT),
     "options": lambda folder: refuse_options(TEXT, (), "fairseq-train"),
     "tests": lambda folder: subset_prefixes("train", None, TEXT, "en", "de"),
     "train": lambda folder: binarise_documents(folder / "out", folder / "codes", TEXT),
@@ -55,7 +53,7 @@ CALLS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_string_is_not_taken_letter_by_letter(name: str, tmp_path: Path) -> None:
-    """``metrics="BLEU"`` would be four metrics, ``prompts="abc"`` three prompts."""
+    """``metrics="BLEU"`` would be four metrics."""
     (tmp_path / "codes").write_text(CODES, encoding="utf-8")
     with pytest.raises(UsageError, match=f"^{name.partition(',')[0]}: give a list of strings, such as "):
         CALLS[name](tmp_path)

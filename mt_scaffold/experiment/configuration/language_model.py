@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mt_scaffold.corpus.pretokenise import pretokeniser_of
-from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS, STEMS
 from mt_scaffold.experiment.configuration.systems import CodesSetting, LanguageModelSystem, Learn
 from mt_scaffold.experiment.configuration.training import (
@@ -144,34 +143,6 @@ class Evaluate:
     bootstrap_samples: int = field(default=1000, metadata=bounds(least=2))
 
 
-def _check_prompt(prompt: str) -> None:
-    if len(prompt.splitlines()) > 1 or prompt.endswith(("\n", "\r")):
-        raise UsageError("a prompt is a single line of text; remove its line ends")
-    if prompt != prompt.rstrip(" "):
-        raise UsageError("a trailing space is a token by itself, which no word follows; remove it")
-
-
-def _check_top_p(top_p: float) -> None:
-    if not 0 < top_p <= 1:
-        raise UsageError(f"must be more than 0 and at most 1, not {top_p}")
-
-
-@dataclass(frozen=True)
-class Samples:
-    """Texts that every model continues: ``prompts``, by ``length`` tokens drawn with ``temperature`` and ``seed``.
-
-    top_k: draw from this many of the most probable tokens (0: from all). top_p: draw from the most probable tokens that
-    together have this probability.
-    """
-
-    prompts: list[str] = field(default_factory=list, metadata=bounds(check=_check_prompt))
-    length: int = field(default=100, metadata=bounds(least=1))
-    temperature: float = field(default=0.8, metadata=bounds(least=0))
-    top_k: int = field(default=0, metadata=bounds(least=0))
-    top_p: float = field(default=1.0, metadata=bounds(check=_check_top_p))
-    seed: int = field(default=1, metadata=bounds(least=0))
-
-
 @dataclass(frozen=True)
 class HarnessTasks:
     """The tasks of lm-evaluation-harness that every model is asked.
@@ -214,7 +185,6 @@ class LanguageModelConfig:
     seeds: list[int] = field(default_factory=lambda: [1], metadata=bounds(least=1, filled=True))
     average: Average = field(default_factory=lambda: Average(last=1))
     evaluate: Evaluate = field(default_factory=Evaluate)
-    samples: Samples = field(default_factory=Samples)
     tasks: HarnessTasks | None = None
 
     @property

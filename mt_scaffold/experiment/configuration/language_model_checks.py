@@ -23,7 +23,7 @@ from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 # Folders and files in experiments/NAME next to the folders of the systems (layout.py).
 RESERVED_NAMES = (
     *("documents", "counts", "codes", "binarised", "test-sets", "logs", "figures"),
-    *("config.yaml", "documents.json", "prompts.txt", "statistics.json", "statistics.txt", "losses.txt", "report.html"),
+    *("config.yaml", "documents.json", "statistics.json", "statistics.txt", "losses.txt", "report.html"),
     *("comparison.txt", "comparison.md", "comparison.tex", "comparison.json", "comparison.csv"),
     *("tasks.txt", "tasks.md", "tasks.tex", "tasks.json", "tasks.csv"),
 )

@@ -81,7 +81,7 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
         """Return the name of a system's codes, which determine its ids."""
         return self.segmentation_of(system)
 
-    # -- trainings and samples
+    # -- trainings
 
     @property
     def runs(self) -> list[Run]:
@@ -92,15 +92,6 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
     def run_in(self, comparison: str, system: str, seed: int) -> Run:
         """Return the training of a system that serves a comparison."""
         return Run(system, seed, self.config.run_of(system, comparison))
-
-    @property
-    def prompts(self) -> Path:
-        """The prompts that every model continues, one per line."""
-        return self.folder / "prompts.txt"
-
-    def samples(self, run: Run) -> Path:
-        """The continuations of the prompts by a model."""
-        return self.training(run, "samples.txt")
 
     def baseline_report(self, run: Run) -> Path | None:
         """The report of the training that read as much text as this one will, or None if a number is configured."""

@@ -1,1 +1,1 @@
-"""Checkpoints → translations, samples, and exports for other engines."""
+"""Checkpoints → translations, and exports for other engines."""

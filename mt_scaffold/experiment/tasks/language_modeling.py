@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mt_scaffold.corpus.count import merge_counts, write_counts
 from mt_scaffold.corpus.documents import Documents
-from mt_scaffold.corpus.files import PathLike, write_text
-from mt_scaffold.corpus.text import read_lines
+from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.vocabulary_file import read_dictionary
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, read_documents_folder
@@ -120,7 +119,7 @@ def _preprocessed(layout: LanguageModelLayout, parts: Sequence[str]) -> list[Res
     return [ResultWarning("preprocessed-documents", part, str(seen)) for part, seen in found.items() if seen]
 
 
-# -- models → bits per byte, samples
+# -- models → bits per byte
 
 
 def evaluate(layout: LanguageModelLayout, run: Run, test_set: TestSet, gpus: Gpus = 0) -> None:
@@ -156,28 +155,6 @@ def _evaluation(config: LanguageModelConfig) -> dict[str, Any]:
             raise UsageError(f"evaluate.options.{name}: must be a whole number, not {value!r}")
         found[name.replace("-", "_")] = value
     return found
-
-
-def prompts(layout: LanguageModelLayout) -> None:
-    """Write the prompts that every model continues, one per line."""
-    write_text(layout.prompts, "".join(f"{prompt}\n" for prompt in layout.config.samples.prompts))
-
-
-def sample(layout: LanguageModelLayout, run: Run, gpus: Gpus = 0) -> None:
-    """Have a model continue the prompts."""
-    from mt_scaffold.experiment.inference.sample import Sampling, format_samples, sample
-
-    chosen = layout.config.samples
-    samples = sample(
-        layout.averaged(run),
-        layout.binarised_of(run.system),
-        read_lines(layout.prompts),
-        length=chosen.length,
-        sampling=Sampling(chosen.temperature, chosen.top_k, chosen.top_p),
-        seed=chosen.seed,
-        gpus=gpus,
-    )
-    write_text(layout.samples(run), format_samples(samples))
 
 
 def report(layout: LanguageModelLayout) -> None:
@@ -220,8 +197,6 @@ class LanguageModeling(Task[LanguageModelLayout]):
         "count-words": count_words,
         "gather-counts": gather_counts,
         "evaluate": evaluate,
-        "prompts": prompts,
-        "sample": sample,
         "evaluate-tasks": benchmarks.evaluate_tasks,
         "compare-tasks": benchmarks.compare_tasks,
         "report": report,
@@ -247,10 +222,6 @@ class LanguageModeling(Task[LanguageModelLayout]):
         "average": lambda layout: layout.config.to_dict()["average"],
         "tokens": lambda layout: COLUMNS,
         "evaluate": lambda layout: [layout.config.evaluate.options, layout.config.synthetic],
-        "prompts": lambda layout: layout.config.samples.prompts,
-        "sample": lambda layout: {
-            key: value for key, value in layout.config.to_dict()["samples"].items() if key != "prompts"
-        },
         "evaluate-tasks": _task_settings,
         "compare-tasks": _comparison_settings,
         "compare": _comparison_settings,
@@ -292,8 +263,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
 
     def results(self, layout: LanguageModelLayout) -> list[Path]:
         files = [*map(layout.task_comparison, TASK_KINDS)] if layout.config.tasks is not None else []
-        samples = layout.every_run(layout.samples) if layout.config.samples.prompts else []
-        return [layout.report, *files, *samples]
+        return [layout.report, *files]
 
     def closing_words(self, layout: LanguageModelLayout) -> list[str]:
         tables = [layout.vocabulary_table]

@@ -74,8 +74,8 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
         *(layout.documents("{part}"), layout.documents_report, layout.counted("{item}"), layout.counts),
         *(layout.codes("{codes}"), layout.binarised("{codes}")),
         *(layout.binarised_test("{codes}", "{test}"), layout.training_report(run), layout.checkpoints(run)),
-        *(layout.averaged(run), layout.stripped(run), layout.scores(run, "{test}"), layout.samples(run)),
-        *(layout.prompts, layout.config_file, layout.statistics, layout.vocabulary_table, layout.figures),
+        *(layout.averaged(run), layout.stripped(run), layout.scores(run, "{test}")),
+        *(layout.config_file, layout.statistics, layout.vocabulary_table, layout.figures),
         *(layout.comparison(kind) for kind in ("txt", "json")),
         *(layout.log("a"), layout.step_report("a")),
     ]
@@ -97,7 +97,7 @@ def test_a_step_is_out_of_date_when_its_own_part_changes() -> None:
         ({"train": {"options": {"lr": 0.5}}}, {"train"}),
         ({"comparisons": {"equal_text": {"text_of": None, "text": 5}}}, {"train"}),
         ({"comparisons": {"equal_tokens": {"tokens": 5}}}, set()),
-        ({"seeds": [3], "samples": {"length": 3}}, set()),
+        ({"seeds": [3]}, set()),
     ):
         after = depending(**settings)
         assert {step for step in steps_of if before[step] != after[step]} == changed, settings
@@ -313,7 +313,7 @@ def test_a_system_cannot_be_called_what_a_file_of_the_experiment_is() -> None:
     """Its trainings would overwrite the output of other steps, or mix with it."""
     layout = LanguageModelLayout(Path("x"), small())
     paths = [layout.documents("train"), layout.documents_report, layout.counts, layout.codes("c")]
-    paths += [layout.binarised("c"), layout.binarised_test("c", "t"), layout.prompts, layout.config_file]
+    paths += [layout.binarised("c"), layout.binarised_test("c", "t"), layout.config_file]
     paths += [layout.statistics, layout.vocabulary_table, layout.loss_table, layout.figures, layout.log("a")]
     paths += [layout.report, *map(layout.comparison, COMPARISON_KINDS), *map(layout.task_comparison, TASK_KINDS)]
     for name in sorted({path.parts[1] for path in paths}):

@@ -1,6 +1,5 @@
-"""Language models: documents to ids, bits per byte against computations by hand, samples, errors in one line."""
+"""Language models: documents to ids, bits per byte against computations by hand, errors in one line."""
 
-import json
 import math
 import os
 import shutil
@@ -36,7 +35,6 @@ from mt_scaffold.experiment.binarise.documents import binarise_documents
 from mt_scaffold.experiment.evaluation.bits_per_byte import Evaluation, LanguageModelScores, _batches, evaluate
 from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.inference.language_model import load_model
-from mt_scaffold.experiment.inference.sample import Sampling, sample
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import train
@@ -387,45 +385,8 @@ def test_what_cannot_be_binarised_leaves_nothing(
     assert names == {"train", "test", "codes", "empty", "characters", "full"}
 
 
-def greedy_by_hand(checkpoint: Path, data: Path, read: list[int], length: int) -> tuple[list[int], float]:
-    """The likeliest ids, each from the whole text that the model sees, from scratch; and the smallest margin."""
-    binarised = read_documents_folder(data)
-    model = load_model(checkpoint, data, binarised).model
-    ids, begin, margin = [2, *read], 0, math.inf
-    for _ in range(length):
-        if len(ids) - begin > POSITIONS:
-            begin = len(ids) - POSITIONS // 2
-        with torch.no_grad():
-            logits = model(torch.tensor([ids[begin:]]))[0][0, -1]
-        logits[[0, 1, 3]] = -math.inf
-        logits[4 + binarised.n_vocab :] = -math.inf
-        (best, second), (likeliest, _) = logits.topk(2)
-        margin = min(margin, float(best - second))
-        ids.append(int(likeliest))
-        if ids[-1] == 2:
-            break
-    return ids[1 + len(read) :], margin
-
-
-def test_the_likeliest_text_is_that_of_the_whole_model(checkpoint: Path, test_data: Path) -> None:
-    """The state cached from token to token changes nothing, not even beyond the model's positions."""
-    vocabulary = Vocabulary(test_data / "bpe.codes")
-    for prompt in ("Der ", "Die ", "Ein ", "Das "):
-        read = vocabulary.encode([prompt.encode()])[0][:-1].tolist()
-        written, margin = greedy_by_hand(checkpoint, test_data, read, 45)
-        # Two nearly equal ids would make the text depend on the processor.
-        if margin > 1e-4:
-            break
-    (found,) = sample(checkpoint, test_data, [prompt], length=45, sampling=Sampling(temperature=0))
-    assert vocabulary.decode([*read, *written]).decode("utf-8", "replace") == prompt + found.text
-    assert found.tokens == len(written) - found.ended and (found.ended or found.tokens == 45 > POSITIONS)
-    (first,) = sample(checkpoint, test_data, [prompt], length=45, sampling=Sampling(top_k=1))
-    (likely,) = sample(checkpoint, test_data, [prompt], length=45, sampling=Sampling(top_p=1e-9))
-    assert first == likely == found
-
-
 def test_an_adaptive_softmax_gives_probabilities_too(data: Path, test_data: Path, tmp_path: Path) -> None:
-    """Its clusters are normalised separately; the sampled text is the likeliest over all of them."""
+    """Its clusters are normalised separately."""
     options = [option for option in TINY_LM if option != "--share-decoder-input-output-embed"]
     options[options.index("cross_entropy")] = "adaptive_loss"
     arguments = [str(data), *options, "--adaptive-softmax-cutoff", "40,200", "--ddp-backend", "legacy_ddp"]
@@ -442,38 +403,6 @@ def test_an_adaptive_softmax_gives_probabilities_too(data: Path, test_data: Path
     assert scores.exp().sum(1).tolist() == pytest.approx([1.0] * len(document), rel=1e-5)
     bits = -sum(float(row[token]) for row, token in zip(scores, document, strict=True)) / math.log(2)
     assert found.by_document.bits[0] == pytest.approx(bits, rel=1e-5)
-    (written,) = sample(checkpoint, test_data, length=1, sampling=Sampling(temperature=0))
-    vocabulary = Vocabulary(test_data / "bpe.codes")
-    tokens = scores[0, 4 : 4 + len(vocabulary.tokens)]
-    likely = [vocabulary.tokens[place] for place in (tokens > tokens.max() - 1e-4).nonzero()[:, 0]]
-    assert written.ended or written.text in [token.decode("utf-8", "replace") for token in likely]
-
-
-def test_samples_depend_on_the_seed_and_their_place_only(checkpoint: Path, test_data: Path) -> None:
-    """A prompt or sample more or less changes no other."""
-    several = sample(checkpoint, test_data, ["Der ", ""], number=2, length=20, seed=5)
-    assert [each.prompt for each in several] == ["Der ", "Der ", "", ""]
-    assert sample(checkpoint, test_data, ["Der "], length=20, seed=5) == several[:1]
-    assert several[0].text != several[1].text
-    assert sample(checkpoint, test_data, ["Der "], length=20, seed=6)[0].text != several[0].text
-
-
-def test_the_command_writes_samples(
-    checkpoint: Path, test_data: Path, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As text with headings, or as JSON; other codes than the model's are refused."""
-    (tmp_path / "prompts").write_text("Der\nDie\n", encoding="utf-8")
-    command = ["sample", "--checkpoint", str(checkpoint), "--data", str(test_data), "--length", "5"]
-    assert main([*command, "--prompts", str(tmp_path / "prompts"), "--temperature", "0.7", "--top-k", "9"]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("--- prompt 1, sample 1\nDer") and "--- prompt 2, sample 1\nDie" in out
-    assert main([*command, "--prompt", "Der", "--json", "--output", str(tmp_path / "samples")]) == 0
-    assert json.loads((tmp_path / "samples").read_text(encoding="utf-8"))["prompt"] == "Der"
-    assert main([*command, "--codes", str(other_vocabulary(text))]) == 1
-    assert "other-codes: not the codes that" in capsys.readouterr().err
-    both = ["--prompt", "Der", "--prompts", str(tmp_path / "prompts")]
-    for wrong in (["--top-p", "0"], ["--temperature", "-1"], ["--top-k", "-1"], ["--number", "0"], both):
-        assert main([*command, *wrong]) == 2
 
 
 def test_translation_folders_and_language_model_folders_are_told_apart(tiny_data: Path, test_data: Path) -> None:

@@ -51,7 +51,6 @@ train:
     lr: 0.01
     warmup-updates: 2
 evaluate: {bootstrap_samples: 50}
-samples: {prompts: ["La", "1843"], length: 5}
 tasks: {names: [long, short], include_path: [invented]}
 """
 TASK = """
@@ -134,8 +133,6 @@ def test_documents_come_to_tables_of_bits_per_byte(experiment: dict[str, object]
     assert sizes[0] == 700 > sizes[1]
     assert summaries[0]["scaffold_tokens"] == 0 < summaries[1]["scaffold_tokens"]
     assert (output / "figures" / "token-frequencies.svg").exists()
-    samples = (output / "scaffold" / "equal_text" / "seed-1" / "samples.txt").read_text(encoding="utf-8")
-    assert "\nLa" in samples and "\n1843" in samples
     tokens = (output / "bpe" / "equal_tokens" / "seed-1" / "tokens.csv").read_text(encoding="utf-8").splitlines()
     # In the embeddings of transformers' architecture, which are not tied here; bytes leave no <unk>.
     assert len(tokens) == 1 + 4 + 700 and tokens[4].startswith(",3,<unk>,,,1,")
@@ -220,7 +217,7 @@ def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict
 
 
 def test_language_models_get_a_page(experiment: dict[str, object], tmp_path: Path) -> None:
-    """It has the parts of the translation page: table, curves of both losses, statistics, samples.
+    """It has the parts of the translation page: table, curves of both losses, statistics.
 
     Neither differences nor losses by frequency are drawn for synthetic text. The command makes the same page as the
     step.
@@ -241,7 +238,6 @@ def test_language_models_get_a_page(experiment: dict[str, object], tmp_path: Pat
     for part in (
         "bits per byte",
         "Rényi efficiency",
-        "prompt 2",
         "scaffold, equal_text",
         "tiny",
     ):
@@ -258,7 +254,6 @@ def test_language_models_get_a_page(experiment: dict[str, object], tmp_path: Pat
         (("documents: 60", "documents: 61"), {"get_documents", "count_words", "train"}, set()),
         (("tokens: 4000", "tokens: 5000"), {"train", "evaluate", "compare"}, {"binarise"}),
         (("samples: 50", "samples: 60"), {"compare", "compare_tasks", "report"}, {"evaluate", "evaluate_tasks"}),
-        (("length: 5", "length: 6"), {"sample"}, {"evaluate", "average"}),
         (("[long, short]", "[short]"), {"evaluate_tasks", "compare_tasks"}, {"evaluate", "average", "compare"}),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",

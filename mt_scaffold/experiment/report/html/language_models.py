@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from mt_scaffold.corpus.files import PathLike, write_text
-from mt_scaffold.corpus.text import read_lines
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.evaluation.comparison import Comparison
 from mt_scaffold.experiment.evaluation.comparison_tables import published_tables, score_tables
@@ -25,8 +21,6 @@ from mt_scaffold.experiment.report.html.parts import (
 from mt_scaffold.experiment.report.statistics import LanguageModelStatistics, documents_table
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
-
-_SAMPLE = re.compile(r"^--- prompt \d+, sample \d+\n", re.MULTILINE)
 
 
 def language_model_report(experiment: PathLike, output: PathLike | None = None) -> Path:
@@ -55,7 +49,6 @@ def language_model_report(experiment: PathLike, output: PathLike | None = None) 
         losses=loss_sections(statistics.losses),
         statistics_table=documents_table(statistics.vocabularies),
         figures=figures(layout, statistics.figures),
-        samples=_samples(layout),
         runs=runs,
         config_text=text(layout.config_file),
         systems=systems_table(
@@ -72,24 +65,3 @@ def language_model_report(experiment: PathLike, output: PathLike | None = None) 
     )
     write_text(page, content)
     return page
-
-
-def _samples(layout: LanguageModelLayout) -> list[dict[str, Any]]:
-    """Return each prompt with the text, prompt included, that every model of the first seed wrote."""
-    prompts = layout.config.samples.prompts
-    if not prompts:
-        return []
-    seed = layout.config.seeds[0]
-    written = {run: _parts(text(layout.samples(run)), len(prompts)) for run in layout.runs if run.seed == seed}
-    return [
-        {
-            "prompt": prompt,
-            "texts": [(f"{run.system}, {run.comparison}", parts[number]) for run, parts in written.items()],
-        }
-        for number, prompt in enumerate(read_lines(layout.prompts))
-    ]
-
-
-def _parts(samples: str, number: int) -> Sequence[str]:
-    """Return the samples of a file (``format_samples``), one for each of ``number`` prompts."""
-    return [samples] if number == 1 else _SAMPLE.split(samples)[1 : number + 1]

@@ -1,4 +1,4 @@
-# The rules of language modelling: from documents to word counts, and from models to bits per byte and samples.
+# The rules of language modelling: from documents to word counts, and from models to bits per byte.
 
 from mt_scaffold.experiment.configuration.language_model_layout import TASK_KINDS
 from mt_scaffold.experiment.tasks import language_modeling
@@ -49,23 +49,6 @@ rule evaluate:
         "{STEP} evaluate {CONFIG} {params.run} --test-set {wildcards.test:q} --gpus {resources.gpu} > {log:q} 2>&1"
 
 
-rule prompts:
-    output: layout.prompts
-    params: depends_on=staleness.depends_on(layout, "prompts")
-    log: layout.log("prompts")
-    shell: "{STEP} prompts {CONFIG} > {log:q} 2>&1"
-
-
-rule sample:
-    input: lambda wildcards: layout.binarised_of(wildcards.system), layout.averaged(RUN), layout.prompts
-    output: layout.samples(RUN)
-    params: run=run_flags, depends_on=staleness.depends_on(layout, "sample")
-    log: layout.log(f"sample-{RUN.name}")
-    threads: SHARE
-    resources: gpu=0
-    shell: "{STEP} sample {CONFIG} {params.run} --gpus {resources.gpu} > {log:q} 2>&1"
-
-
 # The scores of a model on all tasks of lm-evaluation-harness, which also name the tasks whose data cannot be loaded.
 rule evaluate_tasks:
     input:
@@ -93,7 +76,6 @@ rule report:
         [layout.comparison("json"), layout.statistics, layout.figures],
         [layout.codes(layout.segmentation_of(system)) for system in shown.config.systems],
         shown.every_run(shown.training_report),
-        shown.every_run(shown.samples) if experiment.samples.prompts else [],
         layout.task_comparison("json") if experiment.tasks is not None else [],
     output: layout.report
     log: layout.log("report")
