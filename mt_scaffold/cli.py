@@ -61,8 +61,7 @@ GROUPS = {
         "plan": "show how many seeds and test segments would find a difference",
     },
     "trained systems": {
-        "pack": "pack a trained translation system into one folder",
-        "translate-text": "translate raw text with a packed model",
+        "translate-text": "translate raw text with a trained system of an experiment",
         "score": "score translations with sacreBLEU (language models: evaluate, lm-eval)",
         "evaluate": "score a language model in bits per byte of a text (tasks: lm-eval; translations: score)",
         "lm-eval": "score a language model on the tasks of lm-evaluation-harness (a text: evaluate)",

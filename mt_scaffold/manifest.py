@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error, open_input, open_stored, shown, write_text
@@ -20,8 +19,6 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 _VERSION = "mt-scaffold"
 _HEADER = ("format", "kind", _VERSION, "files")
-# The beginning of the file that Git has in place of a large one that it has not fetched.
-_POINTER = b"version https://git-lfs"
 
 
 class Manifest(NamedTuple):
@@ -139,24 +136,3 @@ def codes_used(path: PathLike, manifest: Manifest, remedy: str) -> CodesUsed:
     if found is None or not right or [type(each) for each in found[:3]] != [str, str, int]:
         raise MTScaffoldError(f"{shown(path)}: codes: must be a name, a sha256, merges and ids; {remedy}")
     return found
-
-
-def check_files(folder: PathLike, files: Mapping[str, str], manifest: PathLike, remedy: str) -> None:
-    """Check that each file of a manifest is in ``folder`` and unchanged.
-
-    Raises MTScaffoldError for a file that is missing, changed, or a pointer of Git LFS, and for a name outside the
-    folder.
-    """
-    for name, digest in files.items():
-        path = os.path.join(folder, name)
-        if os.path.basename(name) != name or name in ("", ".", ".."):
-            raise MTScaffoldError(f"{shown(manifest)}: '{name}' is not a file of this folder; {remedy}")
-        if not os.path.isfile(path):
-            raise MTScaffoldError(f"{shown(folder)}: incomplete: {name} is missing; {remedy}")
-        if raw_digest(path) != digest:
-            with open(path, "rb") as stream:
-                pointer = stream.read(len(_POINTER)) == _POINTER
-            problem = f"not as it was written (sha256 mismatch); {remedy}"
-            if pointer:
-                problem = "a Git LFS pointer; fetch the file with git lfs pull"
-            raise MTScaffoldError(f"{shown(path)}: {problem}")

@@ -19,14 +19,24 @@ class Key(NamedTuple):
 
 # Command → what takes its place.
 COMMANDS: dict[str, str] = {
+    "pack": "mt-scaffold translate-text EXPERIMENT/SYSTEM translates with a trained system",
     "sample": "export the model with mt-scaffold export transformers, and use transformers' generate()",
 }
 # Command → option, with its dashes → what takes its place.
 OPTIONS: dict[str, dict[str, str]] = {
     "lm-eval": {"--storycloze": "name a task of your own that reads the files (--include-path)"},
+    "translate-text": {
+        "--model": "name a system, as in mt-scaffold translate-text experiments/demo/scaffold",
+        **dict.fromkeys(
+            ["--beam", "--lenpen", "--batch-tokens", "--n-best", "--scores", "--block", "--num-workers"],
+            "use fairseq-interactive with --bpe scaffold_bpe (docs/fairseq.md)",
+        ),
+        "--device": "use --gpus, or set CUDA_VISIBLE_DEVICES",
+    },
 }
 # Public name, or module with its dots → what takes its place.
 IMPORTS: dict[str, str] = {
+    "experiment.packing": "experiment.inference.translate_text",
     "experiment.inference.sample": "export_transformers, then transformers' generate()",
 }
 # Key, by its last name or dotted with the sections in which it was → what takes its place.

@@ -38,7 +38,6 @@ EXTRAS = {
     "experiment.evaluation": "workflow analysis fairseq comet harness",
     "experiment.fairseq_plugin": "fairseq",
     "experiment.inference": "workflow fairseq ctranslate2",
-    "experiment.packing": "workflow fairseq",
     "experiment.report": "workflow analysis",
     "experiment.runtime": "workflow fairseq transformers",
     "experiment.study": "workflow analysis",

@@ -22,7 +22,6 @@ from learning import learn_with
 from tiny_experiments import TRANSFORMER, forms_of_the_result
 
 from mt_scaffold import BPE, Codes
-from mt_scaffold.cli import main
 from mt_scaffold.corpus.text import read_lines, surface_form
 from mt_scaffold.experiment.binarise.dictionary import read_dictionary
 
@@ -168,21 +167,6 @@ def test_figures_are_as_wide_as_a_column_with_a_colour_per_system(experiment: di
     for name, text in texts.items():
         width = re.search(r'<svg [^>]*width="([0-9.]+)pt"', text)
         assert width is not None and float(width[1]) < 260, name
-
-
-def test_an_edited_card_outlives_packing_again(
-    experiment: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without --output the folder is EXPERIMENT-SYSTEM, and a licence that was filled in stays."""
-    output = experiment["output"]
-    assert isinstance(output, Path)
-    monkeypatch.chdir(tmp_path)
-    card = tmp_path / "tiny-scaffold" / "README.md"
-    assert main(["pack", str(output / "scaffold")]) == 0
-    edited = card.read_text(encoding="utf-8").replace("license: unknown", "license: cc-by-4.0")
-    card.write_text(edited, encoding="utf-8")
-    assert main(["pack", str(output / "scaffold")]) == 0
-    assert "license: cc-by-4.0" in edited and card.read_text(encoding="utf-8") == edited
 
 
 def test_finished_steps_are_not_repeated(experiment: dict[str, object]) -> None:

@@ -1,1 +1,0 @@
-"""Trained systems → folders that translate raw text anywhere."""
