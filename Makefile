@@ -82,7 +82,7 @@ SAY_SIZE = @if test -f .venv/started; then \
 .venv/built: .venv/demo
 	@test -f .venv/everything || { date +%s > .venv/started; \
 		echo "Adding the packages of every extra and of the tests (1.1 GB; downloads: about 300 MB)."; }
-	.venv/bin/python tools/requirements.py fairseq workflow analysis documents remote ctranslate2 harness transformers unigram debian docs completion dev > .venv/requirements.txt
+	.venv/bin/python tools/requirements.py fairseq workflow analysis documents remote harness transformers unigram debian docs completion dev > .venv/requirements.txt
 	$(PINNED) -r .venv/requirements.txt
 	$(WITHOUT_AUDIO)
 	$(SAY_SIZE)
@@ -99,9 +99,8 @@ test: .venv/built
 test-long: .venv/built
 	.venv/bin/python -m pytest -n $(CORES) --dist loadfile -m long
 
-# No test may depend on the processor, by which CTranslate2 chooses its library of matrix products, and CTranslate2 and
-# PyTorch their kernels.
-PORTABLE := CT2_USE_MKL=0 CT2_FORCE_CPU_ISA=GENERIC ATEN_CPU_CAPABILITY=default
+# No test may depend on the processor, by which PyTorch chooses its kernels.
+PORTABLE := ATEN_CPU_CAPABILITY=default
 test-portable: .venv/built
 	$(PORTABLE) .venv/bin/python -m pytest -n $(CORES) --dist loadfile tests/experiment/inference \
 		tests/experiment/evaluation/test_harness.py tests/experiment/evaluation/test_language_modelling.py \

@@ -77,7 +77,7 @@ GROUPS = {
         "train": "train a model with fairseq",
         "average": "average checkpoints",
         "strip-optimizer": "remove the optimiser's state from checkpoints that have been averaged",
-        "translate": "translate a test set with fairseq or CTranslate2 (raw text: translate-text)",
+        "translate": "translate a test set with fairseq (raw text: translate-text)",
         "experiment": "run one step of an experiment, as the workflow does",
         "snakefile": "print the path of the workflow, for snakemake -s",
         "user-dir": "print the folder that fairseq's --user-dir takes",
@@ -87,7 +87,6 @@ GROUPS = {
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 # The extra that installs a package, if it is not "workflow".
 _EXTRAS = {
-    "ctranslate2": "ctranslate2",
     "lm_eval": "harness",
     "safetensors": "fairseq",
     "sentencepiece": "unigram",

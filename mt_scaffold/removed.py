@@ -17,6 +17,8 @@ class Key(NamedTuple):
     neutral: tuple[Any, ...] = ()
 
 
+_CTRANSLATE2 = "CTranslate2's own converter takes the models, ct2-fairseq-converter (docs/models.md)"
+
 # Command → what takes its place.
 COMMANDS: dict[str, str] = {
     "pack": "mt-scaffold translate-text EXPERIMENT/SYSTEM translates with a trained system",
@@ -25,6 +27,14 @@ COMMANDS: dict[str, str] = {
 # Command → option, with its dashes → what takes its place.
 OPTIONS: dict[str, dict[str, str]] = {
     "lm-eval": {"--storycloze": "name a task of your own that reads the files (--include-path)"},
+    "export": dict.fromkeys(
+        [
+            *("ctranslate2", "--quantization", "--dictionaries", "--source-lang", "--target-lang", "--config"),
+            *("--codes", "--vocabulary", "--vocabulary-threshold", "--glossaries", "--separator", "--inference"),
+        ],
+        _CTRANSLATE2,
+    ),
+    "translate": dict.fromkeys(["--engine", "--quantization"], _CTRANSLATE2),
     "translate-text": {
         "--model": "name a system, as in mt-scaffold translate-text experiments/demo/scaffold",
         **dict.fromkeys(
@@ -36,6 +46,7 @@ OPTIONS: dict[str, dict[str, str]] = {
 }
 # Public name, or module with its dots → what takes its place.
 IMPORTS: dict[str, str] = {
+    "experiment.inference.export_ctranslate2": _CTRANSLATE2,
     "experiment.packing": "experiment.inference.translate_text",
     "experiment.inference.sample": "export_transformers, then transformers' generate()",
 }
@@ -43,6 +54,8 @@ IMPORTS: dict[str, str] = {
 KEYS: dict[str, Key] = {
     "tasks.storycloze": Key("name a task of your own that reads the files (tasks.include_path)"),
     "tasks.paper_setting": Key("docs/paper.md has the paper's figures", ({},)),
+    "translate.engine": Key(_CTRANSLATE2, ("fairseq",)),
+    "translate.quantization": Key(_CTRANSLATE2),
     "samples": Key(
         "export the model (mt-scaffold export transformers) and use transformers' generate()",
         ({"prompts": [], "length": 100, "temperature": 0.8, "top_k": 0, "top_p": 1.0, "seed": 1},),

@@ -8,14 +8,11 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import forked_program
 import pytest
 from fork_server import ForkServer, Snakemake
-
-if TYPE_CHECKING:
-    from clear_model import Built
 
 TINY_MODEL = (
     "--arch transformer --encoder-layers 1 --decoder-layers 1 --encoder-embed-dim 16 --decoder-embed-dim 16 "
@@ -148,16 +145,6 @@ def tiny_model(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     folder = tmp_path_factory.mktemp("model")
     train(tiny_data, folder, [*TINY_MODEL, "--max-epoch", "3"], seed=7)
     return folder
-
-
-@pytest.fixture(scope="session")
-def clear_model(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> "Built":
-    """A model whose translations of odd.1 and test1 do not depend on rounding."""
-    from clear_model import build_clear
-    from language_models import one_thread
-
-    with one_thread():
-        return build_clear(tiny_data, tmp_path_factory.mktemp("clear") / "averaged.pt")
 
 
 def replace_checkpoint(state: dict[str, Any], path: Path) -> None:

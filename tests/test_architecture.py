@@ -37,7 +37,7 @@ EXTRAS = {
     "experiment.data": "workflow",
     "experiment.evaluation": "workflow analysis fairseq comet harness",
     "experiment.fairseq_plugin": "fairseq",
-    "experiment.inference": "workflow fairseq ctranslate2",
+    "experiment.inference": "workflow fairseq",
     "experiment.report": "workflow analysis",
     "experiment.runtime": "workflow fairseq transformers",
     "experiment.study": "workflow analysis",

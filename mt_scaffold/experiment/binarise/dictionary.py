@@ -127,6 +127,11 @@ def dictionary_text(entries: Iterable[tuple[str, int]]) -> str:
     return "".join(lines)
 
 
+def read_symbols(path: PathLike) -> list[str]:
+    """Return all symbols of a dictionary, fairseq's own first, in the order of their ids."""
+    return [*SPECIAL_SYMBOLS, *(form for form, _ in read_dictionary(path))]
+
+
 def read_ids(path: PathLike) -> dict[str, int]:
     """Return the id of each subword of a dictionary.
 

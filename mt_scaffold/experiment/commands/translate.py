@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from mt_scaffold.experiment.commands.arguments import File, Name, OutputFolder
-from mt_scaffold.experiment.inference.export_ctranslate2 import QUANTIZATIONS
-from mt_scaffold.experiment.inference.translate import ENGINES, translate
+from mt_scaffold.experiment.inference.translate import translate
 from mt_scaffold.experiment.runtime.fairseq import option_arguments
 from mt_scaffold.options_from_signature import Option
 
@@ -24,8 +23,6 @@ def run(
     source_words: File | None = None,
     seed: int = 1,
     gpus: int = 0,
-    engine: Annotated[str | None, Option(choices=ENGINES)] = None,
-    quantization: Annotated[str | None, Option(choices=QUANTIZATIONS)] = None,
     config: File | None = None,
 ) -> None:
     """Translate a test set.
@@ -38,28 +35,11 @@ def run(
     source_words: the words of the source, to copy next to the translations
     seed: random seed, for sampling
     gpus: 1: require a GPU; 0: use one if there is one (default)
-    engine: the program that translates (default: fairseq)
-    quantization: type of CTranslate2's parameters
-    config: take engine, quantization and options from this experiment configuration
+    config: take the options from this experiment configuration
     """
     arguments = list(fairseq_options)
     if config:
         from mt_scaffold.experiment.configuration import load_config
 
-        section = load_config(config).translate
-        arguments = option_arguments(section.options) + arguments
-        engine = engine or section.engine
-        # The configured quantization applies only to the configured engine.
-        quantization = quantization or (section.quantization if engine == section.engine else None)
-    translate(
-        data,
-        subset,
-        model,
-        output,
-        arguments,
-        seed=seed,
-        source_words=source_words,
-        gpus=gpus,
-        engine=engine or "fairseq",
-        quantization=quantization,
-    )
+        arguments = option_arguments(load_config(config).translate.options) + arguments
+    translate(data, subset, model, output, arguments, seed=seed, source_words=source_words, gpus=gpus)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import DATA_KINDS, SIDES, UNKNOWN, ArchiveData, Data, DataFile
 from mt_scaffold.experiment.configuration.training import check_training
-from mt_scaffold.experiment.configuration.translating import check_translating
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 
 if TYPE_CHECKING:
@@ -58,7 +57,6 @@ def check(config: Config) -> None:
     if config.train.batch is not None and not config.train.batches:
         raise WrongValue("train.batch", "there are no train.batches to choose from; define them, or leave this out")
     check_training(config.train, config.average, config.score.last_checkpoints)
-    check_translating(config.translate)
     for name in config.systems:
         if name in RESERVED_NAMES:
             raise WrongValue(f"systems.{name}", "reserved for a folder or file of the experiment; choose another name")

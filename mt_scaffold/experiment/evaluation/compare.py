@@ -158,7 +158,6 @@ def compare(
         signatures=measure.signatures(several),
         not_comparable=[name for name, kind in measure.metrics.items() if not kind.comparable],
         versions=versions(),
-        engines=measure.engines(several),
         warnings=[
             *_few_seeds((key.system, len(trained)) for key, trained in runs.items()),
             *unequal_rows(against, dictionaries),

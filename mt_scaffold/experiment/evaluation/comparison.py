@@ -197,7 +197,6 @@ class Comparison:
     signatures: dict[str, str]
     not_comparable: list[str]
     versions: dict[str, str]
-    engines: list[str] | None = field(default=None, metadata={"omit_none": True})
     warnings: list[ResultWarning] = field(default_factory=list)
     far: list[FarRow] = field(default_factory=list)
 
@@ -318,8 +317,6 @@ class Comparison:
             notes = [f"Scores: {what}. Seeds: {seeds}; mean ± standard deviation over them."]
         else:
             notes = [f"Scores: {what}. Seed: {seeds}; one training per system."]
-        if self.engines:
-            notes.append(f"Translated with {' and '.join(self.engines)}.")
         found = {self.main_metric: [*notes, *_legend([self.main_metric])]}
         if REFERENCE_BITS in self.metrics:
             several = found.setdefault(REFERENCE_BITS, _legend([REFERENCE_BITS]))

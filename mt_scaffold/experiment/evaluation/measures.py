@@ -95,10 +95,6 @@ class Measure(ABC):
         """Return the signature of each metric; raise MTScaffoldError if those of one test set differ."""
         return {}
 
-    def engines(self, several: Sequence[Scored]) -> list[str] | None:
-        """Return the names of the engines that translated; None if fairseq alone did, or if that is unknown."""
-        return None
-
     @abstractmethod
     def check_alike(self, several: Sequence[Scored]) -> None:
         """Raise MTScaffoldError if scores on one test set are not of the same segments."""
@@ -165,17 +161,6 @@ class TranslationScores(Measure):
             for test_set, (signature, _) in found[name].items():
                 shown[METRICS[name].label if len(different) == 1 else f"{METRICS[name].label}, {test_set}"] = signature
         return shown
-
-    def engines(self, several: Sequence[Scored]) -> list[str] | None:
-        found = set()
-        for each in several:
-            section = (each.scores.config or {}).get("translate", {})
-            if section.get("engine", "fairseq") == "fairseq":
-                found.add("fairseq")
-            else:
-                version = each.scores.versions.get("ctranslate2", "of unknown version")
-                found.add(f"CTranslate2 {version}, {section.get('quantization', 'float32')}")
-        return sorted(found) if found - {"fairseq"} else None
 
     def check_alike(self, several: Sequence[Scored]) -> None:
         first, *others = several

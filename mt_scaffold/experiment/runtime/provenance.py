@@ -14,7 +14,6 @@ _DISTRIBUTIONS = (
     "mt-scaffold",
     "torch",
     "fairseq-fixed",
-    "ctranslate2",
     "sacrebleu",
     "sacremoses",
     "sentencepiece",

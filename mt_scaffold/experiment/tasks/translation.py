@@ -27,8 +27,6 @@ from mt_scaffold.experiment.configuration.translation_layout import TranslationL
 from mt_scaffold.experiment.data.preprocessed import refuse_preprocessed
 from mt_scaffold.experiment.data.report import gather_reports
 from mt_scaffold.experiment.data.tokenise import TokeniseReport, gather_chunks, tokenise
-from mt_scaffold.experiment.inference.ctranslate2_engine import parse_search
-from mt_scaffold.experiment.inference.export_ctranslate2 import check_installed
 from mt_scaffold.experiment.report.paper import papers_codes
 from mt_scaffold.experiment.report.trained_tokens import COLUMNS, SideTokens, count_drawn
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, number_of, option_arguments
@@ -257,18 +255,15 @@ def translate(
     """Translate a test set with the averaged model, or with one of the last checkpoints."""
     from mt_scaffold.experiment.inference.translate import translate
 
-    section = layout.config.translate
     translate(
         layout.binarised_test_of(run.system, test_set),
         test_set,
         layout.checkpoint(run, checkpoint) if checkpoint else layout.averaged(run),
         layout.training(run, "translations") / checkpoint,
-        option_arguments(section.options),
+        option_arguments(layout.config.translate.options),
         seed=int(run.seed),
         source_words=layout.words(test_set, layout.source),
         gpus=gpus,
-        engine=section.engine,
-        quantization=section.quantization,
     )
 
 
@@ -397,7 +392,8 @@ class Translation(Task[TranslationLayout]):
         "average": lambda layout: layout.config.to_dict()["average"],
         "tokens": lambda layout: COLUMNS,
         "checkpoint": lambda layout: layout.config.average.by,
-        "translate": lambda layout: layout.config.to_dict()["translate"],
+        # Earlier versions had a choice of an engine: it is kept, so that their translations stay up to date.
+        "translate": lambda layout: {"engine": "fairseq", **layout.config.to_dict()["translate"]},
         "score": _score_settings,
         "compare": _comparison_settings,
         "statistics": lambda layout: [
@@ -424,9 +420,6 @@ class Translation(Task[TranslationLayout]):
 
     def fairseq_calls(self, layout: TranslationLayout) -> list[Call]:
         config = layout.config
-        if config.translate.engine == "ctranslate2":
-            check_installed()
-            parse_search(option_arguments(config.translate.options))
         calls = [Call("generate", ["--task", OWN_TASKS[0], *option_arguments(config.translate.options)])]
         for name, system in config.systems.items():
             options = option_arguments(training_options(config, name))

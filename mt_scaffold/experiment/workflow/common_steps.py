@@ -280,7 +280,7 @@ _accepted: dict[str, Checked] = {}
 def check_fairseq_options(layout: AnyLayout) -> tuple[list[Call], Checked]:
     """Check the options of every system before anything runs, and return the distinct calls with the sizes of models.
 
-    Raises UsageError for an option that fairseq or the engine rejects, for a model that cannot be built, and for a
+    Raises UsageError for an option that fairseq rejects, for a model that cannot be built, and for a
     training without an end.
     """
     task = task_of(layout.config)

@@ -525,14 +525,6 @@ def test_few_seeds_have_no_p_over_trainings(scores: list[Path]) -> None:
     assert "Power over sentences alone" in one
 
 
-def test_the_table_says_what_translated_unless_it_was_fairseq(scores: list[Path]) -> None:
-    """Scores with 8-bit parameters, or of a different search, must not pass for those of fairseq."""
-    assert "Translated with" not in as_text(compare(scores, "bpe", samples=20))
-    made = {"config": {"translate": {"engine": "ctranslate2", "quantization": "int8", "options": {}}}}
-    several = [*scores[:5], change(scores[5], **made, versions={"ctranslate2": "4.8.5"})]
-    assert "\nTranslated with CTranslate2 4.8.5, int8 and fairseq.\n" in as_text(compare(several, "bpe", samples=20))
-
-
 def test_trainings_are_a_second_table(scores: list[Path], tmp_path: Path) -> None:
     """Systems that saw more text, or have more parameters, do not differ in segmentation alone."""
     files = []

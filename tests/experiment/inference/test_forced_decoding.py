@@ -13,13 +13,13 @@ pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 import torch
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.experiment.binarise.dictionary import read_symbols
 from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.experiment.evaluation.losses import references
 from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.evaluation.losses.references import reference_losses
 from mt_scaffold.experiment.inference.forced_decoding import ForcedDecoding, forced_decode
-from mt_scaffold.experiment.inference.model_files import read_symbols
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.fairseq import run_tool, user_dir
 from mt_scaffold.experiment.runtime.results import read_result

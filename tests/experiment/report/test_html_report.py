@@ -20,6 +20,7 @@ from mt_scaffold.cli import main
 for needed in ("jinja2", "matplotlib", "sacrebleu", "sacremoses", "torch", "yaml"):
     pytest.importorskip(needed)
 
+from mt_scaffold.experiment.binarise.segmentation import segmentation_in  # noqa: E402
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout  # noqa: E402
 from mt_scaffold.experiment.data.clean import CleanReport  # noqa: E402
 from mt_scaffold.experiment.data.parallel import RawCorpus, RawReport  # noqa: E402
@@ -28,7 +29,6 @@ from mt_scaffold.experiment.data.tokenise import TokeniseReport  # noqa: E402
 from mt_scaffold.experiment.evaluation.compare import compare  # noqa: E402
 from mt_scaffold.experiment.evaluation.comparison import Comparison  # noqa: E402
 from mt_scaffold.experiment.evaluation.score import Origin, Texts, score  # noqa: E402
-from mt_scaffold.experiment.inference.model_files import system_files  # noqa: E402
 from mt_scaffold.experiment.report import paper  # noqa: E402
 from mt_scaffold.experiment.report.html import (  # noqa: E402
     _examples,
@@ -137,7 +137,7 @@ def test_examples_are_segmented_as_for_the_model(tmp_path: Path) -> None:
 
 
 def test_greedy_systems_are_segmented_greedily(tmp_path: Path) -> None:
-    """In the examples and in a packed or exported model."""
+    """In the examples, as in training."""
     own = "{bpe: {algorithm: bpe}, greedy: {algorithm: bpe, inference: greedy}"
     write(tmp_path / "config.yaml", CONFIG.replace("{bpe: {algorithm: bpe}", own))
     layout = TranslationLayout.read(tmp_path)
@@ -145,9 +145,8 @@ def test_greedy_systems_are_segmented_greedily(tmp_path: Path) -> None:
         write(layout.codes(name), "#version: 0.2\nb c\nbc d</w>\na b\nc d</w>\n")
     for system, subwords in (("bpe", "a@@ bcd"), ("greedy", "ab@@ cd")):
         assert _source_segmenter(layout, system).segment("abcd") == subwords
-        files = system_files(tmp_path, system, 1)
-        assert files.segmentation is not None
-        assert [bpe.segment("abcd") for bpe in files.segmentation.segmenters()] == [subwords] * 2
+        segmentation = segmentation_in(layout, layout.segmentation_of(system))
+        assert [bpe.segment("abcd") for bpe in segmentation.segmenters()] == [subwords] * 2
 
 
 def test_systems_that_differ_in_more_than_n_are_separate_series(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -244,41 +243,6 @@ def test_a_changed_value_repeats_the_steps_that_use_it(
     dry = run(folder, CONFIGURATION.replace(*change), "--dry-run")
     planned = set(re.findall(r"^(\w+) +\d+$", dry.stdout, re.MULTILINE))
     assert dry.returncode == 0 and repeated <= planned and not kept & planned, dry.stdout
-
-
-def test_the_engine_translates_again_and_trains_nothing(
-    run: Run, experiment: dict[str, object], tmp_path: Path
-) -> None:
-    """A finished experiment is translated by CTranslate2 from the models that it has."""
-    pytest.importorskip("ctranslate2", reason="needs the extra 'ctranslate2'")
-    folder, seed = tmp_path / "copy", Path("experiments/tiny/bpe/seed-1")
-    assert isinstance(experiment["folder"], Path)
-    shutil.copytree(experiment["folder"], folder)
-    model = times(folder)[str(folder / seed / "averaged.pt")]
-    text = CONFIGURATION.replace("translate: {", "translate: {engine: ctranslate2, quantization: int8, ")
-    done = run(folder, text, str(seed / "translations" / "test.de"))
-    assert done.returncode == 0, done.stdout
-    assert set(re.findall(r"^(?:local)?rule (\w+):", done.stdout, re.MULTILINE)) == {"translate"}
-    report = json.loads((folder / seed / "translations" / "test.engine.json").read_text())
-    assert (report["engine"], report["quantization"]) == ("ctranslate2", "int8")
-    assert (folder / seed / "translations" / "test.de").read_text(encoding="utf-8").count("\n") == 20
-    planned = set(re.findall(r"^(\w+) +\d+$", run(folder, text, "--dry-run").stdout, re.MULTILINE))
-    assert {"translate", "score", "compare", "report"} <= planned and not {"train", "average"} & planned
-    assert times(folder)[str(folder / seed / "averaged.pt")] == model
-
-
-def test_an_engine_that_cannot_follow_the_options_is_named_before_anything_is_done(run: Run, tmp_path: Path) -> None:
-    """Translations come last: an option that only fairseq has would be found after the trainings."""
-    refused = run(
-        tmp_path,
-        CONFIGURATION.replace("{beam: 1,", "{sampling: true, beam: 1,").replace(
-            "translate: {", "translate: {engine: ctranslate2, "
-        ),
-    )
-    assert refused.returncode == 2 and not (tmp_path / "experiments").exists()
-    assert "engine ctranslate2: unrecognized arguments: --sampling" in refused.stdout
-    wrong = run(tmp_path, CONFIGURATION.replace("translate: {", "translate: {quantization: int8, "), "--dry-run")
-    assert wrong.returncode == 2 and "translate.quantization: only for engine: ctranslate2" in wrong.stdout
 
 
 def test_a_test_set_can_be_added_to_a_finished_experiment(run: Run, experiment: dict[str, object]) -> None:

@@ -10,7 +10,7 @@ from mt_scaffold.corpus.files import PathLike, refuse_overwriting
 from mt_scaffold.corpus.symbols import read_symbol
 from mt_scaffold.corpus.text import check_parallel, read_lines, words_of
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID
+from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID, read_symbols
 from mt_scaffold.experiment.binarise.pairs_as_ids import read_binarised
 from mt_scaffold.experiment.evaluation.losses.loss_split import (
     ACROSS_WORDS,
@@ -25,7 +25,6 @@ from mt_scaffold.experiment.evaluation.losses.loss_split import (
     split_by_word,
 )
 from mt_scaffold.experiment.inference.forced_decoding import ForcedDecoding, forced_decode
-from mt_scaffold.experiment.inference.model_files import read_symbols
 from mt_scaffold.experiment.runtime.provenance import sha256
 from mt_scaffold.experiment.runtime.results import write_result
 
