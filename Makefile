@@ -5,8 +5,7 @@
 # make test-long     rehearsals of whole recipes, kills and long trials, minutes each
 # make test-portable the tests of floating-point results again, with the arithmetic of a plain processor
 # make test-integrations   other trainers (eole, JoeyNMT, Marian), CTranslate2 and datatrove with mt_scaffold, in
-#                    .venv-integrations,
-#                    and transformers' tests of tokenizers with ours
+#                    .venv-integrations, and transformers' tests of tokenizers with ours
 # make test-slurm    the workflow on a SLURM of two nodes, started for the test (as root, with slurm-wlm and munge
 #                    installed; ONLY="limit node" for some of its scenarios)
 # make docs          the site, into build/site, with every link checked

@@ -180,9 +180,8 @@ class Comparison:
     """All systems on all test sets, with the facts that a reader needs to interpret the scores.
 
     baseline: of the systems that name no other. bootstrap_samples, random_seed: of the tests. comparisons: the number
-    of tests that are corrected together, by metric. engines: the engines that translated (``CTranslate2 4.8.5, int8``),
-    unless fairseq alone. warnings: the limits of the result, from all steps. far: of test sets that overlap with the
-    training text.
+    of tests that are corrected together, by metric. warnings: the limits of the result, from all steps. far: of test
+    sets that overlap with the training text.
     """
 
     title: str
