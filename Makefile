@@ -82,7 +82,7 @@ SAY_SIZE = @if test -f .venv/started; then \
 .venv/built: .venv/demo
 	@test -f .venv/everything || { date +%s > .venv/started; \
 		echo "Adding the packages of every extra and of the tests (1.1 GB; downloads: about 300 MB)."; }
-	.venv/bin/python tools/requirements.py fairseq workflow analysis documents remote harness transformers unigram debian docs completion dev > .venv/requirements.txt
+	.venv/bin/python tools/requirements.py fairseq workflow analysis documents harness transformers unigram debian docs completion dev > .venv/requirements.txt
 	$(PINNED) -r .venv/requirements.txt
 	$(WITHOUT_AUDIO)
 	$(SAY_SIZE)

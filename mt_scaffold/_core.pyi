@@ -299,9 +299,8 @@ class Ids(metaclass=_Class):
         width: int = 4,
         append: int = -1,
     ) -> tuple[memoryview, bytearray]: ...
-    # Writes the ids of each line, and the number of ids of each (int32); returns the bytes of the texts. `json`: lines
-    # are JSON, with their text in this field; the function returns the text of a line that the core leaves to Python,
-    # given the line, its number and its offset, or None if it is blank.
+    # Writes the ids of each line, and the number of ids of each (int32); returns the numbers of
+    # lines and ids, and the bytes of the lines.
     def encode_lines(
         self,
         input: _Input,
@@ -314,8 +313,7 @@ class Ids(metaclass=_Class):
         draw: Draw | None = None,
         workers: int = 1,
         progress: _Progress = None,
-        json: tuple[bytes, Callable[[bytes, int, int], bytes | None]] | None = None,
-    ) -> int: ...
+    ) -> tuple[int, int, int]: ...
     # Ids are a sequence of integers or a buffer of them.
     def decode(self, ids: Any) -> bytes: ...
     def decode_with_starts(self, ids: Any) -> tuple[bytes, list[int]]: ...

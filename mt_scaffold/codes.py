@@ -10,9 +10,8 @@ from mt_scaffold import _core
 from mt_scaffold.cached import cached_property
 from mt_scaffold.corpus.files import PathLike, Readable, path_of, read_file, shown, stream_name, without_mark
 from mt_scaffold.corpus.header import CodesHeader
-from mt_scaffold.corpus.storage.remote import is_remote, name_of
 from mt_scaffold.corpus.text import is_base_symbol, notation_to_bytes
-from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.errors import UsageError
 from mt_scaffold.manifest import CodesUsed, Manifest, manifest_path, parse_manifest
 from mt_scaffold.options import check_merges
 
@@ -226,26 +225,8 @@ class Codes:
 
 def _manifest_next_to(path: PathLike, text: bytes) -> bytes | None:
     """Return the content of the manifest next to a codes file of this text, or None."""
-    if is_remote(path):
-        return _remote_manifest(os.fspath(path), text)
     name = manifest_path(path)
     return read_file(name) if os.path.isfile(name) else None
-
-
-def _remote_manifest(url: str, text: bytes) -> bytes | None:
-    try:
-        if Codes(text).header.end_of_word:
-            return None  # without a request: they never have one
-    except MTScaffoldError:
-        return None  # reported when the codes are used
-    plain = name_of(url)
-    try:
-        return read_file(manifest_path(plain) + url[len(plain) :])
-    except MTScaffoldError as error:
-        # Without permission to list a folder, stores refuse access to a missing file too.
-        if isinstance(error.__cause__, FileNotFoundError | PermissionError):
-            return None
-        raise
 
 
 # Codes, the bytes of a codes file, a path (``.gz`` too), or a file open for bytes or text.

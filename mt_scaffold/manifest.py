@@ -11,7 +11,7 @@ import hashlib
 import os
 from typing import Any, NamedTuple
 
-from mt_scaffold.corpus.files import PathLike, explain_os_error, open_input, open_stored, shown, write_text
+from mt_scaffold.corpus.files import PathLike, explain_os_error, open_input, shown, write_text
 from mt_scaffold.errors import MTScaffoldError
 
 FORMAT = 1
@@ -72,26 +72,21 @@ def manifest_path(path: PathLike) -> str:
 def raw_digest(path: PathLike, kind: str = "sha256") -> str:
     """Return the digest of a file as stored, in hexadecimal. Raises MTScaffoldError if it cannot be read."""
     try:
-        with open_stored(path) as stream:
+        with open(path, "rb") as stream:
             return hashlib.file_digest(stream, kind).hexdigest()
     except OSError as error:
         raise explain_os_error(error, path) from error
 
 
-def manifest_text(manifest: Manifest) -> str:
-    """Return the text of a manifest file."""
+def write_manifest(path: PathLike, manifest: Manifest) -> None:
+    """Write a manifest, completely or not at all. Raises MTScaffoldError if the file cannot be written."""
     import json  # takes longer than loading codes
 
     from mt_scaffold import __version__
 
     header = dict(zip(_HEADER, (FORMAT, manifest.kind, __version__, manifest.files), strict=True))
     # In ASCII, as names of files need not be UTF-8.
-    return json.dumps(header | manifest.content, indent=2) + "\n"
-
-
-def write_manifest(path: PathLike, manifest: Manifest) -> None:
-    """Write a manifest, completely or not at all. Raises MTScaffoldError if the file cannot be written."""
-    write_text(path, manifest_text(manifest))
+    write_text(path, json.dumps(header | manifest.content, indent=2) + "\n")
 
 
 def read_manifest(path: PathLike, kind: str, remedy: str) -> Manifest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 _SECONDS_BETWEEN_UPDATES = 0.5
 
@@ -55,73 +55,3 @@ def say_on_terminal(line: Callable[[], str]) -> None:
     """Print a line to stderr if it is a terminal; in a log it would be noise, so ``line`` is not called."""
     if sys.stderr is not None and sys.stderr.isatty():
         print(line(), file=sys.stderr)
-
-
-class ShardsProgress:
-    """Progress through shards, on a terminal: those that are finished, the speed, and the time left.
-
-    sizes: the stored bytes of each shard. show: shows a line; None without a terminal.
-    """
-
-    def __init__(self, what: str, sizes: Sequence[int], show: Callable[[str], None] | None) -> None:
-        self._what, self._sizes, self._show = what, sizes, show
-        self._start = time.monotonic()
-        self._left = dict(enumerate(sizes))
-        self._before: int | None = None
-        # Bytes of text: of the shards already encoded, and of the current one.
-        self._encoded = self._now = 0
-        self._stored = self._size = 0  # the same, as stored
-
-    def encoding(self, number: int) -> Callable[[int], None] | None:
-        """Begin a shard; return a function that takes the bytes of its text encoded so far, None without a terminal."""
-        self._encoded, self._now = self._encoded + self._now, 0
-        self._stored, self._size = self._stored + self._size, self._sizes[number]
-        return None if self._show is None else self._advance
-
-    def _advance(self, done: int) -> None:
-        self._now = done
-        self._update()
-
-    def finished(self, number: int) -> None:
-        """Record that a shard is finished, now or by an earlier call."""
-        self._left.pop(number, None)
-
-    def _update(self) -> None:
-        if self._show is None:
-            return
-        if self._before is None:  # without the shards that an earlier run finished
-            self._before = sum(self._left.values())
-        elapsed = time.monotonic() - self._start
-        done = self._encoded + self._now
-        line = (
-            f"{self._what}: {len(self._sizes) - len(self._left)} of {len(self._sizes)} shards, {done / 1e6:,.0f} MB, "
-            f"{done / 1e6 / max(elapsed, 1e-3):,.0f} MB/s"
-        )
-        # The stored size of what is done of this shard, assuming the compression of those before.
-        begun = min(self._size, self._now * self._stored / self._encoded) if self._encoded else 0
-        left = sum(self._left.values()) - begun
-        if finished := self._before - left:
-            line += f", {duration(elapsed * left / finished)} left"
-        self._show(line)
-
-
-@contextlib.contextmanager
-def shards_line(what: str, sizes: Sequence[int]) -> Iterator[ShardsProgress]:
-    """Yield the progress through shards of these stored sizes, shown on one line of stderr if it is a terminal."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield ShardsProgress(what, sizes, None)
-        return
-    last, longest = 0.0, 0
-
-    def show(line: str) -> None:
-        nonlocal last, longest
-        if (now := time.monotonic()) - last < _SECONDS_BETWEEN_UPDATES:
-            return
-        last, longest = now, max(longest, len(line))
-        print(f"\r{line:<{longest}} ", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield ShardsProgress(what, sizes, show)
-    finally:
-        if longest:
-            print(file=sys.stderr)

@@ -43,11 +43,14 @@ OPTIONS: dict[str, dict[str, str]] = {
         ),
         "--device": "use --gpus, or set CUDA_VISIBLE_DEVICES",
     },
+    "encode": {"--check": "name one NAME.bin per run, whose manifest has its digests"},
 }
 # Public name, or module with its dots → what takes its place.
 IMPORTS: dict[str, str] = {
     "experiment.inference.export_ctranslate2": _CTRANSLATE2,
     "experiment.packing": "experiment.inference.translate_text",
+    "segment.folders": "segment.encode, for one NAME.bin per call",
+    "corpus.storage.remote": "local files",
     "experiment.inference.sample": "export_transformers, then transformers' generate()",
 }
 # Key, by its last name or dotted with the sections in which it was → what takes its place.

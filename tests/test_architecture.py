@@ -28,7 +28,7 @@ EXTRAS = {
     "": "documents",
     "analysis": "documents",
     "commands": "completion",
-    "corpus": "documents remote",
+    "corpus": "documents",
     "integrations": "transformers vocabularies datatrove",
     "methods": "unigram",
     "segment": "documents",
@@ -46,9 +46,9 @@ EXTRAS = {
     "experiment.training": "workflow fairseq",
     "experiment.workflow": "workflow",
 }
-# Declared, but not imported here: they are run, call the package, or are imported by lm_eval's model of transformers,
-# datatrove or fsspec.
-RUN = {"accelerate", "gcsfs", "huggingface_hub", "orjson", "s3fs", "snakemake_executor_plugin_slurm"}
+# Declared, but not imported here: they are run, call the package, or are imported by lm_eval's model of transformers
+# or datatrove.
+RUN = {"accelerate", "orjson", "snakemake_executor_plugin_slurm"}
 # Packages that pip can only compile, so that they are in no extra; an error names them when they are needed.
 COMPILED = {"fastBPE", "youtokentome"}
 # Distribution → import name, if it differs.

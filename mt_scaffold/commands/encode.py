@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from mt_scaffold.commands.arguments import (
     add_codes,
@@ -15,15 +14,11 @@ from mt_scaffold.commands.arguments import (
 )
 from mt_scaffold.corpus.documents import DOCUMENT_FORMATS
 from mt_scaffold.corpus.id_files import DTYPES, INDEXES
-from mt_scaffold.errors import UsageError
 from mt_scaffold.segment.encode import IN_TEXT, encode_documents
-from mt_scaffold.segment.folders import check_folder, encode_folder, is_folder
 
 EXAMPLES = """\
 mt-scaffold encode --codes codes --input 'shards/*.jsonl.zst' --append '<|endoftext|>' --special '<|endoftext|>' \\
     --output train.bin
-mt-scaffold encode --codes codes --input 'shards/*.jsonl.zst' --append '<|endoftext|>' --output ids/
-mt-scaffold encode --codes codes --input 'shards/*.jsonl.zst' --output ids/ --check
 """
 
 
@@ -45,13 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="PATH",
         help="NAME.bin for all ids, with NAME.idx, which has the beginning of each document, and NAME.manifest.json, "
-        "which records the text and the codes; or a folder (one that exists, or a name that ends in /) for these files "
-        "of each input: the same command resumes",
-    )
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="check the files of the folder --output, and the texts if --input names them, instead of encoding",
+        "which records the text and the codes",
     )
     parser.add_argument(
         "--format",
@@ -92,29 +81,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    into_folder = is_folder(options.output)
-    if options.check:
-        if not into_folder:
-            raise UsageError("--check is for the folder of shards that --output names")
-        paths = input_paths(options) if options.input else None
-        found = check_folder(options.codes, options.output, options.merges, paths, **_settings(options))
-        inputs = "inputs not compared: name them with --input" if paths is None else "the inputs are unchanged"
-        print(
-            f"{options.output}: {found.shards:,} shards, {found.documents:,} documents, {found.ids:,} ids of "
-            f"{found.bytes:,} bytes: as written ({inputs})"
-        )
-        return
-    encode = encode_folder if into_folder else encode_documents
-    encode(
+    encode_documents(
         options.codes,
         input_paths(options),
         options.output,
+        format=options.format,
+        field=options.field,
         merges=options.merges,
+        dtype=options.dtype,
+        index=options.index,
+        special_tokens=options.special,
+        append=options.append,
+        in_text=options.in_text,
+        dropout=options.dropout,
+        uniform_sampling=options.uniform_sampling,
+        seed=options.seed,
+        epoch=options.epoch,
         num_workers=options.num_workers,
-        **_settings(options),
     )
-
-
-def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    names = "format field dtype index append in_text dropout uniform_sampling seed epoch".split()
-    return {"special_tokens": options.special, **{name: getattr(options, name) for name in names}}

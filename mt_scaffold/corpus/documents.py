@@ -14,7 +14,6 @@ from typing import NamedTuple, cast
 from mt_scaffold import _core
 from mt_scaffold.corpus.files import compression_of, shown
 from mt_scaffold.corpus.inputs import TextFile, core_input, lone_surrogate, readable, source_name
-from mt_scaffold.corpus.storage.remote import is_remote, name_of, remote_exists, remote_matches
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 # Plain text with a document per line, or with one per file; JSON objects, one per line; tables.
@@ -160,7 +159,7 @@ def format_by_name(name: str) -> str:
     >>> format_by_name("de/00.jsonl.zst"), format_by_name("train.de")
     ('jsonl', 'lines')
     """
-    stem = name_of(name).removesuffix(".gz").removesuffix(".zst")
+    stem = name.removesuffix(".gz").removesuffix(".zst")
     return _EXTENSIONS.get(os.path.splitext(stem)[1].lower(), "lines")
 
 
@@ -197,18 +196,13 @@ def expanded(path: TextFile) -> list[TextFile]:
     if not isinstance(path, str | os.PathLike):
         return [path]
     name = os.fspath(path)
-    if not any(character in name_of(name) for character in "*?[") or os.path.lexists(name):
+    if not any(character in name for character in "*?[") or os.path.lexists(name):
         return [path]
-    if is_remote(name):
-        if remote_exists(name):
-            return [path]
-        found, folders = remote_matches(name)
-    else:
-        import glob
+    import glob
 
-        matches = sorted({*glob.iglob(name, recursive=True)})
-        found = [match for match in matches if not os.path.isdir(match)]
-        folders = [match for match in matches if os.path.isdir(match)]
+    matches = sorted({*glob.iglob(name, recursive=True)})
+    found = [match for match in matches if not os.path.isdir(match)]
+    folders = [match for match in matches if os.path.isdir(match)]
     last = name.rpartition("/")[2]
     if folders and last.strip("*?"):
         raise MTScaffoldError(f"{shown(folders[0])}: a folder that {last} matches; name its files too, or rename it")

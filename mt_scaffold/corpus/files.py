@@ -1,6 +1,5 @@
 """Reading inputs and writing outputs: the one place that opens files for the commands.
 
-A path may be a URL of a store that fsspec knows (``s3://``; see ``storage.remote``).
 A name that ends in ``.gz`` or ``.zst`` means a compressed file. An output is written next to its final name and renamed
 when complete, so that a killed run never leaves half a file under the final name (``corpus.storage.parts``).
 """
@@ -20,7 +19,6 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Protocol, TypeVar, cast
 
 from mt_scaffold.corpus.storage.parts import create_part
-from mt_scaffold.corpus.storage.remote import is_remote, name_of, open_remote, store_of, upload
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 PathLike = str | os.PathLike[str]
@@ -65,8 +63,8 @@ def shown(path: PathLike) -> str:
 def path_of(stream: object) -> str | None:
     """Return the path of an open file, or None if it has none or the path no longer leads to it."""
     name = getattr(stream, "name", None)
-    if not isinstance(name, str | bytes | os.PathLike) or is_remote(name):
-        return name if isinstance(name, str) else None
+    if not isinstance(name, str | bytes | os.PathLike):
+        return None
     try:
         same = os.path.samestat(os.fstat(stream.fileno()), os.stat(name))  # type: ignore[attr-defined]
     except (OSError, ValueError, AttributeError, TypeError):
@@ -88,31 +86,26 @@ def explain_os_error(error: OSError, path: PathLike) -> MTScaffoldError:
 
 def compression_of(path: PathLike) -> str | None:
     """Return the compression that a file's name implies: ``gzip``, ``zstd``, or None."""
-    name = name_of(os.fspath(path))
+    name = os.fspath(path)
     return "gzip" if name.endswith(".gz") else "zstd" if name.endswith(".zst") else None
 
 
 def without_compression(path: PathLike) -> str:
     """Return a path without its ending, if ``compression_of`` recognises that."""
-    name = name_of(os.fspath(path))
+    name = os.fspath(path)
     return name.rpartition(".")[0] if compression_of(name) else name
-
-
-def open_stored(path: PathLike) -> io.BufferedReader:
-    """Open a file, or a URL, for reading its bytes as they are stored. Raises OSError, for a URL MTScaffoldError."""
-    return open_remote(path) if isinstance(path, str) and is_remote(path) else open(path, "rb")
 
 
 @contextlib.contextmanager
 def open_input(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a path or URL for reading bytes, decompressed if the name ends in ``.gz`` or ``.zst``.
+    """Open a path for reading bytes, decompressed if the name ends in ``.gz`` or ``.zst``.
 
     Raises MTScaffoldError if the file is missing, unreadable, or not the complete gzip or zstd file that its name
     promises, and if ``.zst`` needs a package that is not installed.
     """
     compression = compression_of(path)
     try:
-        stream = cast(BinaryIO, open_stored(path))  # closed below, outside this try
+        stream: BinaryIO = open(path, "rb")  # noqa: SIM115 (closed below, outside this try)
         if compression is not None:
             # Reading lines from an unbuffered decompressor is slow.
             stream = cast(BinaryIO, io.BufferedReader(_decompressing(stream, compression, shown(path)), 1 << 17))
@@ -162,9 +155,8 @@ def open_output(path: PathLike, compress: bool = True, durable: bool = True) -> 
 
     A ``.gz`` or ``.zst`` file is compressed, without name and time, so that the same bytes give the same file;
     ``compress=False`` is for bytes that are compressed already. A path that exists and is not a regular file
-    (``/dev/null``, a named pipe, ``/dev/fd/N``) is written to directly. An output to a URL is kept in the temporary
-    folder until it is complete. ``durable=False`` does not wait for the disk, for large outputs that are quickly
-    rebuilt: after a power failure such a file may be empty.
+    (``/dev/null``, a named pipe, ``/dev/fd/N``) is written to directly. ``durable=False`` does not wait for the disk,
+    for large outputs that are quickly rebuilt: after a power failure such a file may be empty.
 
     Raises MTScaffoldError if the folder is missing or the disk is full.
     """
@@ -194,15 +186,6 @@ def gzipped(content: bytes) -> bytes:
 
 @contextlib.contextmanager
 def _open_plain_output(path: PathLike, durable: bool) -> Iterator[BinaryIO]:
-    if isinstance(path, str) and is_remote(path):
-        import tempfile
-
-        store_of(path)  # report a missing package now
-        with tempfile.NamedTemporaryFile(dir=temporary_folder()) as stream:
-            yield cast(BinaryIO, stream)
-            stream.flush()
-            upload(stream.name, path)
-        return
     if (in_place := _open_in_place(path)) is not None:
         try:
             with in_place:

@@ -64,18 +64,11 @@ def id_width(n_vocab: int, dtype: str | None = None) -> int:
     return DTYPES[dtype]
 
 
-def index_size(index: str, documents: int) -> int:
-    """Return the size in bytes of the index that ``write_index`` writes for a number of documents."""
-    return _LAYOUTS[index].length(documents, documents + 1 if index == "megatron" else 0)
-
-
 def index_path(path: PathLike) -> str:
     """Return the path of the index next to ``X.bin``; raise UsageError for a path that does not end in ``.bin``."""
     name = os.fspath(path)
     if not name.endswith(".bin"):
-        raise UsageError(
-            f"{shown(path)}: not a file NAME.bin, with NAME.idx next to it; a folder to encode into ends in /"
-        )
+        raise UsageError(f"{shown(path)}: not a file NAME.bin, with NAME.idx next to it; name one file per run")
     return name.removesuffix(".bin") + ".idx"
 
 

@@ -23,7 +23,6 @@ from mt_scaffold.corpus.files import (
     stream_name,
     warn_of_mark,
 )
-from mt_scaffold.corpus.storage.remote import is_remote
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 # A path (``.gz`` too), or a file open for bytes or text.
@@ -271,7 +270,7 @@ def core_input(source: TextFile, warn: bool = True) -> Iterator[_core._Input]:
     looked_at = name if warn else None
     if isinstance(source, str | os.PathLike):
         with open_input(source) as stream:
-            if compression_of(source) or is_remote(source):
+            if compression_of(source):
                 yield name, _Buffered(cast(io.BufferedReader, stream), looked_at)
             else:
                 yield name, _looked_at(stream, looked_at)

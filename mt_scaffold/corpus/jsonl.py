@@ -24,7 +24,7 @@ def read_field(lines: Iterable[bytes], name: str, field: str, blank: array[int] 
     """
     offset = 0
     for number, line in enumerate(lines, 1):
-        document = field_of_line(line, number, offset, name, field)
+        document = _field_of_line(line, number, offset, name, field)
         offset += len(line) + 1
         if document is not None:
             yield document
@@ -32,8 +32,8 @@ def read_field(lines: Iterable[bytes], name: str, field: str, blank: array[int] 
             blank.append(number)
 
 
-def field_of_line(line: bytes, number: int, offset: int, name: str, field: str) -> bytes | None:
-    """Return one field of a line of JSONL, or None for a blank line; the errors are those of ``read_field``.
+def _field_of_line(line: bytes, number: int, offset: int, name: str, field: str) -> bytes | None:
+    """Return one field of a line of JSONL, or None for a blank line.
 
     number: of the line, from 1. offset: of its first byte in the file.
     """

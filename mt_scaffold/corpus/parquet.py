@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mt_scaffold.corpus.files import open_stored
 from mt_scaffold.corpus.jsonl import fields_shown
 from mt_scaffold.errors import MTScaffoldError
 
@@ -33,7 +32,7 @@ def read_column(path: str, name: str, column: str) -> Iterator[bytes]:
             f"{name}: Parquet needs the Python package pyarrow: in the source folder, pip install '.[documents]'"
         ) from error
     try:
-        with open_stored(path) as stream:
+        with open(path, "rb") as stream:
             file = pyarrow.parquet.ParquetFile(stream, buffer_size=_BUFFER, pre_buffer=False)
             _check_column(file.schema_arrow, name, column, pyarrow.types)
             done = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import operator
 import os
 import sys
 from array import array
@@ -20,7 +21,6 @@ from mt_scaffold.corpus.files import (
     explain_os_error,
     refuse_overwriting,
     shown,
-    temporary_folder,
     writing_to,
 )
 from mt_scaffold.corpus.id_files import (
@@ -34,8 +34,6 @@ from mt_scaffold.corpus.id_files import (
     writing_ids,
 )
 from mt_scaffold.corpus.inputs import TextFile, core_input
-from mt_scaffold.corpus.jsonl import field_of_line
-from mt_scaffold.corpus.storage.remote import is_remote, remove_remote, store_of, upload
 from mt_scaffold.errors import MTScaffoldError, SpecialTokenError, UsageError
 from mt_scaffold.manifest import (
     Manifest,
@@ -100,74 +98,40 @@ def encode_documents(
     Raises as ``BPE``, ``Documents`` and ``BPE.encode`` do, with file and line or row; UsageError for a type that is too
     small and an output that is an input. An output path is only created when complete.
     """
-    encoder = DocumentEncoder(codes, **settings)
+    encoder = _DocumentEncoder(codes, **settings)
     documents = Documents(paths, format, field)
-    refuse_overwriting([outfile, index_path(outfile), manifest_path(outfile)], [codes, *documents.sources])
-    with progress_line("encoding") as show:
-        return write_ids(encoder, documents, documents.inputs, outfile, show=show)[0]
-
-
-def write_ids(
-    encoder: DocumentEncoder,
-    documents: Documents,
-    inputs: Sequence[DocumentInput],
-    outfile: PathLike,
-    *,
-    first: int = 0,
-    show: Callable[[int], object] | None = None,
-) -> tuple[Encoded, Manifest]:
-    """Encode some of the inputs of ``documents`` into a path or URL ``NAME.bin``, with its index and manifest.
-
-    The manifest, which is returned, has the digest of each input; that of a stream is None. first, show: as for
-    ``DocumentEncoder.encode``.
-    """
     path = manifest_path(outfile)
+    refuse_overwriting([outfile, index_path(outfile), path], [codes, *documents.sources])
     # Taken before the text is read, so that a file that changes meanwhile does not match.
-    digests = [{"name": os.path.basename(each.name), "sha256": _input_digest(each)} for each in inputs]
-    with contextlib.ExitStack() as stack:
-        local = stack.enter_context(_uploaded(os.fspath(outfile))) if is_remote(outfile) else outfile
-        encoded = encoder.encode(documents, inputs, local, first=first, show=show, before=lambda: _remove(path))
-        manifest = encoder.manifest(local, encoded, digests)
-        write_manifest(manifest_path(local), manifest)
-    return encoded, manifest
+    inputs = [{"name": os.path.basename(each.name), "sha256": _input_digest(each)} for each in documents.inputs]
+    encoded = encoder.encode(documents, outfile, before=lambda: _remove(path))
+    write_manifest(path, encoder.manifest(outfile, encoded, inputs))
+    return encoded
 
 
 def _input_digest(each: DocumentInput) -> str | None:
     """Return the digest of an input as stored; None for one that can be read only once."""
-    if not isinstance(each.source, str | os.PathLike) or not (is_remote(each.source) or os.path.isfile(each.source)):
+    if not isinstance(each.source, str | os.PathLike) or not os.path.isfile(each.source):
         return None
     return raw_digest(each.source)
 
 
 def _remove(manifest: str) -> None:
     """Remove an old manifest, which would be of other ids if this process ended before writing the new one."""
-    if is_remote(manifest):
-        remove_remote(manifest)
-        return
     with contextlib.suppress(FileNotFoundError):
         os.unlink(manifest)
 
 
-@contextlib.contextmanager
-def _uploaded(url: str) -> Iterator[str]:
-    """Yield a path for a pair of files and its manifest, which are uploaded if the block ends without error."""
-    import tempfile
+class _Done(NamedTuple):
+    """What has been encoded; bytes: of the documents."""
 
-    store_of(url)  # report a missing package now
-    parent, _, name = url.rpartition("/")
-    with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
-        path = os.path.join(folder, name)
-        yield path
-        for each in (path, index_path(path), manifest_path(path)):
-            upload(each, f"{parent}/{os.path.basename(each)}")
+    documents: int
+    ids: int
+    bytes: int
 
 
-class DocumentEncoder:
-    """Encodes documents into pairs of files, all with the same codes and settings.
-
-    The arguments, and the errors that they raise, are those of ``encode_documents``. codes: as read. draw: how
-    documents are segmented at random; a document's ids then depend on its index.
-    """
+class _DocumentEncoder:
+    """Encodes documents into a pair of files; the arguments are those of ``encode_documents``, which documents them."""
 
     def __init__(
         self,
@@ -187,14 +151,14 @@ class DocumentEncoder:
     ) -> None:
         check_choice("treatment of special tokens", in_text, IN_TEXT)
         check_choice("index", index, INDEXES)
-        self.codes = Codes.of(codes)
-        self._bpe = _bpe_of(self.codes, merges, special_tokens, append)
+        codes = Codes.of(codes)
+        self._bpe = _bpe_of(codes, merges, special_tokens, append)
         self._index = index
         self._width = id_width(self._bpe.n_vocab, dtype)
-        self.draw = Draw.of(dropout, uniform_sampling, seed, epoch)
-        warn_of_epoch(self.draw)
+        self._draw = Draw.of(dropout, uniform_sampling, seed, epoch)
+        warn_of_epoch(self._draw)
         self._made_with = {
-            "codes": self.codes.used(merges)._asdict(),
+            "codes": codes.used(merges)._asdict(),
             "special_tokens": self._bpe.special_tokens,
             "append": append,
         }
@@ -202,43 +166,18 @@ class DocumentEncoder:
         self._append = -1 if append is None else self._bpe.special_tokens[append]
         self._workers = worker_count(num_workers)
 
-    @property
-    def made_with(self) -> dict[str, Any]:
-        """What the ids depend on besides the documents, as entries of manifests."""
-        return {**self._made_with, "n_vocab": self._bpe.n_vocab, "dtype": self._dtype}
-
-    @property
-    def _dtype(self) -> str:
-        return next(name for name in DTYPES if DTYPES[name] == self._width)
-
-    def encode(
-        self,
-        documents: Documents,
-        inputs: Iterable[DocumentInput],
-        outfile: PathLike,
-        *,
-        first: int = 0,
-        show: Callable[[int], object] | None = None,
-        before: Callable[[], object] = lambda: None,
-    ) -> Encoded:
-        """Encode some of the inputs of ``documents`` into ``NAME.bin`` and ``NAME.idx``.
-
-        first: the index of the first document. show: called with the bytes of text that have been encoded.
-        before: called before the files appear.
-        """
-        with writing_ids(outfile, self._width, self._index) as writer:
-            done = 0
-            for each in inputs:
-                index = first + writer.sizes.tell() // 4
-                seen = None if show is None else partial(_shown_after, show, done)
-                # The core skips blank lines of JSONL, so it does not know the index of a document.
-                by_lines = each.format == "lines" or (each.format == "jsonl" and not self.draw)
-                encode = self._encode_lines if by_lines else self._encode_each
-                done += encode(documents, each, writer, index, seen)
-            number = writer.sizes.tell() // 4
-            ids = writer.ids.tell() // self._width
+    def encode(self, documents: Documents, outfile: PathLike, *, before: Callable[[], object]) -> Encoded:
+        """Encode documents into ``NAME.bin`` and ``NAME.idx``; before: called before the files appear."""
+        done = _Done(0, 0, 0)
+        with progress_line("encoding") as show, writing_ids(outfile, self._width, self._index) as writer:
+            for each in documents.inputs:
+                seen = None if show is None else partial(_shown_after, show, done.bytes)
+                encode = self._encode_lines if each.format == "lines" else self._encode_each
+                more = encode(documents, each, writer, done.documents, seen)
+                done = _Done(*map(operator.add, done, more))
             before()
-        return Encoded(number, ids, done, self._bpe.n_vocab, self._dtype)
+        dtype = next(name for name in DTYPES if DTYPES[name] == self._width)
+        return Encoded(*done, self._bpe.n_vocab, dtype)
 
     def manifest(self, outfile: PathLike, encoded: Encoded, inputs: Sequence[Mapping[str, str | None]]) -> Manifest:
         """Return the manifest of a pair of files; inputs: the name and sha256 of each."""
@@ -252,14 +191,9 @@ class DocumentEncoder:
         writer: IdsWriter,
         first: int,
         show: Callable[[int], object] | None,
-    ) -> int:
-        """Encode one input in the core, which reads and writes; return the bytes of its documents."""
-        json_lines = None
-        if each.format == "jsonl":
-            field = documents.field
-            fallback = partial(field_of_line, name=each.name, field=field)
-            json_lines = field.encode("utf-8", "surrogatepass"), fallback
-        with core_input(each.source, warn=json_lines is None) as opened:
+    ) -> _Done:
+        """Encode one input in the core, which reads and writes; first: the index of its first document."""
+        with core_input(each.source) as opened:
             for stream in (writer.ids, writer.sizes):
                 stream.flush()
             try:
@@ -271,16 +205,15 @@ class DocumentEncoder:
                     first,
                     self._width,
                     self._append,
-                    self.draw,
+                    self._draw,
                     self._workers,
                     show,
-                    json_lines,
                 )
             except SpecialTokenError as error:
                 raise _in_document(str(error)) from None
         for stream in (writer.ids, writer.sizes):
             stream.seek(0, os.SEEK_END)
-        return done
+        return _Done(*done)
 
     def _encode_each(
         self,
@@ -289,27 +222,27 @@ class DocumentEncoder:
         writer: IdsWriter,
         first: int,
         show: Callable[[int], object] | None,
-    ) -> int:
-        """Encode one input document by document; return the bytes of its documents."""
-        start, done = first, 0
+    ) -> _Done:
+        """Encode one input document by document; first: the index of its first one."""
+        done = _Done(0, 0, 0)
         blank = array("q")
         for batch in _in_batches(documents.documents_of(each, blank)):
-            indices = range(start, start + len(batch)) if self.draw else ()
+            start = first + done.documents
+            indices = range(start, start + len(batch)) if self._draw else ()
             try:
                 ids, offsets = self._bpe.ids_in_core.encode_batch(
-                    batch, self._special, indices, self.draw, self._workers, self._width, self._append
+                    batch, self._special, indices, self._draw, self._workers, self._width, self._append
                 )
             except SpecialTokenError as error:
                 number, message = str(error).removeprefix("text ").split(": ", 1)
-                place = _place(each, start - first + int(number) + 1, blank)
+                place = _place(each, done.documents + int(number) + 1, blank)
                 raise _in_document(f"{place}: {message}") from None
             writer.ids.write(ids)
             starts = array("q", offsets)
             writer.sizes.write(array("i", (end - begin for begin, end in pairwise(starts))))
-            start += len(batch)
-            done += sum(map(len, batch))
+            done = _Done(done.documents + len(batch), done.ids + starts[-1], done.bytes + sum(map(len, batch)))
             if show is not None:
-                show(done)
+                show(done.bytes)
         return done
 
 
@@ -346,7 +279,7 @@ def _expected_tokens(
         raise MTScaffoldError(f"{shown(path)}: special_tokens: must be tokens and their ids; {REMEDY}")
     if not special:
         return list(recorded), ending
-    if special_ids(codes, merges, tokens, append) != recorded:
+    if _bpe_of(codes, merges, tokens, append).special_tokens != recorded:
         names = ", ".join(map(repr, recorded)) or "none"
         raise UsageError(
             f"{shown(infile)}: encoded with other special tokens ({names}); omit --special and --append, which the "
@@ -355,11 +288,6 @@ def _expected_tokens(
     if append not in (None, ending):
         raise UsageError(f"{shown(infile)}: encoded with --append {ending}, not {append}; omit it")
     return special, append
-
-
-def special_ids(codes: Codes, merges: int, tokens: Sequence[str], append: str | None) -> dict[str, int]:
-    """Return the special tokens, with ids, that these arguments of ``encode_documents`` give. Raises as it does."""
-    return _bpe_of(codes, merges, tokens, append).special_tokens
 
 
 def _bpe_of(codes: Codes, merges: int, tokens: Sequence[str], append: str | None) -> BPE:

@@ -46,7 +46,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "learn-bpe -s 1",
         "learn-joint-bpe-and-vocab -s 1 --write-vocabulary vocab",
         "encode -c bytes -o ids.bin",
-        "encode -c bytes -o ids/",
         "extend codes --symbols 1",
         "trim codes --below 100",
         "compare-vocab codes codes",

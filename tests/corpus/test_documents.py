@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from mt_scaffold.corpus.documents import Documents, format_by_name
-from mt_scaffold.corpus.files import compression_of
+from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 TEXTS = ["one", "two\nlines\n", "", "drei Ä\u2028\r\n 🦉", " \n", "x" * 300_000, "</w> @@ \0"]
@@ -88,19 +87,6 @@ def test_parquet_with_two_columns_of_a_name(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.table([["a"], ["b"]], names=["text", "text"]), tmp_path / "a.parquet")
     with pytest.raises(MTScaffoldError, match="2 columns are called 'text'; rename all but one"):
         list(Documents([tmp_path / "a.parquet"]))
-
-
-def test_a_query_does_not_hide_what_a_url_is() -> None:
-    """Signed URLs end in a query; names in other stores may hold a question mark."""
-    for name, form in (
-        ("https://host/a.jsonl?sig=1", "jsonl"),
-        ("http://host/a.jsonl.gz#x", "jsonl"),
-        ("s3://bucket/a?.jsonl.zst", "jsonl"),
-        ("https://host/a?name=a.jsonl", "lines"),
-    ):
-        assert format_by_name(name) == form
-    assert compression_of("https://host/a.jsonl.gz?sig=1") == "gzip"
-    assert compression_of("https://host/a?sig=a.gz") is None
 
 
 def test_a_folder_that_a_glob_means_is_named(tmp_path: Path) -> None:

@@ -13,14 +13,11 @@ from typing import Any
 
 import pytest
 
-from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, apply_bpe, learn_bpe
+from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, apply_bpe
 from mt_scaffold.cli import main
-from mt_scaffold.corpus import files
-from mt_scaffold.corpus.storage import remote
 from mt_scaffold.integrations.vocabularies.imported import of_pieces
 from mt_scaffold.manifest import manifest_path
 from mt_scaffold.segment.encode import decode_documents, encode_documents
-from mt_scaffold.segment.folders import check_folder, encode_folder
 from mt_scaffold.segment.join import join_text
 from mt_scaffold.segment.numbering import Numbering, Spaces, write_numbered
 
@@ -85,26 +82,17 @@ def test_ids_of_another_numbering_are_not_decoded(codes: Path, tmp_path: Path) -
             with pytest.raises(UsageError, match=r"encoded with .*, not with .*; decode with those codes"):
                 decode_documents(theirs, tmp_path / "ids.bin", tmp_path / "no")
     assert not (tmp_path / "no").exists()
-    encode_folder(codes, [tmp_path / "text"], tmp_path / "ids")
-    assert check_folder(codes, tmp_path / "ids").documents == 1
-    for theirs in (bare, other):
-        with pytest.raises(UsageError, match="encoded with"):
-            check_folder(theirs, tmp_path / "ids")
-        with pytest.raises(UsageError, match="was started with"):
-            encode_folder(theirs, [tmp_path / "text"], tmp_path / "ids")
 
 
 def test_the_program_s_own_special_tokens_need_not_be_given(codes: Path, tmp_path: Path) -> None:
-    """The manifest records them as well; the same arguments check and decode what they encoded."""
+    """The manifest records them as well; the same arguments decode what they encoded."""
     (tmp_path / "text").write_text("ab ba\n")
     for given in ({"append": "<s>"}, {"append": "<s>", "special_tokens": ["<x>"]}, {"special_tokens": ["<x>"]}):
-        folder = tmp_path / str(len(str(given)))
-        encode_folder(codes, [tmp_path / "text"], folder, **given)
-        assert check_folder(codes, folder, **given).documents == 1
-        decode_documents(codes, folder / "text.bin", tmp_path / "back", **given)
+        encode_documents(codes, [tmp_path / "text"], tmp_path / "ids.bin", **given)
+        decode_documents(codes, tmp_path / "ids.bin", tmp_path / "back", **given)
         assert (tmp_path / "back").read_text() == "ab ba\n"
-        with pytest.raises(UsageError, match=r"encoded with other settings \(special_tokens\)"):
-            check_folder(codes, folder, special_tokens=["<y>"])
+        with pytest.raises(UsageError, match="encoded with other special tokens"):
+            decode_documents(codes, tmp_path / "ids.bin", tmp_path / "no", special_tokens=["<y>"])
 
 
 def test_the_first_manifests_are_read(codes: Path, tmp_path: Path) -> None:
@@ -118,33 +106,6 @@ def test_the_first_manifests_are_read(codes: Path, tmp_path: Path) -> None:
         Path(path).write_text(json.dumps(content))
     decode_documents(codes, tmp_path / "ids.bin", tmp_path / "back")
     assert (tmp_path / "back").read_text() == "ab ba\n" and Codes.read(codes).used() == before
-
-
-@pytest.mark.parametrize("pretokenise", ["gpt2", "spaces"])
-def test_codes_in_a_store_request_only_their_manifest(
-    pretokenise: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Folders need not be listed, and there is no request for codes that never have a manifest."""
-    fsspec = pytest.importorskip("fsspec", reason="comes with the extra 'remote'")
-    store = fsspec.filesystem("memory")
-    monkeypatch.setattr(type(store), "ls", None)
-    text = learn_bpe(lines=["ab ab ba"], num_symbols=2, pretokenise=pretokenise).text
-    store.pipe("/codes/plain", text)
-    assert BPE("memory://codes/plain").segment("ab") == BPE(text).segment("ab")
-    made = imported(tmp_path / "codes")
-    for path in (made, Path(manifest_path(made))):
-        store.pipe(f"/codes/{path.name}", path.read_bytes())
-    assert BPE("memory://codes/codes").encode("ab ba") == BPE(made).encode("ab ba")
-    asked: list[str] = []
-    opened = remote.open_remote
-
-    def seen(url: str) -> Any:
-        asked.append(url)
-        return opened(url)
-
-    monkeypatch.setattr(files, "open_remote", seen)
-    Codes.read("memory://codes/plain")
-    assert len(asked) == (1 if pretokenise == "spaces" else 2)
 
 
 @pytest.mark.parametrize("again", ["<x>=301", "<x>=300"])

@@ -11,7 +11,6 @@
 
 #include "bindings/bindings_common.hpp"
 #include "bindings/bindings_draw.hpp"
-#include "bindings/bindings_gil.hpp"
 #include "bindings/bindings_integers.hpp"
 #include "bindings/bindings_numpy.hpp"
 #include "segment/encode_ids.hpp"
@@ -188,17 +187,6 @@ auto as_list(Ids& self) {
   };
 }
 
-// `otherwise` must outlive the result.
-LinesOfJson lines_of_json(const nb::bytes& field, const nb::object& otherwise) {
-  return {JsonField(std::string(field.c_str(), field.size())),
-          [&otherwise](std::string_view line, uint64_t number, uint64_t offset) -> std::optional<std::string> {
-            const HoldGil gil;
-            const nb::object text = otherwise(to_bytes(line), number, offset);
-            if (text.is_none()) return std::nullopt;
-            return std::string(nb::cast<std::string_view>(text));
-          }};
-}
-
 using Array = nb::ndarray<nb::memview, uint8_t, nb::ndim<1>>;
 
 nb::tuple encode_batch(Ids& self, nb::handle given, const std::string& special, const std::vector<uint64_t>& indices,
@@ -342,19 +330,21 @@ void bind_ids(nb::module_& module) {
           "encode_lines",
           [](Ids& self, const NamedObject& input, const NamedObject& ids, const NamedObject& sizes,
              const std::string& special, uint64_t first, size_t width, int32_t append, const Draw& draw,
-             unsigned workers, nb::object progress, const std::optional<std::pair<nb::bytes, nb::object>>& json) {
+             unsigned workers, nb::object progress) {
             BlockReader reader = make_reader({input});
             const std::unique_ptr<Sink> ids_sink = make_sink(ids), sizes_sink = make_sink(sizes);
             const Tick tick = make_tick(std::move(progress));
-            std::optional<LinesOfJson> field;
-            if (json) field.emplace(lines_of_json(json->first, json->second));
-            nb::gil_scoped_release released;
-            return self.encoder->encode_lines(reader, *ids_sink, *sizes_sink, specials(special), first, width, append,
-                                              draw, workers, field ? &*field : nullptr, tick);
+            EncodedLines done;
+            {
+              nb::gil_scoped_release released;
+              done = self.encoder->encode_lines(reader, *ids_sink, *sizes_sink, specials(special), first, width, append,
+                                                draw, workers, tick);
+            }
+            return nb::make_tuple(done.lines, done.ids, done.bytes);
           },
           nb::arg("input"), nb::arg("ids"), nb::arg("sizes"), nb::arg("special"), nb::arg("first") = 0,
           nb::arg("width") = 4, nb::arg("append") = -1, nb::arg("draw") = nb::none(), nb::arg("workers") = 1,
-          nb::arg("progress") = nb::none(), nb::arg("json") = nb::none())
+          nb::arg("progress") = nb::none())
       .def("decode", &decode_ids, nb::arg("ids"))
       .def("decode_with_starts", &decode_with_starts, nb::arg("ids"))
       .def("decode_documents", &decode_documents, nb::arg("ids"), nb::arg("sizes"), nb::arg("end") = "\n",

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "segment/imported_spaces.hpp"
@@ -364,31 +365,16 @@ class SplitSink : public Sink {
   Sink &ids_, &sizes_;
 };
 
-// Replaces a line of JSONL by its text; false if it is blank.
-bool text_of(const LinesOfJson& json, std::string_view& line, const Block& block, uint64_t index, OutputBuffer& text) {
-  const JsonField::Found found = json.field.find(line, text);
-  if (found == JsonField::Found::kBlank) return false;
-  if (found == JsonField::Found::kUnsure) {
-    const auto offset = static_cast<uint64_t>(line.data() - block.text().data());
-    const std::optional<std::string> given = json.otherwise(line, index + 1, block.first_offset + offset);
-    if (!given) return false;
-    text.clear();
-    text.append(given->data(), given->size());
-  }
-  line = text.view();
-  return true;
-}
-
 }  // namespace
 
-uint64_t IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
-                                 uint64_t first, size_t width, int32_t append, const Draw& draw, unsigned workers,
-                                 const LinesOfJson* json, const Tick& tick) const {
+EncodedLines IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
+                                     uint64_t first, size_t width, int32_t append, const Draw& draw, unsigned workers,
+                                     const Tick& tick) const {
   struct alignas(128) State {
     std::unique_ptr<Texts> texts;
     std::vector<int32_t> sizes;
-    OutputBuffer text, ids, output;
-    uint64_t bytes = 0;
+    OutputBuffer ids, output;
+    EncodedLines done;
   };
   const SpecialFinders finders(*ids_, special);
   std::vector<State> states(workers);
@@ -405,16 +391,17 @@ uint64_t IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, co
         size_t seen = 0;
         std::string_view line;
         for (Lines lines(block.text()); lines.next(line); ++index) {
-          if (json && !text_of(*json, line, block, index, state.text)) continue;
           state.texts->begin(first + index);
           const auto where = [&] { return std::pair{*block.name + ": line " + std::to_string(index + 1), size_t{0}}; };
           state.texts->append(line, true, where, state.ids);
           if (append >= 0) Texts::append_id(append, state.ids);
-          state.bytes += line.size();
+          state.done.bytes += line.size();
           const size_t now = state.ids.size() / sizeof(int32_t);
           state.sizes.push_back(static_cast<int32_t>(now - seen));
           seen = now;
         }
+        state.done.lines += state.sizes.size();
+        state.done.ids += seen;
         const uint64_t bytes = state.sizes.size() * sizeof(int32_t);
         state.output.append(reinterpret_cast<const char*>(&bytes), sizeof bytes);
         if (bytes > 0) state.output.append(reinterpret_cast<const char*>(state.sizes.data()), bytes);
@@ -424,9 +411,13 @@ uint64_t IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, co
         result = state.output.view();
       },
       tick);
-  uint64_t bytes = 0;
-  for (const State& state : states) bytes += state.bytes;
-  return bytes;
+  EncodedLines done;
+  for (const State& state : states) {
+    done.lines += state.done.lines;
+    done.ids += state.done.ids;
+    done.bytes += state.done.bytes;
+  }
+  return done;
 }
 
 }  // namespace mt_scaffold

@@ -4,13 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "io/blocks.hpp"
-#include "io/json_field.hpp"
 #include "memory/reserved_memory.hpp"
 #include "segment/applier.hpp"
 #include "segment/token_ids.hpp"
@@ -25,12 +23,8 @@ struct EncodedDocuments {
   ReservedMemory ids;            // of all documents, in order, as unsigned integers
 };
 
-// The field of JSONL lines that has the text.
-struct LinesOfJson {
-  JsonField field;
-  // For lines that the core leaves to Python: returns the text, or nothing for a blank line. `number`: of the line,
-  // from 1; `offset`: of its first byte in its input.
-  std::function<std::optional<std::string>(std::string_view line, uint64_t number, uint64_t offset)> otherwise;
+struct EncodedLines {
+  uint64_t lines = 0, ids = 0, bytes = 0;  // bytes: of the lines
 };
 
 // Finds the special tokens that a call allows or refuses; `ids` must outlive this.
@@ -62,12 +56,10 @@ class IdEncoder {
                           unsigned workers, const std::function<std::string(size_t)>& name_of) const;
 
   // Encodes each line of a text, without its LF, and writes ids of `width` bytes and the number of ids of each line
-  // (int32). `first`: the index of the first line. `append`: an id after each line, unless negative. `json`: lines have
-  // their text in a field; blank ones are skipped but change the indices of others, so not with dropout. Null for lines
-  // that are text. Returns the bytes of the texts.
-  uint64_t encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
-                        uint64_t first, size_t width, int32_t append, const Draw& draw, unsigned workers,
-                        const LinesOfJson* json, const Tick& tick) const;
+  // (int32). `first`: the index of the first line. `append`: an id after each line, unless negative.
+  EncodedLines encode_lines(BlockReader& reader, Sink& ids, Sink& sizes, const std::vector<Special>& special,
+                            uint64_t first, size_t width, int32_t append, const Draw& draw, unsigned workers,
+                            const Tick& tick) const;
 
  private:
   struct Unit;

@@ -1,1 +1,1 @@
-"""Storage of bytes: compressed as ``.zst``, in a store that fsspec reads, or hidden until they are complete."""
+"""Storage of bytes: compressed as ``.zst``, or hidden until they are complete."""
