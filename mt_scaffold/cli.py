@@ -47,9 +47,8 @@ GROUPS = {
     },
     "analysis of codes": {
         "explain": "show how words are segmented, merge by merge",
-        "stats": "measure how codes segment one text (many methods and sizes: study)",
+        "stats": "measure how codes segment a text",
         "compare-vocab": "show which tokens Scaffold-BPE removes from a BPE vocabulary, and adds (scores: compare)",
-        "study": "measure methods on texts in many sizes, without training (existing codes: stats)",
     },
     "experiments": {
         "init": "write a commented configuration for your own files",

@@ -23,6 +23,7 @@ _CTRANSLATE2 = "CTranslate2's own converter takes the models, ct2-fairseq-conver
 COMMANDS: dict[str, str] = {
     "pack": "mt-scaffold translate-text EXPERIMENT/SYSTEM translates with a trained system",
     "sample": "export the model with mt-scaffold export transformers, and use transformers' generate()",
+    "study": "use stats; python -m studies.intrinsic, in the source folder, measures many methods and sizes",
 }
 # Command → option, with its dashes → what takes its place.
 OPTIONS: dict[str, dict[str, str]] = {
@@ -90,7 +91,9 @@ def instead_of_key(section: str, name: str) -> str:
 
 
 def _key(section: str, name: object) -> Key | None:
-    dotted = f"{section}.{name}" if section else str(name)
+    if not isinstance(name, str):  # such as a number of YAML, with more digits than Python writes
+        return None
+    dotted = f"{section}.{name}" if section else name
     while dotted:
         if dotted in KEYS:
             return KEYS[dotted]

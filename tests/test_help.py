@@ -122,8 +122,6 @@ def test_the_shell_scripts_have_help(script: Path, option: str, tmp_path: Path) 
     ("command", "other"),
     [
         *(
-            ("stats", "study"),
-            ("study", "stats"),
             ("score", "evaluate"),
             ("evaluate", "lm-eval"),
             ("lm-eval", "evaluate"),

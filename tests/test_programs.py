@@ -303,31 +303,3 @@ def test_a_dry_run_checks_and_lists_the_steps(experiment: Path) -> None:
     write("tiny.yaml", CONFIGURATION.replace("max-epoch:", "max-epok:"))
     done = program("run", "tiny.yaml", "--dry-run", "--cores", "2")
     assert done.returncode == 2 and done.stdout.count("\n") == 1 and "did you mean --max-epoch?" in done.stdout
-
-
-STUDY = """
-name: tiny
-sizes: [20]
-texts:
-  small: {files: {en: text}, held_out: {every: 5}}
-methods:
-  bpe: {algorithm: bpe}
-  scaffold: {algorithm: scaffold}
-baseline: bpe
-"""
-
-
-def test_a_study_ends_with_a_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables, figures and the configuration in one file that needs no other."""
-    for needed in ("jinja2", "matplotlib", "yaml"):
-        pytest.importorskip(needed, reason="comes with the extra 'workflow'")
-    from matplotlib.figure import Figure
-
-    drawn = '<svg xmlns="http://www.w3.org/2000/svg" width="1pt" height="1pt" viewBox="0 0 1 1"></svg>'
-    # Drawing takes most of the time.
-    monkeypatch.setattr(Figure, "savefig", lambda figure, stream, **options: stream.write(drawn.encode()))
-    write("study.yaml", STUDY)
-    assert run("study", "study.yaml", "--texts", ".", "--output", "out") == 0
-    page = Path("out", "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg ") == len([*Path("out").rglob("*.svg")]) > 0
-    assert "ytes per token" in page and "scaffold" in page and 'src="http' not in page

@@ -146,7 +146,7 @@ def test_words_of_the_wrong_kind_are_refused() -> None:
 
 
 def test_a_new_method_is_a_file_and_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The command, a system, a study and Python then know it, with its own setting, and nothing else changes."""
+    """The command, a system and Python then know it, with its own setting, and nothing else changes."""
 
     @dataclass(frozen=True)
     class Half(MergingMethod):
@@ -172,11 +172,9 @@ def test_a_new_method_is_a_file_and_a_line(monkeypatch: pytest.MonkeyPatch, tmp_
     assert learn(lines=LINES, method=Half(5)).merges == 5
 
     systems = pytest.importorskip("mt_scaffold.experiment.configuration.systems", reason="needs the extra 'workflow'")
-    study = pytest.importorskip("mt_scaffold.experiment.study.configuration")
     system = systems.System.from_keys({"algorithm": "half", "share": 3})
     setting_of = systems.segmentation_of(system, systems.Learn(symbols=100), ("en", "de"))
     assert setting_of.name == "half-100-share3"
-    assert study.StudiedMethod.from_keys({"algorithm": "half", "share": 3}).method == Half(share=3)
     with pytest.raises(systems.WrongValue, match=r"^share: scaffold has no such setting; its settings are symbols, "):
         systems.System.from_keys({"algorithm": "scaffold", "share": 3})
     assert systems.LanguageModelSystem.from_keys({"algorithm": "half"}).method == Half()

@@ -260,51 +260,6 @@ def over_sizes(series: Mapping[str, Sequence[tuple[int, float]]], path: PathLike
     return drawing.svg
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One panel of ``grid_over_sizes``.
-
-    series: name of the line → (N, value), in order of N. label: the measure. title: the text that it is measured on.
-    from_zero: draw a line at 0, for differences. logarithmic: whether the values have a logarithmic scale.
-    """
-
-    series: Mapping[str, Sequence[tuple[int, float]]]
-    label: str
-    title: str = ""
-    from_zero: bool = False
-    logarithmic: bool = False
-
-
-def grid_over_sizes(rows: Sequence[Sequence[Panel]], path: PathLike, note: str = "") -> Path:
-    """Plot measures over the number of tokens N, a panel each, with one legend: every panel has the first one's lines.
-
-    All rows have the same number of panels.
-    """
-    names = list(rows[0][0].series)
-    columns = len(rows[0])
-    with _Drawing(path, note, columns, 1.0 + 2.6 * columns, 0.4 + 1.8 * len(rows), len(rows)) as drawing:
-        for axes, panel in zip(drawing.all_axes, (panel for row in rows for panel in row), strict=True):
-            if panel.from_zero:
-                axes.axhline(0, color=_GREY, linewidth=0.8)
-            for number, name in enumerate(names):
-                points = zip(*panel.series[name], strict=True) if panel.series[name] else ([], [])
-                axes.plot(*points, _LINES[number // len(COLOURS) % len(_LINES)], color=_colour(number),
-                          marker=_marker(number), linewidth=1.2, markersize=3.5, label=_literal(name))  # fmt: skip
-            sizes = sorted({size for points in panel.series.values() for size, _ in points})
-            axes.set_xscale("log")
-            axes.set_xticks(sizes, [f"{size // 1000}k" if size % 1000 == 0 else f"{size:,}" for size in sizes])
-            axes.minorticks_off()
-            if panel.logarithmic and any(value > 0 for points in panel.series.values() for _, value in points):
-                axes.set_yscale("log")
-            axes.tick_params(labelsize=8)
-            axes.set_title(_literal(panel.title), fontsize=9)
-            axes.set_ylabel(panel.label, fontsize=8)
-        for axes in drawing.all_axes[-columns:]:
-            axes.set_xlabel("N", fontsize=8)
-        drawing.legend()
-    return drawing.svg
-
-
 class Point(NamedTuple):
     """A mean over the tokens of a class: their occurrences, the mean, and half the width of its interval, if any."""
 

@@ -24,9 +24,7 @@ from mt_scaffold.experiment.configuration.yaml_file import settings_from
 from mt_scaffold.experiment.tasks.codes import learned_codes, made_codes, trimmed_codes
 from mt_scaffold.methods import PlainBPE, Trimmed
 
-STUDY = ROOT / "configs" / "study_intrinsic.yaml"
-# All but the intrinsic study, which trains no models (tests/experiment/study/test_intrinsic_study.py).
-CONFIGS = sorted(set((ROOT / "configs").glob("*.yaml")) - {STUDY})
+CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
 
 SMALL = """\
 name: small

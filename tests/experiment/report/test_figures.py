@@ -149,24 +149,6 @@ def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sys
     assert len(drawn) == 3 * 10
 
 
-def test_a_grid_has_every_panel_and_one_legend(tmp_path: Path) -> None:
-    """A line without points in one panel keeps its colour and its place in the legend; nothing is cut off."""
-    panels = [
-        figures.Panel({"bpe": [(1000, 2.0), (64000, 3.0)], "scaffold": [(500, 2.5)]}, "bytes per token", "a text"),
-        figures.Panel({"bpe": [(1000, 0.0)], "scaffold": []}, "± %", "another $", from_zero=True),
-    ]
-    text = is_drawn(figures.grid_over_sizes([panels, panels[::-1]], tmp_path / "grid", "SYNTHETIC"))
-    assert text.count(">scaffold<") == 1 and text.count(">bytes per token<") == 2
-    assert text.count(">N<") == len(panels)
-    assert ">64k<" in text and ">500<" in text and "another $" in text and "SYNTHETIC" in text
-
-
-def test_a_panel_without_points_is_empty(tmp_path: Path) -> None:
-    """A text may be too small for every N, also with a logarithmic scale."""
-    panel = figures.Panel({"bpe": []}, "seconds", "a short text", logarithmic=True)
-    assert "a short text" in is_drawn(figures.grid_over_sizes([[panel]], tmp_path / "grid"))
-
-
 def test_panels_over_occurrences_share_colours(tmp_path: Path) -> None:
     """A name in two panels is in the legend once, and a point without an interval is drawn."""
     both = [figures.Point(10, 3.0, 0.5), figures.Point(100, 2.0)]

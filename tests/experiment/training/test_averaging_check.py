@@ -18,11 +18,7 @@ from mt_scaffold.experiment.training.averaging_check import Epoch, check_averagi
 from mt_scaffold.experiment.training.translation_options import training_options
 
 # Trainings of language models end by tokens or text, which counts as the end of an epoch.
-CONFIGS = [
-    path
-    for path in sorted((ROOT / "configs").glob("[!l]*.yaml"))
-    if path.name != "study_intrinsic.yaml"  # trains nothing
-]
+CONFIGS = sorted((ROOT / "configs").glob("[!l]*.yaml"))
 SMALL: dict[str, Any] = {
     "name": "small",
     "languages": {"source": "en", "target": "de"},
