@@ -65,7 +65,6 @@ GROUPS = {
         "evaluate": "score a language model in bits per byte of a text (tasks: lm-eval; translations: score)",
         "lm-eval": "score a language model on the tasks of lm-evaluation-harness (a text: evaluate)",
         "export": "convert a trained model for another program (codes alone: export-tokenizers)",
-        "resize-embeddings": "give a model of transformers or fairseq the rows of trimmed or extended codes",
         "export-tokenizers": "write codes for tokenizers, tiktoken, SentencePiece or fastBPE (a model: export)",
     },
     "plumbing: one stage of an experiment, or for programs": {
@@ -87,7 +86,6 @@ COMMANDS = {name: summary for group in GROUPS.values() for name, summary in grou
 # The extra that installs a package, if it is not "workflow".
 _EXTRAS = {
     "lm_eval": "harness",
-    "safetensors": "fairseq",
     "sentencepiece": "unigram",
     "shtab": "completion",
 }

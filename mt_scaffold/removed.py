@@ -21,6 +21,7 @@ _CTRANSLATE2 = "CTranslate2's own converter takes the models, ct2-fairseq-conver
 
 # Command → what takes its place.
 COMMANDS: dict[str, str] = {
+    "resize-embeddings": "docs/vocabularies.md has a recipe that gives a model the rows of the map",
     "pack": "mt-scaffold translate-text EXPERIMENT/SYSTEM translates with a trained system",
     "sample": "export the model with mt-scaffold export transformers, and use transformers' generate()",
     "study": "use stats; python -m studies.intrinsic, in the source folder, measures many methods and sizes",

@@ -40,7 +40,6 @@ EXTRAS = {
     "experiment.inference": "workflow fairseq",
     "experiment.report": "workflow analysis",
     "experiment.runtime": "workflow fairseq transformers",
-    "experiment.surgery": "workflow fairseq transformers",
     "experiment.tasks": "workflow analysis",
     "experiment.training": "workflow fairseq",
     "experiment.workflow": "workflow",

@@ -21,7 +21,7 @@ mt-scaffold extend cl100k.codes --symbols 2000 --input train.de --output longer.
 def add_map(parser: argparse.ArgumentParser) -> None:
     """Add ``--map``."""
     parser.add_argument(
-        "--map", metavar="PATH", help="write which tokens are gone and which are new, for resize-embeddings"
+        "--map", metavar="PATH", help="write which tokens are gone and which are new, for a model's embeddings"
     )
 
 

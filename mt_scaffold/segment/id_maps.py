@@ -1,4 +1,4 @@
-"""The map of removed and new tokens that ``trim`` and ``extend`` write and ``resize-embeddings`` reads."""
+"""The map of removed and new tokens that ``trim`` and ``extend`` write, for a model's embeddings to follow."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from mt_scaffold.codes import Codes
-from mt_scaffold.corpus.files import PathLike, shown
+from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.symbols import token_name
 from mt_scaffold.corpus.text import is_base_symbol, notation_to_bytes
-from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.manifest import Manifest, read_manifest, write_manifest
+from mt_scaffold.errors import UsageError
+from mt_scaffold.manifest import Manifest, write_manifest
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.numbering import Numbering, numbering_of, ordinary_tokens, write_numbered
 
 KIND = "codes map"
-_REMEDY = "give what --map of trim or extend wrote"
 
 
 class IdMap(NamedTuple):
@@ -121,39 +120,4 @@ def subword_map(codes: Codes, changed: Codes) -> SubwordMap:
     return SubwordMap(
         {token_name(token): parts(token, after) for token in sorted(before - after)},
         {token_name(token): parts(token, before) for token in sorted(after - before)},
-    )
-
-
-def read_map(path: PathLike) -> IdMap | SubwordMap:
-    """Read a map. Raises MTScaffoldError if the file is not one, or is damaged."""
-    content = read_manifest(path, KIND, _REMEDY).content
-    damaged = MTScaffoldError(f"{shown(path)}: malformed; {_REMEDY}")
-    if "removed" in content:
-        found = SubwordMap(content["removed"], content.get("added", {}))
-        if not all(map(_is_subwords, found)):
-            raise damaged
-        return found
-    try:
-        pieces = {int(number): list(map(int, parts)) for number, parts in content["pieces"].items()}
-        ids = [None if number is None else int(number) for number in content["ids"]]
-        result = IdMap(int(content["old_ids"]), int(content["new_ids"]), ids, pieces)
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
-        raise damaged from None
-    made = sorted([number for number in ids if number is not None] + [*pieces])
-    old = {piece for parts in pieces.values() for piece in parts}
-    if (
-        len(ids) != result.old
-        or made != [*range(len(made))]
-        or len(made) != result.new
-        or not old <= {*range(len(ids))}
-    ):
-        raise damaged
-    if not all(pieces.values()):
-        raise damaged
-    return result
-
-
-def _is_subwords(value: object) -> bool:
-    return isinstance(value, dict) and all(
-        isinstance(parts, list) and parts and all(isinstance(part, str) for part in parts) for parts in value.values()
     )
