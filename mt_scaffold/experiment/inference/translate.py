@@ -10,7 +10,7 @@ from mt_scaffold.corpus.files import PathLike, make_folder, open_input, write_te
 from mt_scaffold.corpus.storage.parts import part_folder
 from mt_scaffold.corpus.symbols import join_symbols
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.binarise.pairs_as_ids import generation_arguments, read_binarised
+from mt_scaffold.experiment.binarise.pairs_as_ids import Binarised, generation_arguments, read_binarised
 from mt_scaffold.experiment.runtime.fairseq import (
     WHOLE_DATA_SET,
     no_gpu_message,
@@ -60,8 +60,7 @@ def translate(
         raise UsageError(f"{data}: no subset called {subset}; choose one of {', '.join(binarised.pairs)}")
     if not Path(model).is_file():
         raise MTScaffoldError(f"{model}: no such model; make it with mt-scaffold train or average")
-    on_gpu = sees_gpu()
-    if gpus and not on_gpu:
+    if gpus and not sees_gpu():
         raise MTScaffoldError(
             f"--gpus {gpus}: PyTorch finds no GPU on this machine: {no_gpu_message()}; or translate with --gpus 0"
         )
@@ -71,13 +70,7 @@ def translate(
     log.unlink(missing_ok=True)
     # fairseq-generate writes its output into a folder, under a name that it chooses.
     with part_folder(str(output / subset)) as results:
-        arguments = [str(data), "--path", str(model), "--gen-subset", subset]
-        arguments += ["--source-lang", binarised.source, "--target-lang", binarised.target]
-        arguments += ["--results-path", results, "--seed", str(seed), "--user-dir", str(user_dir())]
-        arguments += ["--no-progress-bar", *WHOLE_DATA_SET, *generation_arguments(binarised, options), *options]
-        if not on_gpu:
-            arguments.append("--cpu")
-        run_tool("generate", arguments, log)
+        run_tool("generate", generate_arguments(data, binarised, subset, model, results, options, seed), log)
         (Path(results) / f"generate-{subset}.txt").replace(generated)
     with open_input(generated) as stream:
         lines = (line.decode("utf-8") for line in stream)
@@ -93,6 +86,23 @@ def translate(
             write_text(output / f"{subset}.{binarised.source}.words", stream.read().decode("utf-8"))
     write_text(prefix, _lines(text))
     return text
+
+
+def generate_arguments(
+    data: PathLike,
+    binarised: Binarised,
+    subset: str,
+    model: PathLike,
+    results: PathLike,
+    options: Sequence[str],
+    seed: int,
+) -> list[str]:
+    """Return the arguments of fairseq-generate that translate a subset on this machine and write into ``results``."""
+    arguments = [str(data), "--path", str(model), "--gen-subset", subset]
+    arguments += ["--source-lang", binarised.source, "--target-lang", binarised.target]
+    arguments += ["--results-path", str(results), "--seed", str(seed), "--user-dir", str(user_dir())]
+    arguments += ["--no-progress-bar", *WHOLE_DATA_SET, *generation_arguments(binarised, options), *options]
+    return arguments if sees_gpu() else [*arguments, "--cpu"]
 
 
 def read_hypotheses(lines: Iterable[str], expected: int, origin: str = "fairseq-generate") -> list[str]:

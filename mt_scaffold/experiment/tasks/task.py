@@ -140,6 +140,10 @@ class Task(ABC, Generic[AnyLayout]):
         processes: the number of processes that its options are for; by default, the number of GPUs.
         """
 
+    def generate_arguments(self, layout: AnyLayout, run: Run) -> list[list[str]]:
+        """Return the arguments of fairseq-generate for each test set that the model of a run translates."""
+        return []
+
     @abstractmethod
     def tokens_from(self, layout: AnyLayout, system: str) -> list[Path]:
         """Return the files in which the tokens of a system are counted."""

@@ -497,6 +497,17 @@ class Translation(Task[TranslationLayout]):
         options = option_arguments(self.training_options(layout, run, processes or gpus_in_all(1, gpus)))
         return plan_start(data, layout.training(run), options, int(run.seed), gpus=gpus, expected=expected)
 
+    def generate_arguments(self, layout: TranslationLayout, run: Run) -> list[list[str]]:
+        from mt_scaffold.experiment.inference.translate import generate_arguments
+
+        found, options = [], option_arguments(layout.config.translate.options)
+        for test in layout.config.test_sets:
+            binarised = Binarised(layout.source, layout.target, {test: 0}, {}, "ids", {}, "")
+            data, model = layout.binarised_test_of(run.system, test), layout.averaged(run)
+            results = layout.training(run, "translations")
+            found.append(generate_arguments(data, binarised, test, model, results, options, int(run.seed)))
+        return found
+
     def tokens_from(self, layout: TranslationLayout, system: str) -> list[Path]:
         return self.binarised_from(layout, layout.data_of(system), "train")
 

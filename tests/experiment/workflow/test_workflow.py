@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -21,8 +22,10 @@ from learning import learn_with
 from tiny_experiments import TRANSFORMER, forms_of_the_result
 
 from mt_scaffold import BPE, Codes
+from mt_scaffold.cli import main
 from mt_scaffold.corpus.text import read_lines, surface_form
 from mt_scaffold.experiment.binarise.dictionary import read_dictionary
+from mt_scaffold.experiment.runtime.fairseq import user_dir
 
 EPOCHS = 8
 CONFIGURATION = f"""
@@ -190,6 +193,20 @@ def test_training_resumes_from_the_last_checkpoint(experiment: dict[str, object]
             continued += 1
             assert "begin training epoch 1\n" not in after
     assert continued
+
+
+def test_the_printed_commands_are_those_that_ran(
+    experiment: dict[str, object], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of every training, letter for letter."""
+    folder = experiment["folder"]
+    assert isinstance(folder, Path)
+    monkeypatch.chdir(folder)
+    assert main(["run", "tiny.yaml", "--commands"]) == 0
+    printed = capsys.readouterr().out.replace("\\\n", "").replace("$(mt-scaffold user-dir)", str(user_dir()))
+    typed = [shlex.split(line)[1:] for line in printed.splitlines() if line.startswith("fairseq-train ")]
+    ran = [Path("experiments/tiny", system, "seed-1", "command.txt").read_text() for system in ("bpe", "scaffold")]
+    assert typed == [shlex.split(command.partition("\n#")[0])[4:] for command in ran]
 
 
 def test_the_files_that_the_demo_names_exist(experiment: dict[str, object]) -> None:
