@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 
 __version__ = "0.1.0"
 
@@ -49,3 +50,20 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return [*globals(), *_homes()]
+
+
+class _RemovedModules:
+    """Refuses the import of a module that was removed, with what takes its place; Python asks it last."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Raise ImportError if this was a module of the package; return None for any other name."""
+        package, _, own = name.partition(".")
+        if package == __name__:
+            from mt_scaffold.removed import IMPORTS
+
+            if own in IMPORTS:
+                raise ImportError(f"{name} was removed: {IMPORTS[own]}")
+
+
+sys.meta_path.append(_RemovedModules)

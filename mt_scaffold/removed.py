@@ -53,6 +53,7 @@ IMPORTS: dict[str, str] = {
     "experiment.packing": "experiment.inference.translate_text",
     "segment.folders": "segment.encode, for one NAME.bin per call",
     "corpus.storage.remote": "local files",
+    "experiment.packing": "mt_scaffold.experiment.inference.translate_text",
     "experiment.inference.sample": "export_transformers, then transformers' generate()",
 }
 # Key, by its last name or dotted with the sections in which it was → what takes its place.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ def examples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(removed.COMMANDS, "ancient", "use learn-bpe")
     monkeypatch.setitem(removed.OPTIONS, "apply-bpe", {"--ancient": "use --dropout"})
     monkeypatch.setitem(removed.IMPORTS, "ancient_bpe", "use learn_bpe")
+    monkeypatch.setitem(removed.IMPORTS, "segment.ancient", "use segment.apply")
     monkeypatch.setitem(removed.KEYS, "ancient", removed.Key("use dropout", (0.0,)))
 
 
@@ -39,6 +41,10 @@ def test_a_removed_command_or_option(arguments: list[str], message: str, capsys:
 def test_a_removed_import() -> None:
     with pytest.raises(ImportError, match="ancient_bpe was removed: use learn_bpe"):
         mt_scaffold.ancient_bpe  # noqa: B018
+    with pytest.raises(ImportError, match=r"mt_scaffold\.segment\.ancient was removed: use segment\.apply"):
+        importlib.import_module("mt_scaffold.segment.ancient")
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("mt_scaffold.segment.never_was")
 
 
 @pytest.mark.parametrize("value", [0.1, 0, None])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mt_scaffold.corpus.files import open_input, warn_of_mark
-from mt_scaffold.corpus.id_files import read_index, writing_ids
+from mt_scaffold.corpus.id_files import writing_ids
 from mt_scaffold.corpus.text import not_utf8
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID
@@ -60,22 +59,6 @@ def write_ids(text: Path, path: Path, bpe: Segmenter, ids: Mapping[str, int], th
             raise empty_text(text)
         subwords = writer.ids.tell() // width - lines
     return Counts(lines, size_in_bytes, subwords, unknown)
-
-
-def read_sentences(path: Path) -> list[list[int]]:
-    """Return the ids of every sentence of ``PATH.bin``, without their ``</s>``.
-
-    Raises MTScaffoldError if a file is missing or damaged.
-    """
-    import numpy
-
-    found = read_index(path.with_name(f"{path.name}.bin"), "fairseq")
-    ids = numpy.fromfile(found.path, f"<u{found.width}").tolist()
-    sentences, begin = [], 0
-    for size in itertools.chain.from_iterable(found.sizes()):
-        sentences.append(ids[begin : begin + size - 1])
-        begin += size
-    return sentences
 
 
 @dataclass(frozen=True)

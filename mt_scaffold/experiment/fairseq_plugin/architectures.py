@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Optional
 
 import torch
 from fairseq.dataclass import FairseqDataclass
-from fairseq.models import FairseqIncrementalDecoder, FairseqLanguageModel, register_model
+from fairseq.models import FairseqDecoder, FairseqLanguageModel, register_model
 from omegaconf import II
 
 from mt_scaffold.errors import UsageError
@@ -16,9 +16,6 @@ from mt_scaffold.experiment.runtime.hugging_face import import_transformers
 # transformers' names of its architectures (``model_type``). The options below set their common fields; another
 # architecture whose configuration has these fields only needs its name added here.
 ARCHITECTURES = ("llama", "gpt_neox")
-
-# The key in fairseq's incremental state of the keys and values of the tokens read so far.
-_CACHE = "transformers.cache"
 
 
 @dataclass
@@ -78,7 +75,7 @@ def transformers_config(model_type: str, options: Any, dictionary: Any) -> Any:
     return auto.for_model(model_type, **settings, **more)
 
 
-class CausalDecoder(FairseqIncrementalDecoder):
+class CausalDecoder(FairseqDecoder):
     """A causal language model of transformers (``config``) in place of fairseq's decoder.
 
     Padding is always on the right, where no token attends to it, so no mask is needed.
@@ -105,33 +102,17 @@ class CausalDecoder(FairseqIncrementalDecoder):
         self,
         prev_output_tokens: torch.Tensor,
         encoder_out: None = None,
-        incremental_state: dict[str, Any] | None = None,
         features_only: bool = False,
         **unused: Any,
     ) -> tuple[torch.Tensor, None]:
-        """Return the logits (batch × positions × symbols) for tokens, or with ``features_only`` the last hidden states.
-
-        With a state, only those of the tokens that were not read before.
-        """
-        cache = None
-        if incremental_state is not None:
-            if _CACHE not in incremental_state:
-                incremental_state[_CACHE] = import_transformers("sampling").DynamicCache(config=self.model.config)
-            cache = incremental_state[_CACHE]
-            prev_output_tokens = prev_output_tokens[:, cache.get_seq_length() :]
-        read = self.model.base_model(prev_output_tokens, past_key_values=cache, use_cache=cache is not None)
-        features = read.last_hidden_state
+        """Return the logits for tokens (batch × positions × symbols); with ``features_only``, the last hidden states."""
+        features = self.model.base_model(prev_output_tokens, use_cache=False).last_hidden_state
         return features if features_only else self.output_layer(features), None
 
     def output_layer(self, features: torch.Tensor) -> torch.Tensor:
         """Return the logits for hidden states."""
         logits: torch.Tensor = self.model.get_output_embeddings()(features)
         return logits
-
-    def reorder_incremental_state(self, incremental_state: dict[str, Any], new_order: torch.Tensor) -> None:
-        """Select the rows ``new_order`` of the cache, for beam search."""
-        if _CACHE in incremental_state:
-            incremental_state[_CACHE].reorder_cache(new_order)
 
     def max_positions(self) -> int:
         """Return the most tokens in the model's context."""

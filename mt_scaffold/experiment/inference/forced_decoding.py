@@ -40,14 +40,12 @@ def forced_decode(
     *,
     max_tokens: int = 2048,
     gpus: int = 0,
-    targets: Sequence[tuple[int, Sequence[int]]] | None = None,
 ) -> ForcedDecoding:
     """Return the probability of each token of each reference, given its source and the reference before it.
 
     checkpoint: a translation model that fairseq trained. data: a folder of ``binarise`` or ``binarise_words``; words
     are segmented without dropout. max_tokens: of the longer side of a batch, padding included. gpus: as for
-    ``load_model`` of language models. fp16 and bf16 weights are converted to fp32. targets: score these instead of the
-    references, each the number of a sentence of the subset, from 0, and ids with ``</s>`` last.
+    ``load_model`` of language models. fp16 and bf16 weights are converted to fp32.
 
     These are the ``P`` lines of ``fairseq-generate --score-reference``. Raises MTScaffoldError if a file is missing, if
     the checkpoint could run code or does not fit the data, or if a sentence is longer than the model takes; UsageError
@@ -67,11 +65,6 @@ def forced_decode(
     model, dataset = _load(checkpoint, data, binarised, subset)
     model = model.float().to(device).eval()
     sentences = [dataset[number] for number in range(len(dataset))]
-    if targets is not None:
-        sentences = [
-            {"id": place, "source": sentences[number]["source"], "target": torch.tensor(ids, dtype=torch.int64)}
-            for place, (number, ids) in enumerate(targets)
-        ]
     _check_lengths(sentences, model.max_positions(), data, subset)
     found: list[Floats] = [numpy.zeros(0)] * len(sentences)
     with torch.inference_mode():

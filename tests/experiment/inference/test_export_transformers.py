@@ -141,3 +141,21 @@ def test_what_is_dropped_is_said(
     with pytest.raises(MTScaffoldError, match="transformers has no such model; train one with --arch llama"):
         export_transformers(tmp_path / "other" / "checkpoint_last.pt", data, tmp_path / "other-out")
     assert not (tmp_path / "other-out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", "export transformers: give --model and --data, or --experiment and --system"),
+        ("--model m", "export transformers: give --model and --data, or --experiment and --system"),
+        ("--experiment e", "export: with --experiment, give --system"),
+        ("--experiment e --system s --data d", "export: with --experiment, leave out --data"),
+        ("--model m --data d --seed 2", "export: with --model, leave out --seed"),
+    ],
+)
+def test_an_option_that_is_missing_or_would_not_count_is_named(
+    options: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model is given by its files or as a system of an experiment."""
+    assert main(["export", "transformers", "--output", "o", *options.split()]) == 2
+    assert f"{message}\n" in capsys.readouterr().err

@@ -58,17 +58,6 @@ def test_the_probabilities_are_those_of_score_reference(tiny_data: Path, tiny_mo
             assert probabilities == pytest.approx([float(each) for each in lines[number].split()], abs=1e-4)
 
 
-def test_other_targets_are_scored_instead(tiny_data: Path, tiny_model: Path) -> None:
-    """The references, given twice and in another order, keep their probabilities."""
-    model = tiny_model / "checkpoints" / "checkpoint_last.pt"
-    own = forced_decode(model, tiny_data, "odd.1")
-    given = [5, 0, 5]
-    found = forced_decode(model, tiny_data, "odd.1", targets=[(number, own.ids[number].tolist()) for number in given])
-    for number, ids, probabilities in zip(given, found.ids, found.log2_probabilities, strict=True):
-        assert ids.tolist() == own.ids[number].tolist()
-        assert probabilities == pytest.approx(own.log2_probabilities[number], abs=1e-4)
-
-
 def test_words_are_segmented_without_dropout(
     tiny_words: Path, tiny_data: Path, tiny_model: Path, tmp_path: Path
 ) -> None:
