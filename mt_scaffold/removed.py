@@ -50,7 +50,6 @@ OPTIONS: dict[str, dict[str, str]] = {
 # Public name, or module with its dots → what takes its place.
 IMPORTS: dict[str, str] = {
     "experiment.inference.export_ctranslate2": _CTRANSLATE2,
-    "experiment.packing": "experiment.inference.translate_text",
     "segment.folders": "segment.encode, for one NAME.bin per call",
     "corpus.storage.remote": "local files",
     "experiment.packing": "mt_scaffold.experiment.inference.translate_text",

@@ -105,7 +105,7 @@ class CausalDecoder(FairseqDecoder):
         features_only: bool = False,
         **unused: Any,
     ) -> tuple[torch.Tensor, None]:
-        """Return the logits for tokens (batch × positions × symbols); with ``features_only``, the last hidden states."""
+        """Return the logits of tokens (batch × positions × symbols); with ``features_only``, the last hidden states."""
         features = self.model.base_model(prev_output_tokens, use_cache=False).last_hidden_state
         return features if features_only else self.output_layer(features), None
 

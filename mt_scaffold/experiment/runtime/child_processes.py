@@ -19,12 +19,6 @@ _PR_SET_PDEATHSIG = 1
 BLOCKED = (signal.SIGUSR1, signal.SIGINT)
 
 
-def begin_child() -> None:
-    """Ignore Ctrl-C, on which the parent ends its children, and end whenever the parent ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _end_with_parent(signal.SIGKILL)
-
-
 def child_command(command: Sequence[str]) -> list[str]:
     """Return a command that runs ``command`` as a child that ends with this process and ignores SIGUSR1 and Ctrl-C.
 
@@ -36,14 +30,10 @@ def child_command(command: Sequence[str]) -> list[str]:
     return [sys.executable, "-I", "-S", os.path.abspath(__file__), str(os.getpid()), *command]
 
 
-def _end_with_parent(number: signal.Signals) -> None:
-    """Have the kernel send a signal to this process when its parent dies; macOS does not support this."""
-    with contextlib.suppress(AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
-
-
 def _become(parent: int, command: Sequence[str]) -> None:
-    _end_with_parent(signal.SIGTERM)
+    # Have the kernel end this process when its parent dies; macOS does not support this.
+    with contextlib.suppress(AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:  # it died before the call above
         sys.exit("the parent process has ended")
     os.setpgid(0, 0)
