@@ -118,27 +118,6 @@ def test_the_shell_scripts_have_help(script: Path, option: str, tmp_path: Path) 
     assert not [*tmp_path.iterdir()]
 
 
-@pytest.mark.parametrize(
-    ("command", "other"),
-    [
-        *(
-            ("score", "evaluate"),
-            ("evaluate", "lm-eval"),
-            ("lm-eval", "evaluate"),
-        ),
-        *(("compare", "compare-vocab"), ("compare-vocab", "compare"), ("export", "export-tokenizers")),
-        *(("export-tokenizers", "export"), ("translate", "translate-text")),
-    ],
-)
-def test_commands_that_are_easily_confused_name_each_other(command: str, other: str) -> None:
-    """In the list of commands, and in the first sentence of their own help."""
-    parser = parser_of(command)
-    own = cli._parser_of(parser, command).description
-    assert own is not None
-    for text in (cli.COMMANDS[command], own.partition(". ")[0]):
-        assert re.search(rf"\([^)]*\b{other}(?![-\w])", text), text
-
-
 def test_a_wrong_example_is_noticed() -> None:
     """The tests above see an option that does not exist, even after a pipe."""
     wrong = "cat text | mt-scaffold apply-bpe --codes codes --no-such-option 1 > out"
@@ -239,9 +218,3 @@ def test_a_script_has_every_command_and_option(scripts: dict[str, Path], shell: 
         assert option in text
     if program := shutil.which(shell):
         assert subprocess.run([program, "-n", str(scripts[shell])], capture_output=True).stderr == b""
-
-
-def test_a_command_is_listed_once_and_found() -> None:
-    """Each module with EXAMPLES is among the commands of the command line, which is the only list of them."""
-    files = [path for path in (ROOT / "mt_scaffold").rglob("commands/*.py") if "\nEXAMPLES = " in path.read_text()]
-    assert sorted(path.stem.replace("_", "-") for path in files) == sorted(cli.COMMANDS)

@@ -82,15 +82,6 @@ def test_join_undoes_apply_bpe(folder: Path) -> None:
     assert "@@ " in Path("subwords").read_text() and Path("words").read_text() == TEXT
 
 
-def test_help_has_commands_in_groups(capfd: pytest.CaptureFixture[str]) -> None:
-    """A single list of fifty commands helps nobody; the first are those that a newcomer needs first."""
-    assert run("--help") == 0
-    shown = capfd.readouterr().out
-    groups = re.findall(r"^  ([a-z][a-z ]+):$", shown, re.MULTILINE)
-    assert len(groups) >= 4, shown
-    assert shown.index("learn-bpe") < shown.index("\n    run ") < shown.index("\n    binarise ")
-
-
 # -- experiments
 
 WORDS = "ein hund läuft im haus und die katze schläft garten mann frau kind geht sieht liest".split()

@@ -27,8 +27,8 @@ from mt_scaffold.experiment.report.paper import (
 
 CONFIGS = ROOT / "configs"
 PAPER = sorted((ROOT.parent / "shared" / "paper").glob("*.txt"))
-# Tables that tools/paper_tables.py writes.
-BLOCK = re.compile(r"<!-- (paper\.json|comparison): \w+ -->.*?<!-- end of \1 -->", re.DOTALL)
+# Tables that tools/page_tables.py writes.
+BLOCK = re.compile(r"<!-- ([\w. ]+): \w+ -->.*?<!-- end of \1 -->", re.DOTALL)
 # A number with decimals that is not part of a longer one, such as a version.
 DECIMAL = re.compile(r"(?<![\d.,])\d+\.\d+(?![\d.])")
 
@@ -171,10 +171,10 @@ def test_the_documentation_shows_the_papers_figures_as_the_data_file_has_them() 
 _UNCHANGED = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from paper_tables import PAGES, with_tables
+from page_tables import PAGES, with_tables
 for page in PAGES:
     text = page.read_text(encoding="utf-8")
-    assert with_tables(text) == text, f"{page}: run python tools/paper_tables.py"
+    assert with_tables(text) == text, f"{page}: run python tools/page_tables.py"
     if "<!-- paper.json" in text:
         print(page.name)
 """

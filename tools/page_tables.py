@@ -1,0 +1,95 @@
+"""Write tables of stored figures into the pages, each between ``<!-- KIND: NAME -->`` and ``<!-- end of KIND -->``.
+
+The paper's come from mt_scaffold/experiment/report/paper.json, ours from the folder NAME of docs/results.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from mt_scaffold.experiment.report.paper import figures_table, language_models_table
+from mt_scaffold.tables import format_table
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = (ROOT / "README.md", *sorted(DOCS.glob("*.md")), DOCS / "results" / "README.md")
+
+
+def comparison(experiment: str, bits: bool = False) -> list[list[str]]:
+    """Return BLEU of two systems on each test set, and their difference, with ``bits`` also in bits per byte."""
+    found = json.loads((DOCS / "results" / experiment / "comparison.json").read_text(encoding="utf-8"))
+    rows = [["test set", "BPE", "Scaffold-BPE", "difference, 95 % interval"]]
+    rows[0] += ["bits per byte: difference, 95 % interval"] if bits else []
+    for baseline, system in zip(found["rows"][::2], found["rows"][1::2], strict=True):
+        bleu = [each["scores"]["bleu"] for each in (baseline, system)]
+        row = [baseline["test_set"], *(f"{each['mean']:.2f} ± {each['sd']:.2f}" for each in bleu)]
+        for metric, digits in (("bleu", 2), ("reference_bits_per_byte", 4))[: 1 + bits]:
+            row.append(_effect(*(system["tests"][metric][name] for name in ("difference", "low", "high")), digits))
+        rows.append(row)
+    return rows
+
+
+def named_comparisons(experiment: str) -> list[list[str]]:
+    """Return the comparisons that were named on the primary measure, in BLEU and in bits per byte."""
+    stored = (DOCS / "results" / experiment / "named-comparisons.txt").read_text(encoding="utf-8")
+    found: dict[str, list[list[str]]] = {}
+    for line in stored.splitlines():
+        cells = [cell.strip() for cell in line.replace("under", "<").replace("-", "−").split("|")]
+        if cells[1:2] == ["mean of 3 (primary)"]:
+            found.setdefault(cells[2], []).append([f"{cells[5]}, {cells[6]}", cells[9], cells[3]])
+    rows = [["comparison", "trainings", "BLEU, 95 % interval", "p, Holm", "bits per byte, 95 % interval", "p, Holm"]]
+    return [*rows, *([name, bleu[2], *bleu[:2], *bits[:2]] for name, (bleu, bits) in found.items())]
+
+
+def bits_per_byte(experiment: str) -> list[list[str]]:
+    """Return the bits per byte of BPE's language models, and the differences of the other two systems."""
+    with open(DOCS / "results" / experiment / "comparison.csv", encoding="utf-8", newline="") as file:
+        stored = {(row["group"], row["test_set"], row["system"]): row for row in csv.DictReader(file)}
+    effect = "difference, 95 % interval"
+    rows = [["after, test set", "BPE", f"Scaffold-BPE: {effect}", "p, Holm", f"control: {effect}", "p, Holm"]]
+    for (group, test, system), bpe in stored.items():
+        if system == "bpe":
+            row = [f"{group.replace('_', ' ')}, {test}", "{:.4f} ± {:.4f}".format(*_floats(bpe, "mean", "sd"))]
+            for other in ("scaffold", "control"):
+                *effects, p = _floats(stored[group, test, other], "difference", "low", "high", "p_holm")
+                row += [_effect(*effects, 4), "< 0.001" if p < 0.001 else f"{p:.3f}"]
+            rows.append(row)
+    return rows
+
+
+def _floats(row: dict[str, str], *names: str) -> list[float]:
+    return [float(row[f"bits_per_byte_{name}"]) for name in names]
+
+
+def _effect(difference: float, low: float, high: float, digits: int) -> str:
+    return f"{difference:+.{digits}f}, {low:+.{digits}f} to {high:+.{digits}f}".replace("-", "−")
+
+
+def _shown(rows: list[list[str]]) -> str:
+    return format_table(rows, markdown=True, figures=False)
+
+
+TABLES: dict[str, Callable[[str], str]] = {
+    "paper.json": lambda name: {"figures": figures_table, "language_models": language_models_table}[name](),
+    "comparison": lambda name: _shown(comparison(name)),
+    "comparison with bits": lambda name: _shown(comparison(name, bits=True)),
+    "named comparisons": lambda name: _shown(named_comparisons(name)),
+    "bits per byte": lambda name: _shown(bits_per_byte(name)),
+}
+BLOCK = re.compile(rf"(<!-- ({'|'.join(map(re.escape, TABLES))}): (\w+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+
+
+def with_tables(text: str) -> str:
+    """Return a page of the documentation with its tables updated from the data files."""
+    return BLOCK.sub(lambda match: f"{match[1]}{TABLES[match[2]](match[3])}{match[4]}", text)
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        before = page.read_text(encoding="utf-8")
+        after = with_tables(before)
+        if after != before:
+            page.write_text(after, encoding="utf-8")
+            print(page)
