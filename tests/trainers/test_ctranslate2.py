@@ -30,8 +30,6 @@ PATHS = {
 @pytest.mark.parametrize("algorithm", ["scaffold", "bpe"])
 def test_converted_models_compute_as_fairseq_does(tmp_path: Path, algorithm: str) -> None:
     """The reference of each test sentence has the log-probability that fairseq gives it."""
-    import ctranslate2
-
     from mt_scaffold.experiment.inference.forced_decoding import forced_decode
 
     prepare(tmp_path, algorithm)
@@ -42,6 +40,9 @@ def test_converted_models_compute_as_fairseq_does(tmp_path: Path, algorithm: str
         command = command.replace(path, own)
     run(TRAIN + command, tmp_path)
     expected = forced_decode(tmp_path / "model" / "checkpoints" / "checkpoint_last.pt", tmp_path / "data", "test")
+    # After PyTorch, whose import crashed here when this came first.
+    import ctranslate2
+
     translator = ctranslate2.Translator(str(tmp_path / "translator"), intra_threads=1)
     known = {line.split(" ")[0] for line in lines(tmp_path / "data" / "dict.de.txt")}
     sides = [[line.split() for line in subwords(tmp_path, f"test.{side}")] for side in ("en", "de")]
