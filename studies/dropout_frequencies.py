@@ -3,11 +3,11 @@
 python -m studies.dropout_frequencies NAME=FILE[,FILE...] ... [--symbols N ...] [--dropout P ...] [--seeds S ...]
     [--csv PATH] [--figure PATH]
 
-FILE: words separated by spaces, plain or compressed; the files of a text share codes. For each N, BPE and Scaffold-BPE
-with N normal merged tokens are learned from the text. Removed tokens are normal in BPE alone, and counted in the text
-as BPE segments it; new tokens are normal in Scaffold-BPE alone, and counted as Scaffold-BPE segments it. Counts with
-dropout are means over the seeds. The table shows the mean count per token, and how many times as frequent the new ones
-are.
+FILE: words separated by spaces, plain or compressed; the files of a text share codes. For each N for which the text has
+enough frequent pairs, BPE and Scaffold-BPE with N normal merged tokens are learned from it. Removed tokens are normal in
+BPE alone, and counted in the text as BPE segments it; new tokens are normal in Scaffold-BPE alone, and counted as
+Scaffold-BPE segments it. Counts with dropout are means over the seeds. The table shows the mean count per token, and how
+many times as frequent the new ones are.
 """
 
 from __future__ import annotations
@@ -70,12 +70,14 @@ def surface_of(token: str) -> bytes:
 def rows_of(
     name: str, files: Sequence[Path], symbols: int, dropouts: Sequence[float], seeds: Sequence[int]
 ) -> Iterator[Row]:
-    """Yield a row for each dropout."""
+    """Yield a row for each dropout; none if the text has too few frequent pairs for N tokens."""
     both = [
         learn(paths=files, method=method).codes
         for method in (PlainBPE(symbols, MIN_FREQUENCY), Scaffold(symbols, MIN_FREQUENCY))
     ]
     normal = [set(codes.normal) for codes in both]
+    if min(map(len, normal)) < symbols:
+        return
     changed = [sorted(normal[0] - normal[1]), sorted(normal[1] - normal[0])]
     for dropout in dropouts:
         drawn = seeds if dropout else seeds[:1]
