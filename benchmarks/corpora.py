@@ -1,10 +1,7 @@
 """Generate the corpora of the benchmarks from a fixed seed, so that all machines measure the same bytes.
 
 python benchmarks/corpora.py text OUT [--megabytes 72]     prose of an invented language
-python benchmarks/corpora.py unique OUT --words 1000000    random strings, all distinct
 python benchmarks/corpora.py repeat OUT --times 8 --of FILE
-python benchmarks/corpora.py word OUT --alphabet abcd      one word of 1,000,000 letters
-python benchmarks/corpora.py words OUT --alphabet abcd     short words, to learn codes for the long one
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ from random import Random
 
 SEED = 1
 WORDS_OF_LINE = 15
-LONG_WORD = 1_000_000
 
 ONSETS = "b d f g h k l m n r s t v z sch kr tr gl br st".split()
 VOWELS = "a e i o u ei au ie ä ö ü".split()
@@ -59,42 +55,11 @@ def prose(megabytes: int) -> Iterator[str]:
         yield line
 
 
-def unique_words(count: int) -> Iterator[str]:
-    """Yield lines of distinct random strings of 8 to 14 letters."""
-    rng = Random(SEED)
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    size = len(letters) ** 5
-    for start in range(0, count, WORDS_OF_LINE):
-        words = []
-        for number in range(start, min(start + WORDS_OF_LINE, count)):
-            # The last five letters encode a permutation of the numbers: the factor is coprime to 26.
-            value, tail = number * 7_654_321 % size, []
-            for _ in range(5):
-                value, digit = divmod(value, 26)
-                tail.append(letters[digit])
-            words.append("".join(rng.choices(letters, k=rng.randint(3, 9)) + tail))
-        yield " ".join(words) + "\n"
-
-
-def long_word(alphabet: str) -> Iterator[str]:
-    """Yield a single word of LONG_WORD random letters."""
-    yield "".join(Random(SEED).choices(alphabet, k=LONG_WORD)) + "\n"
-
-
-def short_words(alphabet: str) -> Iterator[str]:
-    """Yield lines of one word over the same alphabet as the long word, so that their codes merge much in it."""
-    rng = Random(SEED + 1)
-    for _ in range(20_000):
-        yield "".join(rng.choices(alphabet, k=rng.randint(1, 60))) + "\n"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=("text", "unique", "repeat", "word", "words"))
+    parser.add_argument("kind", choices=("text", "repeat"))
     parser.add_argument("out", type=Path)
     parser.add_argument("--megabytes", type=int, default=72)
-    parser.add_argument("--words", type=int, default=1_000_000)
-    parser.add_argument("--alphabet", default="abcd")
     parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--of", type=Path)
     options = parser.parse_args()
@@ -108,14 +73,8 @@ def main() -> None:
                     if source.read() != b"\n":
                         stream.write(b"\n")
     else:
-        lines = {
-            "text": lambda: prose(options.megabytes),
-            "unique": lambda: unique_words(options.words),
-            "word": lambda: long_word(options.alphabet),
-            "words": lambda: short_words(options.alphabet),
-        }[options.kind]()
         with unfinished.open("w", encoding="utf-8", newline="\n") as text:
-            text.writelines(lines)
+            text.writelines(prose(options.megabytes))
     unfinished.replace(options.out)
 
 

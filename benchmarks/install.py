@@ -128,7 +128,7 @@ def main() -> int:
             venv.create(VENV, with_pip=True)
         # youtokentome needs Cython to build but does not declare it.
         # Older revisions of mt_scaffold need pybind11.
-        pip("install", *constraints, "setuptools", "wheel", "nanobind", "pybind11", "Cython", "matplotlib")
+        pip("install", *constraints, "setuptools", "wheel", "nanobind", "pybind11", "Cython")
         print("building mt_scaffold", flush=True)
         install_mt_scaffold()
         if options.old:

@@ -32,15 +32,12 @@ import systems
 from systems import (
     BPE,
     CORES,
-    FASTBPE,
     OLD,
     OURS,
     OUT,
     PEERS,
     SCAFFOLD,
     SEGMENTING,
-    TRIMMED,
-    UNIGRAM,
     WC,
     WITH_DROPOUT,
     Command,
@@ -52,9 +49,6 @@ DROPOUT = 0.1
 # A system that is slow at a task runs fewer times than --repeat, but at least once.
 SECONDS_PER_SYSTEM = 40
 TIMES = (1, 2, 4, 8)
-VOCABULARIES = (8_000, 32_000, 128_000)
-UNIQUE_WORDS = (1_000_000, 2_000_000, 4_000_000)
-ALPHABETS = {"one letter": "a", "four letters": "abcd", "26 letters": "abcdefghijklmnopqrstuvwxyz"}
 
 
 class Failure(Exception):
@@ -199,15 +193,6 @@ class Benchmark:
                 self.failed.append(f"{system}, learning for other tasks: {failure}")
         return models
 
-    def make(self, name: str, *arguments: str | Path) -> Path:
-        """Generate a corpus, or reuse it; it is kept for the next run unless it is in the work folder."""
-        path = WORK / name if arguments[0] == "repeat" else OUT / "corpora" / name
-        if not path.exists():
-            path.parent.mkdir(exist_ok=True)
-            print(f"generating {name}", flush=True)
-            run_measured(systems.corpora(arguments[0], path, *arguments[1:]))
-        return path
-
     def learn(self) -> None:
         """Learn from the corpus with all systems."""
         cells = [
@@ -218,10 +203,6 @@ class Benchmark:
             )
             for system in self.available([*self.ours, *PEERS])
         ]
-        # After the first cell, because it reads its codes.
-        learned, trimmed = WORK / f"{BPE.replace(', ', '-')}.model", WORK / "trimmed.model"
-        cells.insert(1, Cell("learn", TRIMMED, systems.trim(self.corpus, learned, trimmed)))
-        cells.append(Cell("learn", UNIGRAM, systems.learn_unigram(self.corpus, WORK / "unigram.model", SYMBOLS)))
         self.alternate("learn", [*cells, Cell("learn", WC, systems.count(self.corpus))])
 
     def apply(self) -> None:
@@ -230,12 +211,6 @@ class Benchmark:
             Cell("apply", system, systems.apply(system, self.corpus, model, WORK / "segmented"), lines=self.lines)
             for system, model in self.models([*self.ours, *SEGMENTING]).items()
         ]
-        unigram = WORK / "unigram.model"
-        if not unigram.exists():
-            run_measured(systems.learn_unigram(self.corpus, unigram, SYMBOLS))
-        cells.append(
-            Cell("apply", UNIGRAM, systems.apply_unigram(self.corpus, unigram, WORK / "segmented"), lines=self.lines)
-        )
         self.alternate("apply", [*cells, Cell("apply", WC, systems.count(self.corpus))])
 
     def dropout(self) -> None:
@@ -251,26 +226,20 @@ class Benchmark:
         ]
         self.alternate("dropout", cells)
 
-    def _ours(
-        self, corpus: Path, setting: str, lines: int, vocabulary: int = SYMBOLS, threads: int | None = None
-    ) -> list[Cell]:
+    def _ours(self, corpus: Path, setting: str, lines: int, threads: int | None = None) -> list[Cell]:
         """Return the cells of mt_scaffold's learners and its applier on a corpus."""
         cells = [
-            Cell("learn", system, systems.learn(system, corpus, WORK / "scaled.model", vocabulary, threads), setting)
+            Cell("learn", system, systems.learn(system, corpus, WORK / "scaled.model", SYMBOLS, threads), setting)
             for system in (BPE, SCAFFOLD)
         ]
-        model = self.model(BPE)
-        if vocabulary != SYMBOLS:
-            model = WORK / f"{vocabulary}.model"
-            run_measured(systems.learn(BPE, self.corpus, model, vocabulary))
-        applying = systems.apply(BPE, corpus, model, WORK / "segmented", threads=threads)
+        applying = systems.apply(BPE, corpus, self.model(BPE), WORK / "segmented", threads=threads)
         return [*cells, Cell("apply", BPE, applying, setting, lines)]
 
     def corpus_size(self) -> None:
         """Measure the corpus repeated once, twice, four and eight times: the same word types, with higher counts."""
-        larger = {
-            times: self.make(f"x{times}", "repeat", "--times", str(times), "--of", self.corpus) for times in TIMES
-        }
+        larger = {times: WORK / f"x{times}" for times in TIMES}
+        for times, path in larger.items():
+            run_measured(systems.corpora("repeat", path, "--times", str(times), "--of", self.corpus))
         cells = [
             cell for times, path in larger.items() for cell in self._ours(path, f"corpus ×{times}", times * self.lines)
         ]
@@ -288,38 +257,6 @@ class Benchmark:
             cells += self._ours(self.corpus, setting, self.lines, threads=number)
         self.alternate("workers", cells, min(self.repeat, 3))
         os.sched_setaffinity(0, held)
-
-    def vocabulary(self) -> None:
-        """Measure small and large vocabularies."""
-        cells = [
-            cell for size in VOCABULARIES for cell in self._ours(self.corpus, f"{size:,} merges", self.lines, size)
-        ]
-        self.alternate("vocabulary", cells, min(self.repeat, 3))
-
-    def unique(self) -> None:
-        """Measure random strings, all distinct: a cache of words is useless here, and must not grow without bound."""
-        cells = []
-        for words in UNIQUE_WORDS:
-            corpus = self.make(f"unique-{words}", "unique", "--words", str(words))
-            for system, model in self.models([BPE, FASTBPE]).items():
-                if system == BPE or words == UNIQUE_WORDS[0]:
-                    command = systems.apply(system, corpus, model, WORK / "segmented")
-                    cells.append(Cell("apply", system, command, f"{words:,} words", count_lines(corpus)))
-        self.alternate("unique", cells, min(self.repeat, 3))
-
-    def long_word(self) -> None:
-        """Measure one word of a million letters, with codes that merge much in it."""
-        cells = []
-        for name, alphabet in ALPHABETS.items():
-            short = self.make(f"words-{len(alphabet)}", "words", "--alphabet", alphabet)
-            long = self.make(f"word-{len(alphabet)}", "word", "--alphabet", alphabet)
-            for system in OURS:
-                model = WORK / f"word-{OURS[system]}-{len(alphabet)}.model"
-                run_measured(systems.learn(system, short, model, SYMBOLS))
-                for task, p in (("apply", 0.0), ("apply with dropout", DROPOUT)):
-                    command = systems.apply(system, long, model, WORK / "segmented", p)
-                    cells.append(Cell(task, system, command, name, lines=1))
-        self.alternate("long_word", cells, min(self.repeat, 3))
 
 
 def against_old(measured: list[dict[str, Any]]) -> str:
@@ -343,9 +280,6 @@ PARTS: dict[str, Callable[[Benchmark], None]] = {
     "dropout": Benchmark.dropout,
     "corpus-size": Benchmark.corpus_size,
     "workers": Benchmark.workers,
-    "vocabulary": Benchmark.vocabulary,
-    "unique": Benchmark.unique,
-    "long-word": Benchmark.long_word,
 }
 
 

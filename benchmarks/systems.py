@@ -14,10 +14,6 @@ BIN = OUT / "venv" / "bin"
 CORES = 2
 BPE, SCAFFOLD, PICKY = "mt_scaffold, BPE", "mt_scaffold, Scaffold-BPE", "mt_scaffold, PickyBPE"
 OURS = {BPE: "bpe", SCAFFOLD: "scaffold", PICKY: "picky"}
-# Rare tokens of BPE's codes removed.
-TRIMMED = "mt_scaffold, trimming BPE codes"
-# Our commands, which call SentencePiece.
-UNIGRAM = "mt_scaffold, Unigram by sentencepiece"
 # Another revision of mt_scaffold, measured alongside this one on request; those of OURS that older revisions have.
 OLD = {"older mt_scaffold, BPE": "bpe", "older mt_scaffold, Scaffold-BPE": "scaffold"}
 OLD_BIN = OUT / "old" / "bin"
@@ -106,28 +102,6 @@ def apply(
             to_stdout=True,
         )
     return _command(*_program(system), "apply", corpus, model, output, output=output)
-
-
-def trim(corpus: Path, model: Path, output: Path, below: int = 100) -> Command:
-    """Mark the tokens that are rare in the corpus, in codes that were learned from it."""
-    return _command(
-        *(BIN / "mt-scaffold", "trim", model, "--below", below, "--input", corpus, "--output", output), output=output
-    )
-
-
-def learn_unigram(corpus: Path, model: Path, symbols: int) -> Command:
-    """Learn a Unigram model; ``model`` ends in .model."""
-    return _command(
-        *(BIN / "mt-scaffold", "learn-unigram", "--symbols", symbols, "--input", corpus, "--output", model),
-        output=model,
-    )
-
-
-def apply_unigram(corpus: Path, model: Path, output: Path) -> Command:
-    """Segment a text with a Unigram model."""
-    return _command(
-        *(BIN / "mt-scaffold", "apply-unigram", "--codes", model, "--input", corpus, "--output", output), output=output
-    )
 
 
 def count(corpus: Path) -> Command:
