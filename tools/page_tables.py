@@ -26,7 +26,7 @@ def comparison(experiment: str, bits: bool = False) -> list[list[str]]:
         bleu = [each["scores"]["bleu"] for each in (baseline, system)]
         row = [baseline["test_set"], *(f"{each['mean']:.2f} ± {each['sd']:.2f}" for each in bleu)]
         for metric, digits in (("bleu", 2), ("reference_bits_per_byte", 4))[: 1 + bits]:
-            row.append(_effect(*(system["tests"][metric][name] for name in ("difference", "low", "high")), digits))
+            row.append(_effect([system["tests"][metric][name] for name in ("difference", "low", "high")], digits))
         rows.append(row)
     return rows
 
@@ -54,7 +54,7 @@ def bits_per_byte(experiment: str) -> list[list[str]]:
             row = [f"{group.replace('_', ' ')}, {test}", "{:.4f} ± {:.4f}".format(*_floats(bpe, "mean", "sd"))]
             for other in ("scaffold", "control"):
                 *effects, p = _floats(stored[group, test, other], "difference", "low", "high", "p_holm")
-                row += [_effect(*effects, 4), "< 0.001" if p < 0.001 else f"{p:.3f}"]
+                row += [_effect(effects, 4), "< 0.001" if p < 0.001 else f"{p:.3f}"]
             rows.append(row)
     return rows
 
@@ -63,7 +63,8 @@ def _floats(row: dict[str, str], *names: str) -> list[float]:
     return [float(row[f"bits_per_byte_{name}"]) for name in names]
 
 
-def _effect(difference: float, low: float, high: float, digits: int) -> str:
+def _effect(difference_and_interval: list[float], digits: int) -> str:
+    difference, low, high = difference_and_interval
     return f"{difference:+.{digits}f}, {low:+.{digits}f} to {high:+.{digits}f}".replace("-", "−")
 
 
