@@ -38,18 +38,19 @@ def run(
     model: or a checkpoint, as mt-scaffold average writes it
     data: with --model: its data folder
     """
-    files: tuple[str | Path, str | Path]
+    checkpoint: str | Path
+    folder: str | Path
     if experiment is not None:
         if system is None:
             raise UsageError("export: with --experiment, give --system")
         _refuse({"model": model, "data": data}, "experiment")
-        files = trained_model(experiment, system, comparison, seed)
+        checkpoint, folder = trained_model(experiment, system, comparison, seed)
     elif model is None or data is None:
         raise UsageError("export transformers: give --model and --data, or --experiment and --system")
     else:
         _refuse({"system": system, "seed": seed, "comparison": comparison}, "model")
-        files = model, data
-    exported = export_transformers(*files, output)
+        checkpoint, folder = model, data
+    exported = export_transformers(checkpoint, folder, output)
     left = ", ".join(name for name in exported.dropped if not name.startswith("madeupword"))
     padding = sum(name.startswith("madeupword") for name in exported.dropped)
     print(

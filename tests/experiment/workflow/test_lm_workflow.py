@@ -176,7 +176,7 @@ def test_every_model_is_asked_the_tasks(experiment: dict[str, object]) -> None:
     assert len(list(output.glob("*/*/seed-1/tasks.json"))) == 3
     assert {path.suffix for path in output.glob("tasks.*")} == {".txt", ".md", ".tex", ".json", ".csv"}
     page = (output / "report.html").read_text(encoding="utf-8")
-    section = page[page.index('<section id="tasks">') : page.index('<section id="try">')]
+    section = page[page.index('<section id="tasks">') : page.index('<section id="training">')]
     assert section.count("<table>") == 2 and section.count(">long acc_norm</td>") == 8
     latex = (output / "tasks.tex").read_text(encoding="utf-8")
     assert latex.count(r"\begin{table}") == latex.count(r"\caption{") >= 1
