@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import codecs as codecs
-import inspect as inspect
-import os as os
-import sys as sys
-import tempfile as tempfile
-import warnings as warnings
-from collections import Counter as Counter
-from io import open as open
-from multiprocessing import cpu_count as cpu_count
 
 from mt_scaffold.commands.arguments import add_separator
 from mt_scaffold.methods import PlainBPE, learn
-from mt_scaffold.subword_nmt import apply_bpe as apply_bpe
-from mt_scaffold.subword_nmt import learn_bpe as learn_bpe
-from mt_scaffold.subword_nmt.streams import add_amount, add_file, add_num_workers, as_text, new_parser
+from mt_scaffold.subword_nmt.streams import add_amount, add_file, add_num_workers
 
 
 def learn_joint_bpe_and_vocab(args: argparse.Namespace) -> None:
@@ -31,23 +20,17 @@ def learn_joint_bpe_and_vocab(args: argparse.Namespace) -> None:
         args.output.name,
         [vocabulary.name for vocabulary in args.vocab],
         PlainBPE(args.symbols, args.min_frequency, args.total_symbols),
-        separator=as_text(args.separator),
+        separator=args.separator,
         verbose=args.verbose,
         num_workers=args.num_workers,
-        byte_level=getattr(args, "byte", False),
     )
 
 
-def create_parser(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser] | None = None,
-) -> argparse.ArgumentParser:
-    """Return a parser of subword-nmt's options, on its own or as a command of another parser."""
-    parser = new_parser(
-        "learn-joint-bpe-and-vocab", "Learn original BPE on several texts, with a vocabulary for each.", subparsers
-    )
+def create_parser() -> argparse.ArgumentParser:
+    """Return a parser of subword-nmt's options."""
+    parser = argparse.ArgumentParser(description="Learn original BPE on several texts, with a vocabulary for each.")
     add_file(parser, "--input", "-i", required=True, nargs="+", help="input texts")
     add_file(parser, "--output", "-o", mode="w", required=True, help="codes file")
-    parser.add_argument("--byte", "-b", action="store_true", help="make symbols bytes")
     add_separator(parser)
     add_file(
         parser,

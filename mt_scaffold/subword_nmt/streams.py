@@ -1,10 +1,8 @@
-"""The inputs of subword-nmt's functions: open files or lines, of text or bytes."""
+"""The inputs of subword-nmt's functions: open files or lines."""
 
 from __future__ import annotations
 
 import argparse
-import codecs
-import io
 import sys
 from collections.abc import Callable, Iterable
 from typing import IO, Any, TypedDict, cast
@@ -26,31 +24,6 @@ class Source(TypedDict, total=False):
 def source(text: Text) -> Source:
     """Return an open file or lines as arguments of ``mt_scaffold``'s functions."""
     return {"infile": cast(TextFile, text)} if hasattr(text, "read") else {"lines": cast(Lines, text)}
-
-
-def beneath(stream: Any) -> Any:
-    """Return the file of bytes that a file open for text decodes or encodes; any other stream as it is.
-
-    ``create_parser`` opens files for text, but byte-level BPE reads and writes bytes.
-    """
-    if isinstance(stream, io.TextIOWrapper):
-        stream.flush()
-        return stream.buffer
-    return stream.stream if isinstance(stream, codecs.StreamReaderWriter | codecs.StreamReader) else stream
-
-
-def as_text(separator: str | bytes) -> str:
-    """Return a separator as text; the parsers of subword-nmt 0.3.9 give bytes."""
-    return separator.decode("utf-8") if isinstance(separator, bytes) else separator
-
-
-def new_parser(
-    command: str, description: str, subparsers: argparse._SubParsersAction[argparse.ArgumentParser] | None
-) -> argparse.ArgumentParser:
-    """Return a separate parser, or one for a command among several."""
-    if subparsers is None:
-        return argparse.ArgumentParser(description=description)
-    return subparsers.add_parser(command, description=description)
 
 
 def add_file(parser: argparse.ArgumentParser, name: str, *short: str, mode: str = "r", **options: Any) -> None:
