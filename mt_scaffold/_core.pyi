@@ -243,6 +243,9 @@ class Applier(metaclass=_Class):
     # In no particular order.
     def reachable(self, counts: WordCounts, draw: Draw | None = None) -> list[str]: ...
 
+# A text that is not empty, as Ids with `metaspace` and this `prefix` encode it.
+def with_spaces(text: bytes, prefix: int) -> bytes: ...
+
 # The ids of codes whose symbols are bytes. `special` has a digit for each special token: in a text it is 0 text,
 # 1 the token, 2 an error.
 @disjoint_base
@@ -259,11 +262,10 @@ class Ids(metaclass=_Class):
         others: Sequence[tuple[int, bytes]] = ...,
         # The id of subwords without one.
         unknown: int = -1,
-        # U+2581 means a space; `words`: words between whitespace begin with one each; `prefix`: 1, a space comes before
-        # the text, 2, unless it begins with one; `prefix_each`: also before what follows a special token;
-        # `after_prefix`: the ids of special tokens that it comes before if a text begins with one.
+        # U+2581 means a space; `prefix`: 1, a space comes before the text, 2, unless it begins with one; `prefix_each`:
+        # also before what follows a special token; `after_prefix`: the ids of special tokens that it comes before if a
+        # text begins with one.
         metaspace: bool = False,
-        words: bool = False,
         prefix: int = 0,
         prefix_each: bool = False,
         after_prefix: Sequence[int] = ...,

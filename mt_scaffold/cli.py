@@ -31,7 +31,7 @@ GROUPS = {
         "learn-bpe": "learn merges from text: BPE, Scaffold-BPE, PickyBPE or parity-aware BPE",
         "apply-bpe": "segment text with learned codes",
         "join": "join the subwords of a text into words",
-        "import": "read a vocabulary of another program: tokenizers, tiktoken, SentencePiece, fastBPE, YouTokenToMe",
+        "import": "read a vocabulary of another program: tokenizers, tiktoken, SentencePiece, fastBPE",
         "extend": "learn more tokens from another text; old merges and ids stay",
         "trim": "mark rare, wasted or listed tokens of codes as scaffold (vocabulary trimming)",
         "learn-joint-bpe-and-vocab": "learn joint codes from several texts and write a vocabulary for each",

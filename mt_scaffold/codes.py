@@ -181,12 +181,6 @@ class Codes:
         codes.merges = merges
         return codes
 
-    def without(self, tokens: Collection[str]) -> Codes:
-        """Return codes without the merges that make one of ``tokens``, as in ``Merge``; not for PickyBPE."""
-        first, *lines = self.text.split(b"\n")[: len(self.merges) + 1]
-        kept = [line for line, merge in zip(lines, self.merges, strict=True) if merge.token not in tokens]
-        return Codes(b"\n".join([first, *kept]) + b"\n", self.name)
-
     def first(self, merges: int) -> list[AnyMerge]:
         """Return the first ``merges`` merges, -1 for all; lines after them are not read and may be malformed."""
         kind = PickyMerge if self.header.picky else Merge

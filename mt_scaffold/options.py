@@ -99,12 +99,6 @@ def check_prune(prune: int) -> int:
     return prune
 
 
-def check_top(top: int | None) -> None:
-    """Raise UsageError if the number of tokens to show, None for all, is negative."""
-    if top is not None and top < 0:
-        raise UsageError(f"the number of tokens to show must not be negative, not {top}")
-
-
 def check_choice(kind: str, value: str, choices: Collection[str]) -> str:
     """Return a value that is one of several; UsageError, listing them, for any other."""
     if value not in choices:

@@ -45,12 +45,24 @@ OPTIONS: dict[str, dict[str, str]] = {
         ),
         "--device": "use --gpus, or set CUDA_VISIBLE_DEVICES",
     },
+    "stats": {
+        "--morphemes": "MorphScore, by its authors, compares subwords with morphemes",
+        "--typos": "studies/typos.py makes a text with typos, which stats measures as any other",
+        "--containing": "explain shows how a word is segmented",
+        "--top": "only compare-vocab lists tokens",
+    },
+    "trim": {"--leaves": "use --below, --ratio or --tokens"},
     "encode": {"--check": "name one NAME.bin per run, whose manifest has its digests"},
 }
 # Public name, or module with its dots → what takes its place.
 IMPORTS: dict[str, str] = {
     "experiment.inference.export_ctranslate2": _CTRANSLATE2,
-    "segment.folders": "segment.encode, for one NAME.bin per call",
+    "integrations.vocabularies.youtokentome": "tokenizer.json, tiktoken, SentencePiece or fastBPE",
+    "analysis.containing": "mt_scaffold.analysis.explain",
+    "analysis.words": "studies.typos",
+    "subword_nmt.segmenting": "mt_scaffold.subword_nmt.apply_bpe",
+    "methods.leaves": "mt_scaffold.methods.trimming",
+    "segment.folders": "mt_scaffold.segment.encode, for one NAME.bin per call",
     "corpus.storage.remote": "local files",
     "experiment.packing": "mt_scaffold.experiment.inference.translate_text",
     "experiment.inference.sample": "export_transformers, then transformers' generate()",

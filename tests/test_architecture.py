@@ -47,7 +47,7 @@ EXTRAS = {
 # or datatrove.
 RUN = {"accelerate", "orjson", "snakemake_executor_plugin_slurm"}
 # Packages that pip can only compile, so that they are in no extra; an error names them when they are needed.
-COMPILED = {"fastBPE", "youtokentome"}
+COMPILED = {"fastBPE"}
 # Distribution → import name, if it differs.
 IMPORT_NAMES = {
     "backports.zstd": "backports",
@@ -123,7 +123,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "get-vocab --input text --output vocabulary",
         "learn-joint-bpe-and-vocab --symbols 5 --input text --output codes --write-vocabulary vocabulary",
         "stats --codes bpe scaffold --input text",
-        "stats --codes bpe scaffold --input text --containing low",
         "compare-vocab bpe scaffold --input text",
         "compare-vocab --sizes 2 4 --input text",
         "explain --codes scaffold lowest",

@@ -16,7 +16,7 @@ from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.methods import PlainBPE, Scaffold
-from mt_scaffold.options import FORMATS, check_choice, check_top
+from mt_scaffold.options import FORMATS, check_choice
 from mt_scaffold.segment.frequencies import Vocabulary, use_of_vocabulary
 from mt_scaffold.segment.numbering import numbering_of
 from mt_scaffold.tables import decimal, format_table, token_cell
@@ -271,7 +271,8 @@ def format_comparison(comparison: VocabularyComparison, form: str = "text", top:
     or a negative number.
     """
     check_choice("format", form, FORMATS)
-    check_top(top)
+    if top is not None and top < 0:
+        raise UsageError(f"the number of tokens to show must not be negative, not {top}")
     if form == "json":
         return json.dumps(comparison.to_dict(), indent=2, ensure_ascii=False) + "\n"
     markdown = form == "markdown"

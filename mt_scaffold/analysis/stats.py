@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from mt_scaffold import _core
-from mt_scaffold.analysis.words import Boundaries, WordSegmenter, boundaries, read_morphemes, typo_cost, with_typos
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike, open_input, shown
@@ -163,7 +162,7 @@ class Summary:
     renyi_efficiency: power → efficiency.
     frequency_at_rank: rank, from 1 → frequency of the token at that rank of the vocabulary.
     not_utf8, not_utf8_share: None for codes of characters.
-    gini, typo_cost, morphemes: None if not requested.
+    gini: None if not requested.
     """
 
     codes: str
@@ -188,8 +187,6 @@ class Summary:
     not_utf8: int | None = None
     not_utf8_share: float | None = None
     gini: float | None = None
-    typo_cost: float | None = None
-    morphemes: Boundaries | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures under the keys of the JSON that ``stats`` prints."""
@@ -255,8 +252,6 @@ def stats(
     lines: Lines | None = None,
     inference: str = "merges",
     languages: Sequence[PathLike] | None = None,
-    morphemes: PathLike | None = None,
-    typos: int | None = None,
 ) -> list[Summary]:
     """Measure codes, learned or imported, on a text: one summary per codes file.
 
@@ -264,24 +259,17 @@ def stats(
     (``.gz`` too) or an open file, with words separated by spaces or a document per line (not segmented). paths: several
     of them, read as one text. lines: an iterable of strings. Exactly one of the three is given, or ``languages``, which
     are then the text. num_workers: threads, as in ``count_words``. inference: as for ``BPE``.
-    languages: parallel texts, a file per language: adds ``gini``. morphemes: a file with a word per line, its morphemes
-    separated by spaces: adds ``morphemes``. typos: a seed: adds ``typo_cost``, for which the text is read again.
+    languages: parallel texts, a file per language: adds ``gini``.
 
     Raises MTScaffoldError if a file is malformed, missing or not UTF-8, the text has no words, or the files of
     languages differ in their numbers of lines; UsageError for none or several inputs, and for
     fewer than two languages.
     """
     read = [Codes.of(source) for source in codes]  # a missing file is reported before the long count
-    gold = None if morphemes is None else read_morphemes(morphemes)
     if languages is not None and len(languages) < 2:
         raise UsageError("a Gini coefficient between languages needs two of them")
     if languages is not None and infile is None and paths is None and lines is None:
         paths = list(languages)
-    if typos is not None:
-        sources = text_sources(infile, paths, lines)
-        if not all(isinstance(source, str | os.PathLike) for source in sources):
-            raise UsageError("typos read the text again; give it as files (--input)")
-        infile, paths, lines = None, sources, None
     counts = counts_for(read, infile, num_workers, paths, lines)
     uses = [
         use_of_vocabulary(source, counted.words, inference, counted.added_spaces)
@@ -292,18 +280,6 @@ def stats(
         found = [
             replace(each, gini=gini(costs))
             for each, costs in zip(found, _costs(read, languages, num_workers, inference), strict=True)
-        ]
-    if gold is not None:
-        found = [
-            replace(each, morphemes=boundaries(gold, WordSegmenter(source, inference)))
-            for each, source in zip(found, read, strict=True)
-        ]
-    if typos is not None:
-        words = dict(count_words(paths=paths, num_workers=num_workers).items())
-        changed = with_typos(words, typos)
-        found = [
-            replace(each, typo_cost=typo_cost(words, changed, WordSegmenter(source, inference)))
-            for each, source in zip(found, read, strict=True)
         ]
     return found
 
@@ -350,11 +326,10 @@ _LABELS = {
     "not_utf8": "tokens that are not UTF-8",
     "not_utf8_share": "their share of the text",
     "gini": "Gini of languages",
-    "typo_cost": "subwords that typos add",
 }
 # Left out if no codes have them.
-_OPTIONAL = ("not_utf8", "not_utf8_share", "gini", "typo_cost")
-_PERCENT = ("scaffold_share", "not_utf8_share", "typo_cost")
+_OPTIONAL = ("not_utf8", "not_utf8_share", "gini")
+_PERCENT = ("scaffold_share", "not_utf8_share")
 
 
 def table(summaries: Sequence[Summary]) -> list[list[str]]:
@@ -367,9 +342,6 @@ def table(summaries: Sequence[Summary]) -> list[list[str]]:
         if key == "redundancy":
             efficiencies = [summary.renyi_efficiency for summary in summaries]
             rows += _rows_of("Rényi efficiency, power {:g}", efficiencies, "{:.4f}")
-    if any(summary.morphemes is not None for summary in summaries):
-        figures = [{} if each.morphemes is None else each.morphemes.figures for each in summaries]
-        rows += _rows_of("morpheme boundaries, {}", figures, "{:.4f}")
     rows += _rows_of("frequency at rank {:,}", [summary.frequency_at_rank for summary in summaries], "{:,}")
     return rows
 

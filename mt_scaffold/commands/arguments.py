@@ -16,7 +16,6 @@ WORKERS_HELP = (
     "number of threads, -1 for all cores; the output is the same for any number (default: MT_SCAFFOLD_NUM_WORKERS, or "
     "else the cores that this process can use, at most 16)"
 )
-_DEFAULT_TOP = 20
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
@@ -100,16 +99,6 @@ def add_num_workers(parser: argparse.ArgumentParser) -> None:
 
 def add_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="text", help="output format (default: %(default)s)")
-
-
-def add_top(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add ``--top``; ``shown_top`` returns its value, and the option itself is None if it is not given."""
-    parser.add_argument("--top", type=int, metavar="N", help=f"{what}; JSON holds all (default: {_DEFAULT_TOP})")
-
-
-def shown_top(options: argparse.Namespace) -> int:
-    """Return how many tokens to list."""
-    return _DEFAULT_TOP if options.top is None else int(options.top)
 
 
 def add_inference(parser: argparse.ArgumentParser) -> None:

@@ -9,16 +9,17 @@ from mt_scaffold.commands.arguments import (
     add_format,
     add_inputs,
     add_num_workers,
-    add_top,
     add_words,
     input_paths,
-    shown_top,
     word_options,
 )
 from mt_scaffold.errors import UsageError
 
 # The result of word_options if none is given; only --sizes takes others.
 _WORDS = {"pretokenise": "spaces", "split_digits": False, "byte_level": False}
+
+# The number of tokens to list by default.
+_TOP = 20
 
 EXAMPLES = """\
 mt-scaffold compare-vocab bpe.codes scaffold.codes --input corpus.tok
@@ -52,7 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_inputs(parser, "texts of words")
     add_format(parser)
-    add_top(parser, "list only the N most frequent removed and new tokens")
+    parser.add_argument(
+        "--top",
+        type=int,
+        metavar="N",
+        help=f"list only the N most frequent removed and new tokens; JSON holds all (default: {_TOP})",
+    )
     add_num_workers(parser)
 
 
@@ -82,4 +88,4 @@ def _compare_codes(options: argparse.Namespace) -> None:
         raise UsageError("give two codes files, BPE's first, or --sizes to learn them from the text")
     paths = input_paths(options)
     comparison = compare_vocab(options.bpe, options.scaffold, num_workers=options.num_workers, paths=paths)
-    print(format_comparison(comparison, options.format, shown_top(options)), end="")
+    print(format_comparison(comparison, options.format, _TOP if options.top is None else options.top), end="")

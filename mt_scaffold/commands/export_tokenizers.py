@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=TARGETS,
         default=TARGETS[0],
         help="what to write: tokenizer.json, tiktoken's ranks, a model of SentencePiece (imported codes, also with "
-        "scaffold tokens) or of YouTokenToMe (codes that came from it), or fastBPE's codes (default: %(default)s)",
+        "scaffold tokens), or fastBPE's codes (default: %(default)s)",
     )
     parser.add_argument(
         "--check", metavar="TEXT", help="write only if tokenizers segments every line of this text as the codes do"

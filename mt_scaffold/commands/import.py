@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="tokenizer.json, tiktoken's ranks, BPE model of SentencePiece, fastBPE's codes, YouTokenToMe's model",
+        help="tokenizer.json, tiktoken's ranks, BPE model of SentencePiece, fastBPE's codes",
     )
     parser.add_argument(
         "--output",

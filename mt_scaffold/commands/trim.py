@@ -11,7 +11,6 @@ from mt_scaffold.commands.arguments import add_documents, add_num_workers, given
 from mt_scaffold.commands.extend import add_map
 from mt_scaffold.corpus.files import output_or_standard
 from mt_scaffold.errors import UsageError
-from mt_scaffold.methods.leaves import prune_leaves
 from mt_scaffold.methods.trimming import SAME, trim
 from mt_scaffold.segment.id_maps import IdMap, write_surgery
 
@@ -21,7 +20,7 @@ EXAMPLES = """\
 mt-scaffold trim bpe.codes --below 100 --input train.de --output trimmed.codes
 mt-scaffold trim bpe.codes --below 20 --refill same --input train.de train.en --output refilled.codes
 mt-scaffold trim bpe.codes --tokens unwanted.txt --output marked.codes
-mt-scaffold trim cl100k.codes --leaves 50000 --input train.de --output smaller.codes --map map.json
+mt-scaffold trim cl100k.codes --below 10 --input train.de --output smaller.codes --map map.json
 """
 
 
@@ -47,13 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BITS",
         help="with --ratio, mark only tokens next to which the text is predictable: the entropy of the symbol on their "
         "left and of that on their right is at most BITS",
-    )
-    parser.add_argument(
-        "--leaves",
-        type=int,
-        metavar="N",
-        help="instead, remove the N rarest tokens on which no other merge builds, with their merges (leaf pruning); "
-        "no token becomes scaffold, so that every program reads the result",
     )
     parser.add_argument("--tokens", metavar="PATH", help="mark these tokens, one per line as in CODES; needs no text")
     parser.add_argument(
@@ -100,9 +92,6 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError("--min-frequency is that of the merges that --refill learns; omit it, or give --refill")
     by_text = any(rule is not None for rule in (options.below, options.ratio, options.refill))
     given = Codes.read(options.codes)
-    if options.leaves is not None:
-        _prune(options, given)
-        return
     result = trim(
         options.codes,
         outfile=output_or_standard(options.output),
@@ -121,25 +110,5 @@ def run(options: argparse.Namespace) -> None:
     print(
         f"{result.marked:,} tokens newly scaffold, {scaffold:,} in all; {result.learned:,} merges learned; {normal:,} "
         "normal tokens" + (f"; {moved.old:,} ids, now {moved.new:,}" if isinstance(moved, IdMap) else ""),
-        file=sys.stderr,
-    )
-
-
-def _prune(options: argparse.Namespace, given: Codes) -> None:
-    for name in ("below", "ratio", "entropy", "tokens", "refill"):
-        if getattr(options, name) is not None:
-            raise UsageError(f"--leaves has its own rule for what to remove; omit --{name}")
-    pruned = prune_leaves(
-        options.codes,
-        options.leaves,
-        outfile=output_or_standard(options.output),
-        num_workers=options.num_workers,
-        documents=None if options.counts else given_documents(options),
-        counts=options.counts,
-    )
-    moved = write_surgery(given, pruned, options.output, options.map)
-    print(
-        f"{len(given.normal) - len(pruned.normal):,} tokens removed; {len(pruned.normal):,} normal tokens"
-        + (f"; {moved.old:,} ids, now {moved.new:,}" if isinstance(moved, IdMap) else ""),
         file=sys.stderr,
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, AnyStr, Self
 
+from mt_scaffold import _core
 from mt_scaffold.codes import MANIFEST_KIND, MANIFEST_REMEDY, Codes
 from mt_scaffold.corpus.files import PathLike, open_output, shown
 from mt_scaffold.corpus.text import bytes_to_notation, is_base_symbol, notation_to_bytes
@@ -23,7 +23,6 @@ from mt_scaffold.manifest import (
 )
 
 _SENTENCEPIECE = "sentencepiece"
-_BETWEEN_WORDS = re.compile("[\t-\r \u2581]+")
 # Decoding has a row for every id up to the largest.
 _MOST_IDS = 2**24
 # Whether a space comes before a text, in the order of the core.
@@ -35,23 +34,20 @@ class Spaces:
     """How SentencePiece prepares text: U+2581 means a space.
 
     prefix: whether a space is put before the text, and removed by decoding: "none", "always", or "unless-there", if the
-    text does not begin with one. each: whether that also holds for the text after a special token. words: put a space
-    before every word instead, as YouTokenToMe does; words are between ASCII whitespace and U+2581.
+    text does not begin with one. each: whether that also holds for the text after a special token.
     """
 
     prefix: str = "none"
     each: bool = False
-    words: bool = False
 
     def prepared(self, text: AnyStr) -> AnyStr:
         """Return a text, without special tokens, as the pre-tokeniser of the codes takes it."""
+        if not text:
+            return text
+        prefix = PREFIXES.index(self.prefix)
         if isinstance(text, bytes):
-            return self.prepared(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-        if self.words:
-            return "".join(" " + word for word in _BETWEEN_WORDS.split(text) if word)
-        text = text.replace("\u2581", " ")
-        missing = self.prefix == "always" or (self.prefix == "unless-there" and not text.startswith(" "))
-        return " " + text if text and missing else text
+            return _core.with_spaces(text, prefix)
+        return _core.with_spaces(text.encode("utf-8", "surrogatepass"), prefix).decode("utf-8", "surrogatepass")
 
     def taken_off(self, text: bytes) -> bytes:
         """Return a decoded text without the space that was put before it."""
@@ -124,13 +120,12 @@ class Numbering:
         """Return the arguments of the core's ``Ids``; special: all special tokens, in the order of their list."""
         spaces = self.spaces or Spaces()
         # A symbol of SentencePiece is part of the text, so the space comes before it too.
-        before_first = spaces.prefix == "always" and not spaces.each and not spaces.words
+        before_first = spaces.prefix == "always" and not spaces.each
         return {
             "numbers": [*self.ids, *special.values()],
             "others": list(self.others.items()),
             "unknown": -1 if self.unknown is None else self.unknown,
             "metaspace": self.spaces is not None,
-            "words": spaces.words,
             "prefix": PREFIXES.index(spaces.prefix),
             "prefix_each": spaces.each,
             "after_prefix": [self.special[token] for token in self.in_text] if before_first else [],
@@ -145,7 +140,8 @@ class Numbering:
                 "codes": _segmenting(codes.used())._asdict(),
                 "source": dict(self.source),
                 "unknown": self.unknown,
-                "spaces": None if self.spaces is None else asdict(self.spaces),
+                # With the key "words" of the first manifests, so that the digest of the ids is the same.
+                "spaces": None if self.spaces is None else {**asdict(self.spaces), "words": False},
                 "special_tokens": dict(self.special),
                 "in_text": list(self.in_text),
                 "shown": list(self.shown),
@@ -166,7 +162,9 @@ class Numbering:
             raise MTScaffoldError(f"{name}: has the ids of other codes than {codes.name}; {MANIFEST_REMEDY}")
         content = manifest.content
         try:
-            spaces = content["spaces"]
+            spaces = content["spaces"] and dict(content["spaces"])
+            if spaces and spaces.pop("words", False):
+                raise ValueError("a space before every word, as in YouTokenToMe, which is no longer imported")
             from_sentencepiece = content["source"].get("format") == _SENTENCEPIECE
             found = cls(
                 tuple(content["ids"]),

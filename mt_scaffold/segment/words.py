@@ -28,7 +28,7 @@ class Prepared:
         for document in _documents(self._text):
             text = document.decode("utf-8", "surrogateescape")
             prepared = self._spaces.prepared(text)
-            self.added += bool(prepared) if self._spaces.words else len(prepared) > len(text)
+            self.added += len(prepared) > len(text)
             yield prepared.encode("utf-8", "surrogateescape")
 
 
@@ -52,13 +52,13 @@ def words_of_text(
 ) -> _core.WordCounts:
     """Return the words of a text, or of count files in its place, as codes find them when they encode it.
 
-    Raises UsageError for count files with codes that put spaces before a text or its words.
+    Raises UsageError for count files with codes that put a space before a text.
     """
     header, spaces = codes.header, spaces_of(codes)
     if counts is not None:
         if spaces not in (None, Spaces()):
             raise UsageError(
-                f"{codes.name}: puts spaces before texts or words, which count files lack; give the text itself"
+                f"{codes.name}: puts a space before each text, which count files lack; give the text itself"
             )
         return load_counts(counts, header)[0]
     if spaces is not None:

@@ -1,4 +1,4 @@
-"""stats, stats --containing, compare-vocab and explain with codes of bytes: figures checked on the segmented text."""
+"""stats, compare-vocab and explain with codes of bytes: figures checked on the segmented text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from segmenting import hard_text
 
 from mt_scaffold import BPE, UsageError, learn_bpe
 from mt_scaffold.analysis.compare_vocab import compare_sizes, compare_vocab, format_sizes
-from mt_scaffold.analysis.containing import TokenShare, containing
 from mt_scaffold.analysis.explain import Explainer, explain
 from mt_scaffold.analysis.stats import stats
 from mt_scaffold.cli import main
@@ -110,24 +109,6 @@ def test_codes_of_several_kinds_side_by_side(tmp_path: Path) -> None:
     assert len({row.words for row in together}) == 2
     with pytest.raises(UsageError, match="different pre-tokenisers"):
         stats(codes, io.BytesIO(path.read_bytes()))
-
-
-def test_inside_words_of_a_pretokeniser() -> None:
-    """The string comes first, with and without a space before it; strings may contain spaces, and tokens are bytes."""
-    (found,) = containing([ZONA], ["zona"], lines=["rizona zona", "zona", "zonal"])
-    # zona at the beginning of a document is demolished into zon and a, as it is in zonal.
-    assert found.tokens == [
-        TokenShare("Ġzona", 1, 0.5),
-        TokenShare("zona", 0, 0.0, True),
-        TokenShare("rizona", 1, 0.5),
-    ]
-    spaced, umlaut = containing([ZONA], [" zona", "ö"], lines=["zona zona ö"])
-    assert spaced.tokens == [TokenShare("Ġzona", 1, 1.0)] and umlaut.tokens == []
-    codes = b"#version: 0.3 bytes gpt2\n\xc3\x83 \xc2\xb6\n"  # the two bytes of ö
-    (umlaut,) = containing([codes], ["ö"], lines=["ö ö"])
-    assert umlaut.tokens == [TokenShare("Ã¶", 2, 1.0)]
-    with pytest.raises(UsageError, match="strings without spaces"):
-        containing([ZONA, b"#version: 0.2\nz o\n"], ["a b"], lines=["zona"])
 
 
 def test_sizes_with_a_pretokeniser(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,6 @@ from mt_scaffold import BPE, MTScaffoldError, UsageError
 from mt_scaffold.analysis.compare_vocab import compare_vocab
 from mt_scaffold.analysis.explain import Explainer, explain
 from mt_scaffold.analysis.stats import gini, stats
-from mt_scaffold.analysis.words import WordSegmenter, boundaries, typo_cost, with_typos
 from mt_scaffold.cli import main
 from mt_scaffold.codes import Codes
 from mt_scaffold.segment.numbering import Numbering, Spaces, ordinary_tokens, write_numbered
@@ -46,7 +45,7 @@ def test_figures_count_the_ids_of_a_text(unknown: Path, tmp_path: Path) -> None:
     assert stats([unknown], lines=LINES) == [row]
 
 
-@pytest.mark.parametrize("spaces", [Spaces("always"), Spaces("unless-there"), Spaces("always", words=True), Spaces()])
+@pytest.mark.parametrize("spaces", [Spaces("always"), Spaces("unless-there"), Spaces()])
 def test_texts_are_prepared_as_the_core_prepares_them(spaces: Spaces) -> None:
     """The prepared text gets the same ids without preparation as the text with it."""
     codes = Codes(METASPACE.encode(), "codes")
@@ -106,61 +105,16 @@ def test_the_gini_coefficient_between_languages(tmp_path: Path) -> None:
         stats([codes], languages=paths)
 
 
-@pytest.mark.parametrize(
-    ("header", "merges", "subwords"),
-    [
-        ("#version: 0.2", ["H ä", "Hä u", "s e", "se r</w>"], {"Häuser": ["Häu\n", "ser"]}),
-        ("#version: 0.3 bytes gpt2", ["Ã ¤", "H Ã¤", "Ġ HÃ¤", "ĠHÃ¤ u", "s e", "se r"], {"Häuser": ["ĠHÃ¤u", "ser"]}),
-    ],
-)
-def test_boundaries_of_morphemes(header: str, merges: list[str], subwords: dict[str, list[str]]) -> None:
-    """Counted within words, over all words; each word follows a space."""
-    codes = Codes("\n".join([header, *merges, ""]).encode(), "codes")
-    segmenter = WordSegmenter(codes)
-    assert [list(each) for each in segmenter(list(subwords))] == list(subwords.values())
-    found = boundaries([("Häus", "er"), ("u", "s")], segmenter)
-    assert (found.precision, found.recall, found.whole) == (1 / 2, 1 / 2, 0)
-    found = boundaries([("Häu", "ser"), ("Hä", "us", "er")], segmenter)
-    assert (found.precision, found.recall) == (1 / 2, 1 / 3)
-    assert found.f1 == pytest.approx(2 / 5)
-
-
-def test_typos_change_one_letter_of_each_tenth_word() -> None:
-    """By seed, in any order of the words; words without letters get none; the cost is the growth of the words."""
-    words = {"Haus": 31, "b": 5, "12": 90, "ab": 4}
-    typos = with_typos(words, 7)
-    assert typos == with_typos(dict(reversed(words.items())), 7) != with_typos(words, 8)
-    assert sum(typos.values()) == (31 + 5 + 4) // 10
-    for old, new in typos:
-        differing = [(one, other) for one, other in zip(old, new, strict=True) if one != other]
-        assert len(differing) == 1 and differing[0][0].isupper() == differing[0][1].isupper()
-    codes = Codes(b"#version: 0.2\nH a\nHa u\nHau s</w>\n", "codes")
-    whole = {"Haus": 20}
-    changed = with_typos(whole, 1)
-    sizes = [len(each) for each in WordSegmenter(codes)([new for _, new in changed])]
-    added = sum((size - 1) * count for size, count in zip(sizes, changed.values(), strict=True))
-    assert typo_cost(whole, changed, WordSegmenter(codes)) == added / 20 > 0
-
-
 def test_the_command_prints_the_new_figures(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """One row each, and none for figures that were not requested."""
     (tmp_path / "codes").write_bytes(b"#version: 0.3 bytes gpt2\na b\n")
     (tmp_path / "text").write_text("abab ab\n" * 20, encoding="utf-8")
-    (tmp_path / "morphemes").write_text("ab ab\n", encoding="utf-8")
     text = str(tmp_path / "text")
     command = ["stats", "--codes", f"{tmp_path}/codes"]
-    options = ["--languages", text, text, "--typos", "1", "--morphemes", f"{tmp_path}/morphemes"]
+    options = ["--languages", text, text]
     assert main([*command, *options]) == 0
     printed = capfd.readouterr().out
-    for label in (
-        "Gini of languages",
-        "subwords that typos add",
-        "morpheme boundaries, F1",
-        "tokens that are not UTF-8",
-    ):
+    for label in ("Gini of languages", "tokens that are not UTF-8"):
         assert label in printed
-    assert "1.0000" in printed.split("morpheme boundaries, F1")[1].splitlines()[0]
     assert main([*command, "--input", text]) == 0
     assert "Gini" not in capfd.readouterr().out
-    assert main([*command, "--input", text, "--containing", "ab", "--typos", "1"]) == 2
-    assert "omit --typos" in capfd.readouterr().err

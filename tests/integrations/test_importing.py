@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.cli import main
 from mt_scaffold.integrations.tokenizers import export_tokenizers, to_tokenizers
-from mt_scaffold.integrations.vocabularies import fastbpe, sentencepiece, tiktoken, tokenizer_json, youtokentome
+from mt_scaffold.integrations.vocabularies import fastbpe, sentencepiece, tiktoken, tokenizer_json
 from mt_scaffold.integrations.vocabularies.exporting import export_codes
 from mt_scaffold.integrations.vocabularies.imported import of_pieces
 from mt_scaffold.integrations.vocabularies.importing import format_of, segmentation
@@ -104,13 +104,6 @@ def _ranks(corpus: Path) -> Path:
     return path
 
 
-def _youtokentome(corpus: Path) -> Path:
-    library: Any = pytest.importorskip("youtokentome", reason="is built from source")
-    path = corpus.with_name("yttm.model")
-    library.BPE.train(data=str(corpus), vocab_size=200, model=str(path), coverage=0.98, n_threads=1)
-    return path
-
-
 def _fastbpe(corpus: Path) -> Path:
     pytest.importorskip("fastBPE", reason="is built from source")
     path = corpus.with_name("fast.bpe")
@@ -129,7 +122,6 @@ MAKERS = {
     "SentencePiece, byte fallback": lambda corpus: _sentencepiece(corpus, "fallback"),
     "SentencePiece, unknown": lambda corpus: _sentencepiece(corpus, "unknown"),
     "tiktoken": _ranks,
-    "YouTokenToMe": _youtokentome,
     "fastBPE": _fastbpe,
 }
 
@@ -165,7 +157,6 @@ WRITERS: dict[str, Any] = {
     "SentencePiece, byte fallback": sentencepiece.write,
     "SentencePiece, unknown": sentencepiece.write,
     "tiktoken": tiktoken.write,
-    "YouTokenToMe": youtokentome.write,
     "fastBPE": lambda codes, _: fastbpe.write(codes),
 }
 
@@ -181,31 +172,6 @@ def test_what_goes_out_comes_in_again_unchanged(kind: str, corpus: Path, tmp_pat
     assert again.numbering == numbering
     if kind == "tiktoken":
         assert (tmp_path / path.name).read_bytes() == path.read_bytes()
-    if kind == "YouTokenToMe":
-        # YouTokenToMe writes characters in the order of a hash table.
-        lines = [file.read_text("ascii").splitlines(True) for file in (path, tmp_path / path.name)]
-        end = int(lines[0][0].split()[0]) + 1
-        assert sorted(lines[0][1:end]) == sorted(lines[1][1:end])
-        assert [lines[0][0], *lines[0][end:]] == [lines[1][0], *lines[1][end:]]
-
-
-def test_youtokentome_reads_what_is_written(corpus: Path, tmp_path: Path) -> None:
-    """Its ids for an exported model are those of the codes, even of pruned and of extended ones."""
-    path = MAKERS["YouTokenToMe"](corpus)
-    codes = [str(tmp_path / name) for name in ("codes", "pruned", "longer")]
-    assert main(["import", str(path), "--output", codes[0]]) == 0
-    assert main(["trim", codes[0], "--leaves", "30", "--input", str(corpus), "--output", codes[1]]) == 0
-    other = tmp_path / "other"
-    other.write_text("newestlower widerthe lowerwest thenew\n" * 9, encoding="utf-8")
-    assert main(["extend", codes[0], "--symbols", "9", "--input", str(other), "--output", codes[2]]) == 0
-    for name in codes:
-        assert main(["export-tokenizers", "--codes", name, "--to", "youtokentome", "--output", name + ".yttm"]) == 0
-        imported, original = _imported(Path(name + ".yttm"))
-        bpe = BPE(name)
-        assert bpe.numbering == imported.numbering
-        assert all(
-            list(bpe.encode(line)) == list(original(line)) for line in [*LINES, "  Ω naïvenewest  日本\u2581語 "]
-        )
 
 
 @pytest.mark.parametrize(
@@ -252,17 +218,11 @@ def test_sentencepiece_goes_out_as_tokenizer_json(corpus: Path, tmp_path: Path) 
 
 def test_codes_that_a_format_cannot_hold_are_refused(corpus: Path, tmp_path: Path) -> None:
     """Scaffold tokens, codes of another kind, a merge that ranks would not choose, a limited number of merges."""
-    yttm, metaspace = (_imported(MAKERS[kind](corpus))[0] for kind in ("YouTokenToMe", "Metaspace, byte fallback"))
-    for writer, imported in ((youtokentome.write, yttm), (tokenizer_json.write, metaspace)):
-        codes, numbering = imported.codes, imported.numbering
-        several = [merge.token for merge in codes.merges if merge.normal and len(merge.token) > 4]
-        marked = codes.with_scaffold(codes.scaffold | {several[0]})
-        with pytest.raises(MTScaffoldError, match="cannot take scaffold tokens apart, such as"):
-            writer(marked, numbering.after(codes, marked)[0])
-    with pytest.raises(MTScaffoldError, match="only codes that were imported from it have this form"):
-        youtokentome.write(metaspace.codes, metaspace.numbering)
-    with pytest.raises(MTScaffoldError, match="a space comes before every word, as in YouTokenToMe"):
-        tokenizer_json.write(yttm.codes, yttm.numbering)
+    codes, numbering, _ = _imported(MAKERS["Metaspace, byte fallback"](corpus))[0]
+    several = [merge.token for merge in codes.merges if merge.normal and len(merge.token) > 4]
+    marked = codes.with_scaffold(codes.scaffold | {several[0]})
+    with pytest.raises(MTScaffoldError, match="cannot take scaffold tokens apart, such as"):
+        tokenizer_json.write(marked, numbering.after(codes, marked)[0])
     part = Codes("#version: 0.3 bytes metaspace\næ Ĺ\n".encode(), "x")
     with pytest.raises(MTScaffoldError, match="the merge 'æ Ĺ' is of parts of characters, which tokenizers does not"):
         tokenizer_json.write(part, Numbering(tuple(range(257)), spaces=Spaces()))
@@ -418,69 +378,6 @@ def test_spaces_as_gemma_replaces_them_are_imported(tmp_path: Path) -> None:
     path.write_text(json.dumps(_json(model, normalizer=spaces, pre_tokenizer=split | {"pattern": {"String": "a"}})))
     with pytest.raises(MTScaffoldError, match="the pre-tokeniser Split after the normaliser Replace"):
         _imported(path)
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ("3 1\n97 1\n98 2\n9601 3\n1 2 4\n0 -1 -1 -1\n", None),
-        ("3 2\n97 1\n98 2\n9601 3\n1 2 4\n1 2 5\n0 -1 -1 -1\n", "two ids, 4 and 5, spell 'ab'"),
-    ],
-)
-def test_a_model_of_youtokentome_with_one_string_twice_is_refused(
-    content: str, reason: str | None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """YouTokenToMe would distinguish the two by their merges."""
-    (tmp_path / "model").write_text(content, encoding="ascii")
-    failed = main(["import", f"{tmp_path}/model", "--output", f"{tmp_path}/codes"])
-    assert failed == (reason is not None)
-    assert reason is None or reason in capfd.readouterr().err
-
-
-_CHARACTERS = "97 1\n98 2\n9601 3\n"
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ("3 1\n97 1\n98 1\n9601 3\n1 3 4\n0 -1 -1 -1\n", "'b' and 'a' have one id, 1"),
-        (f"3 1\n{_CHARACTERS}1 2 2\n0 -1 -1 -1\n", "'b' and 'ab' have one id, 2"),
-        (f"3 2\n{_CHARACTERS}1 2 4\n1 1 4\n0 -1 -1 -1\n", "'ab' and 'aa' have one id, 4"),
-        (f"3 1\n{_CHARACTERS}1 2 4\n1 -1 -1 -1\n", "'a' and '<UNK>' have one id, 1"),
-        (f"3 1\n{_CHARACTERS}1 2 4\n0 0 -1 -1\n", "'<UNK>' and '<PAD>' have one id, 0"),
-        (f"3 1\n{_CHARACTERS}1 2 -4\n0 -1 -1 -1\n", "has the id -4, which is not from 0"),
-        (f"3 1\n{_CHARACTERS}1 2 4\n-1 -1 -1 -1\n", "neither a piece for unknown characters nor one for each byte"),
-        ("3 1\n97 1\n32 2\n9601 3\n1 2 4\n0 -1 -1 -1\n", "a piece contains a space"),
-        ("3 1\n97 1\n55296 2\n9601 3\n1 2 4\n0 -1 -1 -1\n", "the character 0xd800, which has the id 2, is a surrogate"),
-        ("3 1\n97 1\n98 2\n99 3\n1 2 4\n0 -1 -1 -1\n", "'\u2581' is not a piece by itself"),
-        (f"3 1\n{_CHARACTERS}1 9 4\n0 -1 -1 -1\n", "not a model of YouTokenToMe"),
-    ],
-)
-def test_a_model_of_youtokentome_that_codes_cannot_spell_is_refused(
-    content: str, reason: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """No character is lost because another has its id, as happened before."""
-    (tmp_path / "model").write_text(content, encoding="ascii")
-    assert main(["import", f"{tmp_path}/model", "--output", f"{tmp_path}/codes"]) == 1
-    message = capfd.readouterr().err
-    assert reason in message and message.count("\n") == 1 and not (tmp_path / "codes").exists()
-
-
-def test_what_a_model_of_youtokentome_cannot_spell_does_not_go_out(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """It allows neither gaps between ids nor merges of bytes, which codes extended with a new character have."""
-    codes, longer, out = (str(tmp_path / name) for name in ("codes", "longer", "out"))
-    (tmp_path / "text").write_text("aΩΩ aΩΩ\n", encoding="utf-8")
-    for last, reason in ((4, "is of parts of characters, which YouTokenToMe does not merge"), (6, "has the id 4, and")):
-        (tmp_path / "model").write_text(f"3 1\n{_CHARACTERS}1 2 {last}\n0 -1 -1 -1\n", encoding="ascii")
-        assert main(["import", f"{tmp_path}/model", "--output", codes]) == 0
-        assert main(["extend", codes, "--symbols", "4", "--input", f"{tmp_path}/text", "--output", longer]) == 0
-        source = longer if last == 4 else codes
-        capfd.readouterr()
-        assert main(["export-tokenizers", "--codes", source, "--to", "youtokentome", "--output", out]) == 1
-        message = capfd.readouterr().err
-        assert reason in message and message.count("\n") == 1 and not Path(out).exists()
 
 
 def test_ranks_with_a_token_that_no_merge_makes_are_refused(tmp_path: Path) -> None:
@@ -853,34 +750,6 @@ def test_what_a_post_processor_adds_is_said(processor: Any, notes: list[str], tm
     (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
     found = tokenizer_json.read(tmp_path / "tokenizer.json").notes
     assert len(found) == len(notes) and all(note in each for note, each in zip(notes, found, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("rules", "first", "length"),
-    [
-        (26, lambda rule: (rule, rule), "rule 17 makes a token of 131,072 characters"),
-        (900, lambda rule: (rule, rule if rule < 17 else 1), "rule 17 makes a token of 65,537 characters"),
-        # Tokens of at least 32,768 characters, none of them too long.
-        (900, lambda rule: (rule, rule) if rule < 16 else (16, rule % 15 + 1), "and the tokens up to it have 16,8"),
-    ],
-)
-def test_a_model_of_youtokentome_with_rules_that_double_a_token_is_refused(
-    rules: int, first: Any, length: str, tmp_path: Path
-) -> None:
-    """A file of a few hundred bytes could fill the memory, or occupy a processor for days."""
-    rows = [
-        f"2 {rules}",
-        "97 1",
-        "9601 0",
-        *(
-            f"{left} {right} {rule + 1}"
-            for rule, (left, right) in ((rule, first(rule)) for rule in range(1, rules + 1))
-        ),
-        "-1 -1 -1 -1",
-    ]
-    (tmp_path / "model").write_text("\n".join(rows) + "\n", encoding="ascii")
-    with pytest.raises(MTScaffoldError, match=length):
-        youtokentome.read(tmp_path / "model")
 
 
 def test_a_long_token_is_segmented_in_no_time() -> None:

@@ -128,4 +128,3 @@ def test_ids_and_statistics_follow(tmp_path: Path, capsys: pytest.CaptureFixture
     files = ["--codes", str(tmp_path / "codes"), "--input", str(tmp_path / "text")]
     assert main(["stats", *files, "--inference", "greedy", "--format", "json"]) == 0
     assert '"tokens": 2' in capsys.readouterr().out
-    assert main(["stats", *files, "--inference", "greedy", "--containing", "ab"]) == 2

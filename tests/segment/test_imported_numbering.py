@@ -28,7 +28,6 @@ SPACES = [
     Spaces("always"),
     Spaces("unless-there"),
     Spaces("unless-there", True),
-    Spaces("always", words=True),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Surgery counts the words that encoding sees, with the spaces that imported codes put before a text or a word."""
+"""Surgery counts the words that encoding sees, with the spaces that imported codes put before a text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from mt_scaffold.cli import main
 from mt_scaffold.corpus.count import write_counts
 from mt_scaffold.integrations.vocabularies.imported import of_pieces
 from mt_scaffold.methods.extending import extend
-from mt_scaffold.methods.leaves import prune_leaves
 from mt_scaffold.methods.trimming import trim
 from mt_scaffold.segment.numbering import Spaces, numbering_of, ordinary_tokens, write_numbered
 
@@ -23,7 +22,6 @@ MERGES = [("a", "b"), ("\u2581", "ab"), ("ab", "c"), ("\u2581ab", "c")]
 KINDS = {
     "Metaspace": ("metaspace", Spaces("unless-there", True)),
     "SentencePiece": ("metaspace-runs", Spaces("always")),
-    "YouTokenToMe": ("metaspace", Spaces("always", words=True)),
     "none": ("metaspace-runs", Spaces()),
 }
 
@@ -60,15 +58,6 @@ def test_trimming_marks_what_encoding_makes_rarely(codes: Path, tmp_path: Path) 
             assert merged & trimmed.scaffold == rare
 
 
-def test_leaves_are_the_rarest_as_encoded(codes: Path) -> None:
-    """The first leaf to be removed is the one that encoding makes least often."""
-    frequencies = encoded(codes)
-    # The leaves are "abc" with a space before it and without.
-    gone = {"abc", "Ġabc"} - {merge.token for merge in prune_leaves(codes, 1, lines=LINES).merges}
-    assert gone == {"abc" if frequencies["abc"] < frequencies["Ġabc"] else "Ġabc"}
-    assert frequencies["abc"] != frequencies["Ġabc"]
-
-
 def test_extending_learns_what_encoding_uses(codes: Path, tmp_path: Path) -> None:
     """A word at the beginning of a text becomes one token with the space that is put before it."""
     (tmp_path / "text").write_text("abcabc\n" * 9, encoding="utf-8")
@@ -88,5 +77,5 @@ def test_count_files_do_not_have_these_spaces(codes: Path, tmp_path: Path) -> No
         trimmed = trim(codes, below=9, counts=[tmp_path / "counts"]).codes
         assert trimmed.text == trim(codes, below=9, lines=LINES).codes.text
         return
-    with pytest.raises(UsageError, match="puts spaces before texts or words, which count files lack"):
+    with pytest.raises(UsageError, match="puts a space before each text, which count files lack"):
         trim(codes, below=9, counts=[tmp_path / "counts"])

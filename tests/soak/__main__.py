@@ -5,7 +5,7 @@
 The parts, each with its share of the time:
 
 - trials: random corpora, on which the native core must equal the plain Python reference;
-- imports: random files of tokenizers, tiktoken, SentencePiece, YouTokenToMe and fastBPE (those that are installed),
+- imports: random files of tokenizers, tiktoken, SentencePiece and fastBPE (those that are installed),
   which must give the library's ids, imported and exported;
 - broken-files: broken codes, configurations, counts, indices and vocabularies, each accepted or refused in one line;
 - libfuzzer: the core's reader of codes under libFuzzer with the sanitizers, if clang++ is installed;

@@ -11,21 +11,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mt_scaffold import MTScaffoldError
-from mt_scaffold.integrations.vocabularies import fastbpe, importing, sentencepiece, tiktoken, youtokentome
+from mt_scaffold.integrations.vocabularies import fastbpe, importing, sentencepiece, tiktoken
 
 LETTERS = "aabbcdeé日\u2581"
 SYMBOLS = ["<s>", "<sep>", "<sep>a", "ab", "bc", "a b", "\u2581a", "<unk>", "<0x41>", "  ", "é", "?"]
 WRITERS = {
     "sentencepiece": sentencepiece.write,
     "tiktoken": tiktoken.write,
-    "youtokentome": youtokentome.write,
     "fastbpe": lambda codes, _: fastbpe.write(codes),
 }
 LIBRARIES = {
     "tokenizer.json": "tokenizers",
     "sentencepiece": "sentencepiece",
     "tiktoken": "tiktoken",
-    "youtokentome": "youtokentome",
     "fastbpe": "fastBPE",
 }
 
@@ -140,17 +138,6 @@ def _tiktoken(draw: random.Random) -> Made:
     return Made(content, symbols, draw.choice(["gpt2", "cl100k", "o200k"]), special)
 
 
-def _youtokentome(draw: random.Random, folder: Path) -> Made:
-    import youtokentome
-
-    (folder / "text").write_text("\n".join(" ".join(_words(draw)) for _ in range(8)) + "\n", encoding="utf-8")
-    ids = draw.sample(range(4), 4)
-    names = {f"{name}_id": number for name, number in zip(("unk", "pad", "bos", "eos"), ids, strict=True)}
-    options = {"vocab_size": draw.choice([16, 24, 32]), "coverage": draw.choice([1.0, 0.9]), "n_threads": 1}
-    youtokentome.BPE.train(data=str(folder / "text"), model=str(folder / "model"), **options, **names)
-    return Made((folder / "model").read_bytes(), ["<UNK>", "<PAD>", "<BOS>", "<EOS>"])
-
-
 def _fastbpe(draw: random.Random) -> Made:
     merges = _merges(draw, ["a", "b", "c", "d", "é"] + (["a\r"] if draw.random() < 0.05 else []))
     if draw.random() < 0.7:
@@ -163,7 +150,6 @@ MAKERS: dict[str, Callable[[random.Random, Path], Made]] = {
     "tokenizer.json": lambda draw, _: _tokenizer_json(draw),
     "sentencepiece": lambda draw, _: _sentencepiece(draw),
     "tiktoken": lambda draw, _: _tiktoken(draw),
-    "youtokentome": _youtokentome,
     "fastbpe": lambda draw, _: _fastbpe(draw),
 }
 

@@ -14,6 +14,7 @@
 #include "bindings/bindings_integers.hpp"
 #include "bindings/bindings_numpy.hpp"
 #include "segment/encode_ids.hpp"
+#include "segment/imported_spaces.hpp"
 #include "segment/token_ids.hpp"
 
 namespace mt_scaffold {
@@ -261,21 +262,25 @@ nb::bytes decode_documents(const Ids& self, nb::handle given, const std::vector<
 }  // namespace
 
 void bind_ids(nb::module_& module) {
+  module.def(
+      "with_spaces",
+      [](const nb::bytes& text, unsigned prefix) {
+        Numbering numbering;
+        numbering.metaspace = true;
+        numbering.prefix = static_cast<Numbering::Prefix>(prefix);
+        return to_bytes(ImportedSpaces(numbering)({text.c_str(), text.size()}, true));
+      },
+      nb::arg("text"), nb::arg("prefix"));
   nb::class_<Ids>(module, "Ids")
       .def(
           "__init__",
           [](Ids* self, std::shared_ptr<Segmenter> segmenter, std::shared_ptr<Pretokeniser> pretokeniser,
              std::vector<std::string> special, uint32_t multiple, std::vector<int32_t> numbers,
-             std::vector<std::pair<int32_t, nb::bytes>> others, int32_t unknown, bool metaspace, bool words,
-             unsigned prefix, bool prefix_each, std::vector<int32_t> after_prefix) {
-            Numbering numbering{std::move(numbers),
-                                {},
-                                unknown,
-                                metaspace,
-                                words,
-                                static_cast<Numbering::Prefix>(prefix),
-                                prefix_each,
-                                std::move(after_prefix)};
+             std::vector<std::pair<int32_t, nb::bytes>> others, int32_t unknown, bool metaspace, unsigned prefix,
+             bool prefix_each, std::vector<int32_t> after_prefix) {
+            Numbering numbering{
+                std::move(numbers),     {}, unknown, metaspace, static_cast<Numbering::Prefix>(prefix), prefix_each,
+                std::move(after_prefix)};
             for (const auto& [id, bytes] : others)
               numbering.others.emplace_back(id, std::string(bytes.c_str(), bytes.size()));
             const Numbering* const given = numbering.ids.empty() ? nullptr : &numbering;
@@ -292,7 +297,7 @@ void bind_ids(nb::module_& module) {
           nb::arg("segmenter"), nb::arg("pretokeniser").none(), nb::arg("special_tokens") = std::vector<std::string>(),
           nb::arg("multiple") = 1, nb::arg("numbers") = std::vector<int32_t>(),
           nb::arg("others") = std::vector<std::pair<int32_t, nb::bytes>>(), nb::arg("unknown") = -1,
-          nb::arg("metaspace") = false, nb::arg("words") = false, nb::arg("prefix") = 0, nb::arg("prefix_each") = false,
+          nb::arg("metaspace") = false, nb::arg("prefix") = 0, nb::arg("prefix_each") = false,
           nb::arg("after_prefix") = std::vector<int32_t>())
       .def_prop_ro("n_vocab", [](const Ids& self) { return self.tokens->n_vocab(); })
       .def_prop_ro("special_ids", [](const Ids& self) { return self.tokens->special_ids(); })

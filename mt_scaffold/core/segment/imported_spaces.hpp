@@ -24,16 +24,12 @@ class ImportedSpaces {
     const bool wanted = numbering_.prefix == Numbering::Prefix::kAlways ||
                         (numbering_.prefix == Numbering::Prefix::kUnlessThere && !there);
     spaced_.clear();
-    if (numbering_.words) {
-      one_before_each_word(text);
-    } else {
-      if (wanted && (first || numbering_.prefix_each)) spaced_ += ' ';
-      for (size_t from = 0; from < text.size();) {
-        const size_t found = std::min(text.find(kSpace, from), text.size());
-        spaced_.append(text.substr(from, found - from));
-        if (found < text.size()) spaced_ += ' ';
-        from = found + kSpace.size();
-      }
+    if (wanted && (first || numbering_.prefix_each)) spaced_ += ' ';
+    for (size_t from = 0; from < text.size();) {
+      const size_t found = std::min(text.find(kSpace, from), text.size());
+      spaced_.append(text.substr(from, found - from));
+      if (found < text.size()) spaced_ += ' ';
+      from = found + kSpace.size();
     }
     const size_t size = spaced_.size();
     spaced_.append(kPadding, '\0');
@@ -42,21 +38,6 @@ class ImportedSpaces {
 
  private:
   static constexpr std::string_view kSpace = "\xE2\x96\x81";
-
-  void one_before_each_word(std::string_view text) {
-    bool within = false;
-    for (size_t i = 0; i < text.size(); ++i) {
-      const bool marker = text.substr(i).starts_with(kSpace);
-      if (marker || text[i] == ' ' || (text[i] >= '\t' && text[i] <= '\r')) {
-        within = false;
-        if (marker) i += kSpace.size() - 1;
-        continue;
-      }
-      if (!within) spaced_ += ' ';
-      within = true;
-      spaced_ += text[i];
-    }
-  }
 
   const Numbering& numbering_;
   std::string spaced_;

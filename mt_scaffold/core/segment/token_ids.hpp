@@ -32,7 +32,6 @@ struct Numbering {
   std::vector<std::pair<int32_t, std::string>> others;  // ids that only decoding knows, and their bytes
   int32_t unknown = -1;           // the id of subwords without one, once for several in a row; -1 if all have one
   bool metaspace = false;         // U+2581 means a space
-  bool words = false;             // every word, between whitespace of ASCII and U+2581, begins with one space
   Prefix prefix = Prefix::kNone;  // whether a space comes before the text, which decoding removes
   bool prefix_each = false;       // and before the text after a special token
   // The ids of special tokens that the space comes before if a text begins with one.

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mt_scaffold.analysis.containing import tokens_with
 from mt_scaffold.corpus.files import PathLike, open_output
 from mt_scaffold.corpus.text import END_OF_WORD, surface_form
 from mt_scaffold.errors import MTScaffoldError
@@ -101,7 +100,7 @@ def inside_longer_tokens(
 
     frequencies: token as in a codes file → frequency. Raises MTScaffoldError for a string that no such token contains.
     """
-    shares = {part: tokens_with(part, frequencies, top) for part in parts}
+    shares = {part: _tokens_with(part, frequencies, top) for part in parts}
     for part, rows in shares.items():
         if not rows:
             raise MTScaffoldError(f"'{part}': no token of the text contains it; choose another string")
@@ -117,6 +116,21 @@ def inside_longer_tokens(
             axes.set_yticks(list(places), [_literal(name) for name in names])
             axes.set(xlabel="% of its occurrences", title=_literal(part))
     return drawing.svg
+
+
+def _tokens_with(part: str, frequencies: Mapping[str, int], top: int) -> list[tuple[str, int, float]]:
+    """Return the tokens that contain ``part``: token, frequency, share of all their frequencies; the ``top`` first.
+
+    The token ``part`` itself, inside words and at their ends, comes first; the others follow by frequency. The list is
+    empty if none of them occurs.
+    """
+    found = {token: count for token, count in frequencies.items() if part in token.removesuffix(END_OF_WORD)}
+    total = sum(found.values())
+    if not total:
+        return []
+    own = {part, part + END_OF_WORD}
+    ordered = sorted(found.items(), key=lambda entry: (entry[0] not in own, -entry[1], entry[0]))
+    return [(token, count, count / total) for token, count in ordered[:top] if count or token in own]
 
 
 def embeddings(models: Mapping[str, Embeddings], path: PathLike, note: str = "", systems: Sequence[str] = ()) -> Path:

@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.files import PathLike, open_output, refuse_overwriting
-from mt_scaffold.integrations.vocabularies import fastbpe, sentencepiece, tiktoken, youtokentome
+from mt_scaffold.integrations.vocabularies import fastbpe, sentencepiece, tiktoken
 from mt_scaffold.options import check_choice
 from mt_scaffold.segment.numbering import Numbering, numbering_of
 
 _WITH_IDS: dict[str, Callable[[Codes, Numbering | None], bytes]] = {
     "tiktoken": tiktoken.write,
     "sentencepiece": sentencepiece.write,
-    "youtokentome": youtokentome.write,
 }
 TARGETS = ("tokenizer.json", *_WITH_IDS, "fastbpe")
 

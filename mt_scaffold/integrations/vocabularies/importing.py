@@ -17,7 +17,7 @@ from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.numbering import write_numbered
 
 # Each is a module of this name, with _ for a dot.
-FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "fastbpe", "youtokentome")
+FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "fastbpe")
 # The number of lines that are compared as one text, line ends included.
 _LINES = 64
 
@@ -90,7 +90,7 @@ def _original(reader: _Reader, path: PathLike, imported: Imported) -> Original:
 def format_of(path: PathLike) -> str:
     """Detect the format of a file from its content. Raises MTScaffoldError if it looks like none of them."""
     content = read_file(path)
-    first, _, rest = content.partition(b"\n")
+    first = content.partition(b"\n")[0]
     fields = first.split()
     if first.startswith(b"#version:"):
         raise MTScaffoldError(
@@ -98,8 +98,6 @@ def format_of(path: PathLike) -> str:
         )
     if content.lstrip()[:1] == b"{":
         return "tokenizer.json"
-    if len(fields) == 2 and all(field.isdigit() for field in fields) and len(rest.split(b"\n", 1)[0].split()) == 2:
-        return "youtokentome"
     if content[:1] == b"\x0a" and b"\x00" in content[:4096]:
         return "sentencepiece"
     if len(fields) == 3 and fields[2].isdigit():

@@ -196,7 +196,7 @@ def write(codes: Codes, numbering: Numbering | None) -> bytes:
     Raises MTScaffoldError for codes without the form of those imported from SentencePiece: bytes are merged into
     characters before anything else, and words begin with spaces.
     """
-    if numbering is None or numbering.spaces is None or numbering.spaces.words or codes.header.picky:
+    if numbering is None or numbering.spaces is None or codes.header.picky:
         raise MTScaffoldError(
             f"{codes.name}: SentencePiece merges characters, in words that begin with spaces; only codes that were "
             "imported from it, or from Metaspace, have this form"

@@ -364,10 +364,7 @@ def write(codes: Codes, numbering: Numbering) -> dict[str, Any]:
 def _stages(codes: Codes, numbering: Numbering) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     """Return the normaliser and the pre-tokeniser."""
     spaces = numbering.spaces
-    if spaces is None or spaces.words:
-        raise MTScaffoldError(
-            f"{codes.name}: a space comes before every word, as in YouTokenToMe; export to that instead"
-        )
+    assert spaces is not None
     splits = codes.header.pretokeniser == "metaspace"
     if spaces.prefix != "always":
         scheme = "never" if spaces.prefix == "none" else "always" if spaces.each else "first"
