@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple, cast
 
 from mt_scaffold import _core
-from mt_scaffold.corpus.files import compression_of, shown
+from mt_scaffold.corpus.files import compression_of, shown, without_compression
 from mt_scaffold.corpus.inputs import TextFile, core_input, lone_surrogate, readable, source_name
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
@@ -159,8 +159,7 @@ def format_by_name(name: str) -> str:
     >>> format_by_name("de/00.jsonl.zst"), format_by_name("train.de")
     ('jsonl', 'lines')
     """
-    stem = name.removesuffix(".gz").removesuffix(".zst")
-    return _EXTENSIONS.get(os.path.splitext(stem)[1].lower(), "lines")
+    return _EXTENSIONS.get(os.path.splitext(without_compression(name))[1].lower(), "lines")
 
 
 def _input(source: TextFile, format: str | None) -> DocumentInput:

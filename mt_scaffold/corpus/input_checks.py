@@ -11,10 +11,9 @@ from typing import BinaryIO
 from mt_scaffold._core import WordEndings
 from mt_scaffold.corpus.files import compression_of, open_input
 from mt_scaffold.corpus.inputs import Begun, source_name
-from mt_scaffold.corpus.text import SEPARATOR
+from mt_scaffold.corpus.text import SEPARATOR, WORD_START
 
-# SentencePiece begins every word with it.
-_WORD_START = "\u2581".encode()
+_WORD_START = WORD_START.encode()
 # The capacity of a pipe, and more than enough.
 _LOOKED_AT = 1 << 16
 # The share of words that must look like a part of one. Few codes split so few words, and raw text has none.

@@ -21,6 +21,8 @@ from mt_scaffold.errors import MTScaffoldError
 END_OF_WORD = "</w>"
 # Every subword of segmented text but a word's last ends in it.
 SEPARATOR = "@@"
+# Represents a space in pieces of SentencePiece, where it begins every word.
+WORD_START = "\u2581"
 LINE_MARGIN = "\r\n "
 _MARGIN = LINE_MARGIN.encode()
 _LINES = 10_000

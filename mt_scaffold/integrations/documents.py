@@ -13,7 +13,7 @@ from mt_scaffold.corpus.count import write_counts
 from mt_scaffold.corpus.id_files import id_width
 from mt_scaffold.options import check_choice, worker_count
 from mt_scaffold.segment.apply import BPE
-from mt_scaffold.segment.encode import IN_TEXT
+from mt_scaffold.segment.encode import IN_TEXT, bpe_of, states_in_text
 from mt_scaffold.segment.ids import check_special_tokens
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ class DocumentEncoder:
     @cached_property
     def bpe(self) -> BPE:
         """The codes, which each encoding process reads for itself."""
-        special = [*self.special_tokens, *([] if self.append is None else [self.append])]
-        return BPE(self.codes, self.merges, special_tokens=list(dict.fromkeys(special)))
+        return bpe_of(self.codes, self.merges, self.special_tokens, self.append)
 
     @property
     def width(self) -> int:
@@ -82,9 +81,7 @@ class DocumentEncoder:
 
         ids, offsets = self.bpe.ids_in_core.encode_batch(
             documents,
-            self.bpe.special_states(
-                "all" if self.in_text == "token" else (), "all" if self.in_text == "refuse" else ()
-            ),
+            states_in_text(self.bpe, self.in_text),
             workers=worker_count(self.num_workers),
             width=self.width,
             append=-1 if self.append is None else self.bpe.special_tokens[self.append],

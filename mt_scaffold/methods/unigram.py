@@ -14,10 +14,10 @@ from mt_scaffold._core import WordCounts
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.files import PathLike, Writable, shown
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
-from mt_scaffold.corpus.text import SEPARATOR
+from mt_scaffold.corpus.text import SEPARATOR, WORD_START
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.methods.base import Method, TooManySymbols, Words, symbols_setting, total_symbols_setting
-from mt_scaffold.methods.unigram_segmenter import MODEL_SUFFIX, WORD_START, UnigramSegmenter
+from mt_scaffold.methods.unigram_segmenter import MODEL_SUFFIX, UnigramSegmenter
 from mt_scaffold.segment.frequencies import Vocabulary
 
 # Reserved by SentencePiece, so in no piece: tab in older versions, U+001F in newer ones. It strips CRs from line ends.

@@ -22,7 +22,7 @@ from mt_scaffold.corpus.files import (
     shown,
     warn_of_mark,
 )
-from mt_scaffold.corpus.text import not_utf8, words_of
+from mt_scaffold.corpus.text import WORD_START, not_utf8, words_of
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.methods.unigram_lattice import Lattice, LatticeMaker, Pieces, join_unknown, sample
 from mt_scaffold.options import worker_count
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
 
 MODEL_SUFFIX = ".model"
-# Begins every word in SentencePiece, in place of the space before it.
-WORD_START = "\u2581"
 _KEPT_WORDS = 1 << 17
 # A lattice takes half a KiB per character; in text without spaces, words are whole sentences, which seldom recur.
 _LONGEST_KEPT = 32

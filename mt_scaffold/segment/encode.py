@@ -152,7 +152,7 @@ class _DocumentEncoder:
         check_choice("treatment of special tokens", in_text, IN_TEXT)
         check_choice("index", index, INDEXES)
         codes = Codes.of(codes)
-        self._bpe = _bpe_of(codes, merges, special_tokens, append)
+        self._bpe = bpe_of(codes, merges, special_tokens, append)
         self._index = index
         self._width = id_width(self._bpe.n_vocab, dtype)
         self._draw = Draw.of(dropout, uniform_sampling, seed, epoch)
@@ -162,7 +162,7 @@ class _DocumentEncoder:
             "special_tokens": self._bpe.special_tokens,
             "append": append,
         }
-        self._special = {"refuse": "2", "token": "1", "text": "0"}[in_text] * len(self._bpe.special_tokens)
+        self._special = states_in_text(self._bpe, in_text)
         self._append = -1 if append is None else self._bpe.special_tokens[append]
         self._workers = worker_count(num_workers)
 
@@ -279,7 +279,7 @@ def _expected_tokens(
         raise MTScaffoldError(f"{shown(path)}: special_tokens: must be tokens and their ids; {REMEDY}")
     if not special:
         return list(recorded), ending
-    if _bpe_of(codes, merges, tokens, append).special_tokens != recorded:
+    if bpe_of(codes, merges, tokens, append).special_tokens != recorded:
         names = ", ".join(map(repr, recorded)) or "none"
         raise UsageError(
             f"{shown(infile)}: encoded with other special tokens ({names}); omit --special and --append, which the "
@@ -290,8 +290,14 @@ def _expected_tokens(
     return special, append
 
 
-def _bpe_of(codes: Codes, merges: int, tokens: Sequence[str], append: str | None) -> BPE:
+def bpe_of(codes: CodesSource, merges: int, tokens: Sequence[str], append: str | None) -> BPE:
+    """Return the BPE of documents that end in ``append``, which is a special token too."""
     return BPE(codes, merges, special_tokens=_special(tokens, append))
+
+
+def states_in_text(bpe: BPE, in_text: str) -> str:
+    """Return the treatment, one of ``IN_TEXT``, of all special tokens, as the core takes it."""
+    return bpe.special_states("all" if in_text == "token" else (), "all" if in_text == "refuse" else ())
 
 
 def _special(tokens: Sequence[str], append: str | None) -> list[str]:

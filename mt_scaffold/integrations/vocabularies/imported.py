@@ -7,13 +7,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from mt_scaffold.codes import Codes
-from mt_scaffold.corpus.text import bytes_to_notation, notation_to_bytes
+from mt_scaffold.corpus.text import WORD_START, bytes_to_notation, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, printable
 from mt_scaffold.integrations.vocabularies.merging import first_out_of_order
 from mt_scaffold.segment.numbering import Numbering, Spaces, ordinary_tokens
 
-# Represents a space in pieces of SentencePiece.
-SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
+SPACE = WORD_START
+# A piece of byte fallback.
+BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 # A library's segmentation of a text: ids, or subwords if the format has no ids.
 Original = Callable[[str], Sequence[int] | Sequence[str]]
 

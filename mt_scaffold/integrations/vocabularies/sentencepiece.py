@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -20,6 +19,7 @@ from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.corpus.text import notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError, printable
 from mt_scaffold.integrations.vocabularies.imported import (
+    BYTE_PIECE,
     SPACE,
     Imported,
     Original,
@@ -34,7 +34,6 @@ from mt_scaffold.integrations.vocabularies.merging import merges_of_ranks
 from mt_scaffold.segment.numbering import Numbering, Spaces
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
-_BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 _BPE = 2
 # Types of fields: a whole number, bytes, and four bytes.
 _VARINT, _BYTES, _FLOAT = 0, 2, 5
@@ -182,7 +181,7 @@ def _imported(name: str, pieces: list[_Piece], spaces: Spaces) -> Imported:
 
 
 def _byte(name: str, text: str) -> int:
-    found = _BYTE_PIECE.fullmatch(text)
+    found = BYTE_PIECE.fullmatch(text)
     if found is None:
         raise MTScaffoldError(f"{name}: not a model of SentencePiece (the piece '{printable(text)}' is not a byte)")
     return int(found[1], 16)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.corpus.text import bytes_to_notation, decode, notation_to_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError, printable
 from mt_scaffold.integrations.vocabularies.imported import (
+    BYTE_PIECE,
     SPACE,
     Imported,
     Original,
@@ -31,7 +31,6 @@ from mt_scaffold.integrations.vocabularies.merging import applied_merges
 from mt_scaffold.integrations.vocabularies.patterns import PUBLISHED
 from mt_scaffold.segment.numbering import Numbering, Spaces
 
-_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
 # Puts a space before each stretch of text between special tokens, even if it already begins with one.
 _LLAMA = [{"type": "Prepend", "prepend": SPACE}, _REPLACE]
@@ -282,8 +281,8 @@ def _characters(
     ordinary = {token: number for token, number in vocabulary.items() if token not in special}
     byte_ids: dict[int, int] = {}
     if model.get("byte_fallback"):
-        byte_ids = {int(found[1], 16): ordinary[token] for token in ordinary if (found := _BYTE.fullmatch(token))}
-        ordinary = {token: number for token, number in ordinary.items() if not _BYTE.fullmatch(token)}
+        byte_ids = {int(found[1], 16): ordinary[token] for token in ordinary if (found := BYTE_PIECE.fullmatch(token))}
+        ordinary = {token: number for token, number in ordinary.items() if not BYTE_PIECE.fullmatch(token)}
         if 0 < len(byte_ids) < 256:
             raise refused(name, f"byte fallback has {len(byte_ids)} of 256 bytes")
     for token in special:
