@@ -15,8 +15,7 @@ from mt_scaffold.corpus.files import PathLike, explain_os_error, open_input, sho
 from mt_scaffold.errors import MTScaffoldError
 
 FORMAT = 1
-# The manifest of a folder; for that of a file or pair of files see ``manifest_path``.
-MANIFEST = "manifest.json"
+_ENDING = "manifest.json"
 _VERSION = "mt-scaffold"
 _HEADER = ("format", "kind", _VERSION, "files")
 
@@ -60,13 +59,12 @@ class CodesUsed(NamedTuple):
 
 
 def manifest_path(path: PathLike) -> str:
-    """Return the path of the manifest of a folder, or of a file: ``NAME.manifest.json`` for ``NAME.bin``.
+    """Return the path of the manifest of a file: ``NAME.manifest.json`` for ``NAME.bin``.
 
     >>> manifest_path("ids/train.bin"), manifest_path("tokenizer.json")
     ('ids/train.manifest.json', 'tokenizer.json.manifest.json')
     """
-    name = os.fspath(path)
-    return os.path.join(name, MANIFEST) if os.path.isdir(name) else f"{name.removesuffix('.bin')}.{MANIFEST}"
+    return f"{os.fspath(path).removesuffix('.bin')}.{_ENDING}"
 
 
 def raw_digest(path: PathLike, kind: str = "sha256") -> str:
