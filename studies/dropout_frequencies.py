@@ -4,10 +4,10 @@ python -m studies.dropout_frequencies NAME=FILE[,FILE...] ... [--symbols N ...] 
     [--csv PATH] [--figure PATH]
 
 FILE: words separated by spaces, plain or compressed; the files of a text share codes. For each N for which the text has
-enough frequent pairs, BPE and Scaffold-BPE with N normal merged tokens are learned from it. Removed tokens are normal in
-BPE alone, and counted in the text as BPE segments it; new tokens are normal in Scaffold-BPE alone, and counted as
-Scaffold-BPE segments it. Counts with dropout are means over the seeds. The table shows the mean count per token, and how
-many times as frequent the new ones are.
+enough frequent pairs, BPE and Scaffold-BPE with N normal merged tokens are learned from it. Removed tokens are normal
+in BPE alone, and counted in the text as BPE segments it; new tokens are normal in Scaffold-BPE alone, and counted as
+Scaffold-BPE segments it. Counts with dropout are means over the seeds. The table shows the mean count per token, and
+how many times as frequent the new ones are.
 """
 
 from __future__ import annotations
