@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
 }
 # Command → option, with its dashes → what takes its place.
 OPTIONS: dict[str, dict[str, str]] = {
+    "score": {"--losses": "an experiment adds bits per byte of the references to its comparison"},
     "lm-eval": {"--storycloze": "name a task of your own that reads the files (--include-path)"},
     "export": dict.fromkeys(
         [
@@ -64,6 +65,8 @@ IMPORTS: dict[str, str] = {
     "methods.leaves": "mt_scaffold.methods.trimming",
     "segment.folders": "mt_scaffold.segment.encode, for one NAME.bin per call",
     "corpus.storage.remote": "local files",
+    "experiment.evaluation.harness": "experiment.evaluation.compare, which also compares answers to tasks",
+    "experiment.inference.forced_decoding": "experiment.evaluation.losses.references.forced_decode",
     "experiment.packing": "mt_scaffold.experiment.inference.translate_text",
     "experiment.inference.sample": "export_transformers, then transformers' generate()",
 }

@@ -30,7 +30,7 @@ PATHS = {
 @pytest.mark.parametrize("algorithm", ["scaffold", "bpe"])
 def test_converted_models_compute_as_fairseq_does(tmp_path: Path, algorithm: str) -> None:
     """The reference of each test sentence has the log-probability that fairseq gives it."""
-    from mt_scaffold.experiment.inference.forced_decoding import forced_decode
+    from mt_scaffold.experiment.evaluation.losses.references import forced_decode
 
     prepare(tmp_path, algorithm)
     page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")

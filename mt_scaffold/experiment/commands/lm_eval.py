@@ -7,8 +7,7 @@ from typing import Annotated
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.commands.arguments import File, Folder, Name, OutputFile
-from mt_scaffold.experiment.evaluation.lm_eval import Asking, run_harness
-from mt_scaffold.experiment.evaluation.task_scores import format_harness
+from mt_scaffold.experiment.evaluation.lm_eval import Asking, format_harness, run_harness
 from mt_scaffold.experiment.training.average import last_checkpoints
 from mt_scaffold.options_from_signature import Option
 

@@ -21,6 +21,8 @@ from mt_scaffold.experiment.evaluation.document_tests import (
     randomisation_p,
     resample_documents,
 )
+from mt_scaffold.experiment.evaluation.lm_eval import HarnessScores, first_metric
+from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.evaluation.metrics import (
     ANSWERS,
     METRICS,
@@ -32,9 +34,8 @@ from mt_scaffold.experiment.evaluation.metrics import (
     metric_of_sums,
     without_python,
 )
-from mt_scaffold.experiment.evaluation.score import Scores, left_out
+from mt_scaffold.experiment.evaluation.score import Metric, Scores
 from mt_scaffold.experiment.evaluation.significance import Resampled, draw_segments, resample
-from mt_scaffold.experiment.evaluation.task_scores import HarnessScores, first_metric
 from mt_scaffold.experiment.runtime.provenance import sha256
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 from mt_scaffold.experiment.runtime.results import read_result
@@ -44,16 +45,22 @@ class Labelled(NamedTuple):
     """A file of one training of a system.
 
     group: of the systems that are compared with each other; may be empty. system: None for the name in the file.
+    losses: the file of its ``LossSplit`` on the references of the test set, which adds their bits per byte.
     """
 
     group: str
     system: str | None
     path: PathLike
+    losses: PathLike | None = None
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A score file, with its names in the comparison. values: the score of each of its metrics."""
+    """A score file, with its names in the comparison.
+
+    values: the score of each of its metrics. too_long: the numbers, from 0, of the sentences that are longer than the
+    model takes, and have no bits per byte.
+    """
 
     path: Path
     group: str
@@ -61,6 +68,7 @@ class Scored:
     scores: Any
     values: Mapping[str, float]
     checkpoint: str | None = None
+    too_long: Collection[int] = ()
 
     @property
     def test_set(self) -> str:
@@ -140,9 +148,12 @@ class TranslationScores(Measure):
         for name in ("hypothesis", "reference"):
             if name not in scores.files:
                 raise MTScaffoldError(f"{path}: does not name the {name} file; score again")
+        too_long: Collection[int] = ()
+        if labelled.losses is not None:
+            scores, too_long = _with_reference_bits(scores, labelled.losses)
         values = {name: metric.score for name, metric in scores.metrics.items()}
         system = labelled.system or scores.system
-        return Scored(path, labelled.group, system, scores, values, scores.checkpoint)
+        return Scored(path, labelled.group, system, scores, values, scores.checkpoint, too_long)
 
     def signatures(self, several: Sequence[Scored]) -> dict[str, str]:
         found: dict[str, dict[str, tuple[str, Scored]]] = {}
@@ -196,7 +207,10 @@ class TranslationScores(Measure):
                 lacking = set(range(len(rows[0])))
             if lacking:
                 self.check_alike(those)
-                warnings.append(left_out(test_set, len(lacking), len(rows[0])))
+                too_long = {number for scored in those for number in scored.too_long}
+                for kind, numbers in (("left-out", lacking - too_long), ("too-long", too_long)):
+                    if numbers:
+                        warnings.append(_left_out(kind, test_set, len(numbers), len(rows[0])))
                 without |= {scored.path: _without(scored, lacking) for scored in those}
         return [without.get(scored.path, scored) for scored in several], warnings
 
@@ -241,6 +255,38 @@ class TranslationScores(Measure):
                     )
                 found.setdefault(system, []).append(resampled)
         return found
+
+
+def _with_reference_bits(scores: Scores, losses: PathLike) -> tuple[Scores, Collection[int]]:
+    """Return scores with the bits per byte of the first reference, and the numbers of the sentences that are too long.
+
+    References with ``<unk>`` and sentences that are too long are left out; if none is left, there is no such score, and
+    none in comparisons with this system.
+    """
+    split = read_result(LossSplit, losses)
+    bits, lines = split.bits_of_each(), scores.lines
+    if split.unit != "sentence" or split.unknown is None or bits is None or not len(bits) == len(split.sizes) == lines:
+        raise MTScaffoldError(f"{losses}: not the losses of {lines} references; run the step that writes them again")
+    if split.data_sha256 != scores.files["reference"].sha256:
+        raise MTScaffoldError(
+            f"{losses}: of other text than {scores.files['reference'].path}; run the step losses again"
+        )
+    too_long = split.too_long or []
+    lacking = {*split.unknown, *too_long}
+    rows = [(0.0, 0) if number in lacking else row for number, row in enumerate(zip(bits, split.sizes, strict=True))]
+    sums = [math.fsum(own) for own in zip(*rows, strict=True)]
+    if not sums[1]:
+        warnings = [*scores.warnings, _left_out("left-out", scores.test_set, lines, lines)]
+        return replace(scores, warnings=warnings), too_long
+    kind, value = METRICS[REFERENCE_BITS], SumRatio()._compute_score_from_stats(sums).score
+    segments = [f"{own:.12g} {size}" for own, size in rows]
+    text = f"{kind.label} = {value:.4f}"
+    metrics = scores.metrics | {REFERENCE_BITS: Metric(value, text, split.signature, kind.comparable, segments)}
+    return replace(scores, metrics=metrics), too_long
+
+
+def _left_out(kind: str, test_set: str, references: int, lines: int) -> ResultWarning:
+    return ResultWarning(kind, test_set, f"{references:,} of {lines:,}")
 
 
 def _also_read(scored: Scored) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import statistics
@@ -19,13 +18,11 @@ from mt_scaffold.experiment.configuration import bleu_tokeniser as tokeniser_of_
 from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.data.tokenise import UNLIKE_MOSES, detokenise, has_rules, warnings_of
 from mt_scaffold.experiment.evaluation.comet_scores import checkpoint_in, comet_scores, model_name
-from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.evaluation.metrics import (
     COMET,
     DEFAULT_METRICS,
     METRICS,
     REFERENCE_BITS,
-    SumRatio,
     moses_words,
     sacrebleu_metric,
     split_compounds,
@@ -33,7 +30,7 @@ from mt_scaffold.experiment.evaluation.metrics import (
 from mt_scaffold.experiment.evaluation.translation_checks import check_translations
 from mt_scaffold.experiment.runtime.provenance import sha256, versions
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
-from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.options import refuse_text
 from mt_scaffold.options_from_signature import Option
 from mt_scaffold.tables import decimal
@@ -100,7 +97,6 @@ class Texts:
     hypothesis_words: translations in words, for tokenised BLEU
     reference_words: each reference in words, for tokenised BLEU
     source: the raw source text, which COMET reads
-    losses: also compute the bits per byte of the reference, from the file that an experiment's step losses wrote
     """
 
     hypothesis: Annotated[PathLike, Option("FILE")]
@@ -108,7 +104,6 @@ class Texts:
     hypothesis_words: Annotated[PathLike | None, Option("FILE")] = None
     reference_words: Annotated[Sequence[PathLike], Option("FILE")] = ()
     source: Annotated[PathLike | None, Option("FILE")] = None
-    losses: Annotated[PathLike | None, Option("FILE")] = None
 
 
 @dataclass(frozen=True)
@@ -186,10 +181,6 @@ def score(
     Each model of ``settings.comet`` scores against the first reference, or without one if it takes none; the metric is
     ``comet``, or ``comet:NAME`` with several models.
 
-    Losses of ``reference_losses`` add ``reference_bits_per_byte``: the bits that the model gives the first reference,
-    divided by its bytes. References with ``<unk>`` are left out, and a warning counts them; if all have one, there is
-    no such score, and none in comparisons with this system.
-
     config: of the experiment; it supplies the settings that are not given, and is written into the result, with
     versions and digests.
 
@@ -216,7 +207,7 @@ def score(
     files = {"hypothesis": texts.hypothesis, **references}
     files |= {"hypothesis_words": texts.hypothesis_words, **words} if texts.hypothesis_words is not None else {}
     files |= {"source": texts.source} if settings.comet and texts.source is not None else {}
-    refuse_overwriting([output], [*files.values(), texts.losses])
+    refuse_overwriting([output], files.values())
     lines = _read_parallel(files)
     named = origin.test_set or _test_set(references["reference"], config)
     detokenised = detokenised_sides(config, named)
@@ -248,12 +239,6 @@ def score(
         if texts.source is None:
             raise UsageError("score: COMET also reads the source text; give --source")
         found |= _comet(settings.comet, lines["source"], inputs["text"])
-    if texts.losses is not None:
-        count = len(lines["reference"])
-        own = _reference_bits(texts.losses, references["reference"], count, named)
-        # For the comparison, which then leaves this score out for all systems.
-        warnings += [] if own else [left_out(named, count, count)]
-        found |= own
     folder = Path(output).resolve().parent
     scores = Scores(
         system=origin.system or Path(texts.hypothesis).name,
@@ -328,7 +313,10 @@ def _chosen(metrics: Sequence[str] | None, given: Collection[str]) -> list[str]:
         return [name for name in DEFAULT_METRICS if METRICS[name].input in given]
     for name in metrics:
         if name not in METRICS or not METRICS[name].named:
-            hint = {"comet": "; give its checkpoint with --comet", REFERENCE_BITS: "; give --losses"}.get(name, "")
+            hint = {
+                "comet": "; give its checkpoint with --comet",
+                REFERENCE_BITS: "; only an experiment computes it",
+            }.get(name, "")
             known = ", ".join(known for known, kind in METRICS.items() if kind.named)
             raise UsageError(f"score: unknown metric {name}{hint} (known: {known})")
         if METRICS[name].input not in given:
@@ -372,28 +360,3 @@ def _comet(models: Sequence[PathLike], sources: list[str], sides: Sequence[list[
         kind = METRICS[name]
         found[name] = Metric(mean, f"{kind.label} = {decimal(mean)}", signature, kind.comparable, segments)
     return found
-
-
-def _reference_bits(losses: PathLike, reference: PathLike, lines: int, test_set: str) -> dict[str, Metric]:
-    """Return the bits per byte of the reference, by name; empty if every reference has ``<unk>``."""
-    split = read_result(LossSplit, losses)
-    bits = split.bits_of_each()
-    if split.unit != "sentence" or split.unknown is None or bits is None or not len(bits) == len(split.sizes) == lines:
-        raise MTScaffoldError(f"{losses}: not the losses of {lines} references; run the step that writes them again")
-    if split.data_sha256 != sha256(reference):
-        raise MTScaffoldError(f"{losses}: of other text than {reference}; run the step that writes it again")
-    if split.unknown:
-        print_warnings([left_out(test_set, len(split.unknown), lines)])
-    unknown = set(split.unknown)
-    rows = [(0.0, 0) if number in unknown else row for number, row in enumerate(zip(bits, split.sizes, strict=True))]
-    sums = [math.fsum(own) for own in zip(*rows, strict=True)]
-    if not sums[1]:
-        return {}
-    kind, value = METRICS[REFERENCE_BITS], SumRatio()._compute_score_from_stats(sums).score
-    segments = [f"{own:.12g} {size}" for own, size in rows]
-    return {REFERENCE_BITS: Metric(value, f"{kind.label} = {value:.4f}", split.signature, kind.comparable, segments)}
-
-
-def left_out(test_set: str, references: int, lines: int) -> ResultWarning:
-    """Return the warning about references with ``<unk>``."""
-    return ResultWarning("left-out", test_set, f"{references:,} of {lines:,}")

@@ -1,4 +1,4 @@
-"""A finished experiment → the statistics shown next to its scores: vocabularies, intervals, losses, figures.
+"""A finished experiment → the statistics shown next to its scores: vocabularies, intervals, figures.
 
 Experiments with translation first, then those with language models.
 """
@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from mt_scaffold._core import WordCounts
 from mt_scaffold.analysis.compare_vocab import (
@@ -34,35 +33,19 @@ from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike, make_folder, open_input, write_text
 from mt_scaffold.corpus.symbols import token_name
 from mt_scaffold.corpus.text import END_OF_WORD, read_lines
-from mt_scaffold.corpus.vocabulary_file import read_dictionary
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.binarise.byte_vocabulary import FIRST_ID
-from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, codes_of, is_padding, read_documents_folder
+from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, codes_of, read_documents_folder
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
-from mt_scaffold.experiment.configuration.layout import Layout, Run
+from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.systems import CodesSetting
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.tokenise import detokenise
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
-from mt_scaffold.experiment.evaluation.losses.loss_split import END, decade
 from mt_scaffold.experiment.evaluation.metrics import KINDS, sacrebleu_metric
 from mt_scaffold.experiment.evaluation.score import detokenised_sides
 from mt_scaffold.experiment.report import figures
 from mt_scaffold.experiment.report.embeddings import Embeddings, Spread, read_embeddings, spread
-from mt_scaffold.experiment.report.found_words import NOTE as FOUND_NOTE
-from mt_scaffold.experiment.report.found_words import FoundWords, Translated, found_tables, found_words
-from mt_scaffold.experiment.report.losses import (
-    BY_COUNT,
-    LossTables,
-    TokensOfSystem,
-    Training,
-    loss_tables,
-    notes,
-    token_tables,
-    word_tables,
-)
-from mt_scaffold.experiment.report.trained_tokens import read_trained_tokens
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.training.train import TrainingReport
@@ -87,8 +70,8 @@ _PER_SUBWORD = (
 class Figure:
     """A figure of the HTML report.
 
-    section: ``differences``, of the main metric; ``scores``, ``losses``, ``training``, ``vocabularies`` or
-    ``embeddings``. file: its SVG, relative to the experiment's folder. wide: as wide as the page.
+    section: ``differences``, of the main metric; ``scores``, ``training``, ``vocabularies`` or ``embeddings``.
+    file: its SVG, relative to the experiment's folder. wide: as wide as the page.
     """
 
     section: str
@@ -103,7 +86,7 @@ class Statistics:
 
     stats: one summary per codes file, on the training words of its languages. vocabularies, sizes: BPE against
     Scaffold-BPE, as trained and at several sizes; None unless the experiment has both. embeddings: of the source, for
-    the first seed of each system with either of these codes. losses, found: on the references.
+    the first seed of each system with either of these codes.
     """
 
     text: str
@@ -116,8 +99,6 @@ class Statistics:
     versions: dict[str, str]
     figures: list[Figure]
     embeddings: list[Spread]
-    losses: LossTables
-    found: list[FoundWords] = field(default_factory=list)
 
 
 def statistics(layout: TranslationLayout) -> Statistics:
@@ -125,7 +106,7 @@ def statistics(layout: TranslationLayout) -> Statistics:
 
     layout: of these systems, in the folder that the workflow wrote.
 
-    Writes ``statistics.json``, ``losses.txt`` and ``figures/`` in the folder, and returns the content of the first.
+    Writes ``statistics.json`` and ``figures/`` in the folder, and returns the content of the former.
 
     Raises MTScaffoldError if the experiment is not finished, or one of its files is missing or malformed.
     """
@@ -149,8 +130,6 @@ def statistics(layout: TranslationLayout) -> Statistics:
         sizes = compare_at_sizes(joint, sizes_around, bpe.method.min_frequency)
     intervals = _intervals(layout)
     models = _models(layout, compared) if compared else {}
-    losses = _losses_of_translations(layout)
-    found = _found_words(layout, counts[layout.target])
     make_folder(layout.figures)
     result = Statistics(
         text="training words, source and target",
@@ -161,56 +140,11 @@ def statistics(layout: TranslationLayout) -> Statistics:
         synthetic=config.synthetic,
         experiment=config.name,
         versions=versions(),
-        figures=[
-            *_draw(layout, vocabularies, compared, sizes, intervals, models),
-            *_draw_losses(layout, losses),
-        ],
+        figures=_draw(layout, vocabularies, compared, sizes, intervals, models),
         embeddings=[row for system, model in models.items() for row in spread(system, model)],
-        losses=losses,
-        found=found,
     )
-    write_losses(layout, losses, found)
     write_result(layout.statistics, result)
     return result
-
-
-def _found_words(layout: TranslationLayout, counts: WordCounts) -> list[FoundWords]:
-    """Return how many words of the references are found in the translations."""
-    config = layout.config
-    times = {word: decade(count) for word, count in counts.items()}
-    test_sets = {
-        test: Translated(
-            read_lines(layout.words(test, layout.target)),
-            {
-                system: {
-                    seed: read_lines(layout.translation(Run(system, seed), test, "words")) for seed in config.seeds
-                }
-                for system in config.systems
-            },
-        )
-        for test in config.test_sets
-    }
-    return found_words(test_sets, lambda word: times.get(word, 0), config.baseline_of, config.score.bootstrap_samples)
-
-
-def _losses_of_translations(layout: TranslationLayout) -> LossTables:
-    """Return the tables of the losses of all models on the references."""
-    config = layout.config
-    trainings = [Training("", run.system, layout.losses(run, test)) for test in config.test_sets for run in layout.runs]
-    vocabularies = {}
-    for system in config.systems:
-        entries = read_dictionary(layout.dictionary(layout.data_of(system), layout.target))
-        names = {number: form for number, (form, count) in enumerate(entries, FIRST_ID) if not is_padding(form, count)}
-        # The same for all trainings of a system.
-        path = layout.trained_tokens(Run(system, config.seeds[0]))
-        written = [float(row["target_per_epoch"] or 0) for row in read_trained_tokens(path)]
-        if len(written) != FIRST_ID + len(entries):
-            raise MTScaffoldError(
-                f"{path}: has {len(written):,} tokens, the dictionary of {system} {FIRST_ID + len(entries):,}; remove "
-                "the file and run the experiment again"
-            )
-        vocabularies[system] = TokensOfSystem(names, {number: written[number] for number in names})
-    return loss_tables(trainings, vocabularies, config.baseline_of, config.score.bootstrap_samples)
 
 
 _CONFIDENCE = ("confidence_mean", "confidence_var")
@@ -289,9 +223,6 @@ def _draw(
         comparison = read_result(Comparison, layout.comparison("json")).shown
         if drawn_differences := draw_differences(comparison, folder / "differences", note, systems):
             show("differences", drawn_differences, DIFFERENCES)
-        for name in comparison.main_metrics[1:]:
-            if svg := draw_differences(comparison, folder / f"differences-{name}", note, systems, name):
-                show("scores", svg, DIFFERENCES)
     show(
         "scores",
         figures.scores(intervals, folder / "bleu", note, systems=systems),
@@ -355,10 +286,10 @@ def _draw(
 
 
 def draw_differences(
-    comparison: Comparison, path: PathLike, note: str = "", systems: Sequence[str] = (), metric: str = ""
+    comparison: Comparison, path: PathLike, note: str = "", systems: Sequence[str] = ()
 ) -> Path | None:
-    """Draw the differences of a metric (default: the main one) with their intervals; None if none was tested."""
-    metric = metric or comparison.main_metric
+    """Draw the differences of the main metric with their intervals; None if none was tested."""
+    metric = comparison.main_metric
     changes = [
         figures.Change(
             ", ".join(each for each in (row.group, row.test_set) if each),
@@ -472,7 +403,6 @@ class LanguageModelStatistics:
     experiment: str
     synthetic: bool
     vocabularies: list[VocabularySummary]
-    losses: LossTables
     figures: list[Figure]
     versions: dict[str, str]
 
@@ -482,101 +412,26 @@ def language_model_statistics(layout: LanguageModelLayout) -> LanguageModelStati
 
     layout: of the systems to measure.
 
-    Writes ``statistics.json``, ``statistics.txt``, ``losses.txt`` and ``figures/``, and returns the content of the
-    first. Raises MTScaffoldError if a data folder or a split loss is missing or malformed.
+    Writes ``statistics.json``, ``statistics.txt`` and ``figures/``, and returns the content of the first. Raises
+    MTScaffoldError if a data folder is missing or malformed.
     """
     config = layout.config
     folders = {config.codes_of(system).name: layout.binarised_of(system) for system in config.systems}
     frequencies = {name: token_counts(folder) for name, folder in folders.items()}
     make_folder(layout.figures)
     note = SYNTHETIC_NOTE if config.synthetic else ""
-    losses = _losses_of_language_models(layout)
     result = LanguageModelStatistics(
         experiment=config.name,
         synthetic=config.synthetic,
         vocabularies=[summarise_documents(name, folder, frequencies[name]) for name, folder in folders.items()],
-        losses=losses,
-        figures=[*_draw_language_models(layout, frequencies, note), *_draw_losses(layout, losses)],
+        figures=_draw_language_models(layout, frequencies, note),
         versions=versions(),
     )
     write_text(
         layout.vocabulary_table, f"{note}\n\n" * config.synthetic + format_table(documents_table(result.vocabularies))
     )
-    write_losses(layout, losses)
     write_result(layout.statistics, result)
     return result
-
-
-def _losses_of_language_models(layout: LanguageModelLayout) -> LossTables:
-    """Return the tables of the losses of all models."""
-    config = layout.config
-    trainings = [
-        Training(comparison, system, layout.losses(layout.run_in(comparison, system, seed), test_set))
-        for comparison in config.comparisons
-        for test_set in config.test_sets
-        for system in config.systems
-        for seed in config.seeds
-    ]
-    vocabularies = {}
-    for system in config.systems:
-        folder = layout.binarised_of(system)
-        entries = read_dictionary(folder / DICTIONARY)[: read_documents_folder(folder).n_vocab]
-        vocabularies[system] = TokensOfSystem(
-            {number: name for number, (name, _) in enumerate(entries, FIRST_ID)},
-            {number: count for number, (_, count) in enumerate(entries, FIRST_ID)},
-        )
-    return loss_tables(trainings, vocabularies, config.baseline_of, config.evaluate.bootstrap_samples)
-
-
-def write_losses(layout: Layout[Any], losses: LossTables, found: Sequence[FoundWords] = ()) -> None:
-    """Write the tables of split losses, and of the words of references that are found, as text.
-
-    For generated text, whose frequencies are those of its grammar, write a note instead.
-    """
-    if layout.config.synthetic:
-        write_text(layout.loss_table, f"{SYNTHETIC_NOTE}\n\nLosses are in {layout.statistics.name} only.\n")
-        return
-    shown = [
-        f"{table.title}\n\n{format_table(table.rows, figures=False)}"
-        for table in [*word_tables(losses), *found_tables(found), *token_tables(losses)]
-    ]
-    said = [*notes(losses), *([FOUND_NOTE] if found else [])]
-    write_text(layout.loss_table, "\n".join([*(f"{line}\n" for line in said), *shown]))
-
-
-def _draw_losses(layout: Layout[Any], losses: LossTables) -> list[Figure]:
-    """Draw what each class of words adds to the difference from the baseline, for each group and test set.
-
-    Draw nothing for generated text.
-    """
-    drawn = list[Figure]()
-    if layout.config.synthetic:
-        return drawn
-    for group, test_set in dict.fromkeys((row.group, row.test_set) for row in losses.words):
-        changes = [
-            figures.Change(
-                f"{row.name} times in training" if row.partition == BY_COUNT else row.name,
-                row.system,
-                str(row.baseline),
-                row.test.difference,
-                row.test.low,
-                row.test.high,
-            )
-            for row in losses.words
-            # The end of documents is the same in both partitions.
-            if (row.group, row.test_set) == (group, test_set)
-            and row.test is not None
-            and (row.partition, row.name) != (BY_COUNT, END)
-        ]
-        if not changes:
-            continue
-        name = "-".join(filter(None, ("losses", group, test_set)))
-        label = "bits per byte of the text that these words add"
-        svg = figures.differences(changes, layout.figures / name, label, systems=[*layout.config.systems])
-        place = ", ".join(filter(None, (group, test_set)))
-        caption = f"{place}: what words of each frequency in the training text add to the difference in bits per byte."
-        drawn.append(Figure("losses", svg.relative_to(layout.folder).as_posix(), caption))
-    return drawn
 
 
 def _draw_language_models(

@@ -37,6 +37,8 @@ KINDS = {
     "bits per byte of the reference count one; do not compare them between systems whose resampling differs",
     "left-out": "References with <unk> in the dictionary of any system are left out of their bits per byte, for all "
     "systems",
+    "too-long": "Sentences that are longer than a model takes are left out of bits per byte of the reference, for all "
+    "systems",
     "unknown": "A test set has symbols that are not in the dictionary, and become <unk>",
     "few-tokens": "Fewer tokens were learned than asked for, as no other pair in the text is frequent enough",
     "unlike-moses": "sacremoses lacks rules that Moses' tokeniser has for a language, so that BLEU of its words is not "

@@ -37,8 +37,7 @@ def check_names(layout: LanguageModelLayout) -> None:
 
 def evaluate_tasks(layout: LanguageModelLayout, run: Run, gpus: Gpus = 0) -> None:
     """Ask a model the tasks of lm-evaluation-harness."""
-    from mt_scaffold.experiment.evaluation.lm_eval import Asking, run_harness
-    from mt_scaffold.experiment.evaluation.task_scores import format_harness
+    from mt_scaffold.experiment.evaluation.lm_eval import Asking, format_harness, run_harness
     from mt_scaffold.experiment.training.average import last_checkpoints
 
     tasks, checkpoints = tasks_of(layout.config), [layout.averaged(run)]

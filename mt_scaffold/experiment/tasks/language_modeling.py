@@ -191,7 +191,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
 
     layout = LanguageModelLayout
     rules = "language_modeling.smk"
-    tables = ("vocabulary_table", "loss_table")
+    tables = ("vocabulary_table",)
     steps: ClassVar[Mapping[str, Step]] = {
         "get-documents": get_documents,
         "count-words": count_words,
@@ -351,8 +351,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
 
     def measured(self, layout: LanguageModelLayout) -> list[Path]:
         folders = dict.fromkeys(map(layout.binarised_of, layout.config.systems))
-        losses = layout.every_run(layout.losses, layout.config.test_sets)
-        return [*folders, *layout.every_run(layout.training_report), *losses]
+        return [*folders, *layout.every_run(layout.training_report)]
 
     def statistics(self, layout: LanguageModelLayout) -> None:
         from mt_scaffold.experiment.report.statistics import language_model_statistics

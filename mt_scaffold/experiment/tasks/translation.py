@@ -278,7 +278,6 @@ def score(layout: TranslationLayout, run: Run, test_set: TestSet, checkpoint: Ch
         layout.translation(run, test_set, "words", checkpoint),
         [layout.words(test_set, layout.target)],
         layout.raw(test_set, layout.source),
-        None if checkpoint else layout.losses(run, test_set),
     )
     origin = Origin(run.system, test_set, int(run.seed), checkpoint or None)
     scores = score(texts, layout.scores(run, test_set, checkpoint), origin=origin, config=layout.config)
@@ -363,7 +362,6 @@ class Translation(Task[TranslationLayout]):
 
     layout = TranslationLayout
     rules = "translation.smk"
-    tables = ("loss_table",)
     steps: ClassVar[Mapping[str, Step]] = {
         "get-data": get_data,
         "tokenise": tokenise_part,
@@ -555,13 +553,9 @@ class Translation(Task[TranslationLayout]):
             *(layout.words("train", language) for language in layout.languages),
             *map(layout.codes, config.all_codes),
             *(layout.raw(test, layout.target) for test in tests),
-            *(layout.words(test, layout.target) for test in tests),
             *layout.every_run(layout.translation, tests),
-            *layout.every_run(lambda run, test: layout.translation(run, test, "words"), tests),
-            *layout.every_run(layout.losses, tests),
             *layout.every_run(layout.training_report),
             *(layout.averaged(Run(system, seed)) for system in config.systems),
-            *(layout.trained_tokens(Run(system, seed)) for system in config.systems),
             *(layout.dictionary(name, layout.source) for name in config.data_settings),
         ]
 

@@ -7,11 +7,13 @@ A step is a function of the layout of an experiment; its other arguments are its
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
+import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +40,7 @@ from mt_scaffold.experiment.tasks.task import (
 from mt_scaffold.experiment.training.options import with_own_options
 
 if TYPE_CHECKING:
+    from mt_scaffold.experiment.evaluation.comparison import Comparison
     from mt_scaffold.experiment.evaluation.measures import Labelled
     from mt_scaffold.experiment.evaluation.plan import Planned
 
@@ -127,15 +130,19 @@ def tokens(layout: AnyLayout, run: Run) -> None:
 
 def compare(layout: AnyLayout, systems: Systems = "") -> None:
     """Compare the scores of systems, with significance."""
-    from mt_scaffold.experiment.evaluation.compare import compare
     from mt_scaffold.experiment.evaluation.comparison_tables import as_text
+
+    print(as_text(_compare(layout.showing(systems))), end="")
+
+
+def _compare(layout: AnyLayout, with_losses: bool = False) -> Comparison:
+    from mt_scaffold.experiment.evaluation.compare import compare
     from mt_scaffold.experiment.evaluation.measures import Labelled
 
-    layout = layout.showing(systems)
     task, config = task_of(layout.config), layout.config
     compared = task.compared(layout)
-    comparison = compare(
-        [each for checkpoint in ("", *layout.last_checkpoints) for each in score_files(layout, checkpoint)],
+    return compare(
+        [each for name in ("", *layout.last_checkpoints) for each in score_files(layout, name, with_losses)],
         config.baseline,
         layout.folder / "comparison",
         task.samples(layout),
@@ -147,15 +154,45 @@ def compare(layout: AnyLayout, systems: Systems = "") -> None:
         measure=task.measure(),
         reports=reports(layout),
     )
-    print(as_text(comparison), end="")
 
 
-def score_files(layout: AnyLayout, checkpoint: str = "") -> list[Labelled]:
-    """Return the files of scores of every training on every test set, each with its group and system."""
+def tabulate_losses(layout: AnyLayout, systems: Systems = "") -> None:
+    """Tabulate the losses of all models; add bits per byte of the references to the comparison and the report."""
+    from mt_scaffold.experiment.evaluation.metrics import REFERENCE_BITS
+    from mt_scaffold.experiment.report.losses import tables_of_experiment, write_losses
+
+    layout = layout.showing(systems)
+    task = task_of(layout.config)
+    write_losses(layout, tables_of_experiment(layout, task.compared(layout), task.samples(layout)))
+    if REFERENCE_BITS in task.measure().metrics:
+        # Nothing waits for the losses, so that both were written without them, and no step is to be repeated.
+        with _same_times([*map(layout.comparison, COMPARISON_KINDS), layout.report]):
+            _compare(layout, with_losses=True)
+            task.steps["report"](layout)
+
+
+@contextlib.contextmanager
+def _same_times(files: Sequence[Path]) -> Iterator[None]:
+    """Keep the times at which files were last modified, for Snakemake."""
+    times = [(file, file.stat()) for file in files if file.exists()]
+    yield
+    for file, before in times:
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def score_files(layout: AnyLayout, checkpoint: str = "", with_losses: bool = False) -> list[Labelled]:
+    """Return the files of scores of every training on every test set, each with its group and system.
+
+    with_losses: and, for the final models, with the losses that exist.
+    """
     from mt_scaffold.experiment.evaluation.measures import Labelled
 
+    def losses(run: Run, test: str) -> Path | None:
+        found = layout.losses(run, test)
+        return found if with_losses and not checkpoint and found.exists() else None
+
     return [
-        Labelled(group, run.system, layout.scores(run, test, checkpoint))
+        Labelled(group, run.system, layout.scores(run, test, checkpoint), losses(run, test))
         for test in layout.config.test_sets
         for group, run in task_of(layout.config).compared(layout)
     ]
@@ -180,7 +217,7 @@ def plan(folder: PathLike, difference: float, metric: str | None = None) -> list
     # If none is scored, the error names the first missing file.
     layout = layout.of_systems(scored or [*config.systems])
     return plan(
-        score_files(layout),
+        score_files(layout, with_losses=True),
         config.baseline,
         difference,
         metric,
@@ -218,6 +255,7 @@ _COMMON: dict[str, Step] = {
     "tokens": tokens,
     "compare": compare,
     "statistics": statistics,
+    "tabulate-losses": tabulate_losses,
 }
 STEPS: dict[str, Step] = _COMMON | {name: step for task in TASKS.values() for name, step in task.steps.items()}
 
@@ -244,7 +282,8 @@ def one_of(names: Iterable[str]) -> str:
 
 def results(layout: AnyLayout) -> list[Path]:
     """Return the files of a complete run."""
-    files = [*map(layout.comparison, COMPARISON_KINDS), layout.statistics, *layout.every_run(layout.trained_tokens)]
+    files = [*map(layout.comparison, COMPARISON_KINDS), layout.statistics, layout.loss_table]
+    files += layout.every_run(layout.trained_tokens)
     files += task_of(layout.config).results(layout)
     return [*files, *(layout.every_run(layout.stripped) if layout.config.train.thin else [])]
 

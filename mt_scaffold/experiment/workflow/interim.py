@@ -58,7 +58,8 @@ class Interim:
 
     def _read(self, path: str) -> tuple[str, float]:
         """Return the main metric of a file of scores, and its value."""
-        values = self._measure.read(Labelled("", None, path)).values
+        ((scored, *_), _) = self._measure.read([Labelled("", None, path)])
+        values = scored.values
         name = KINDS.in_order(values)[0]
         return name, values[name]
 

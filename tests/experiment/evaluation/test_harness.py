@@ -30,9 +30,15 @@ from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.evaluation import lm_eval as lm_eval_runner
 from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate_folder
 from mt_scaffold.experiment.evaluation.compare import compare
-from mt_scaffold.experiment.evaluation.lm_eval import PAPER_TASKS, Asking, run_harness, task_names
+from mt_scaffold.experiment.evaluation.lm_eval import (
+    PAPER_TASKS,
+    Asking,
+    HarnessScores,
+    format_harness,
+    run_harness,
+    task_names,
+)
 from mt_scaffold.experiment.evaluation.lm_eval_model import HarnessModel
-from mt_scaffold.experiment.evaluation.task_scores import HarnessScores, format_harness
 from mt_scaffold.experiment.inference.export_transformers import export_transformers
 from mt_scaffold.experiment.runtime.results import read_result
 

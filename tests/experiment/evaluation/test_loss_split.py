@@ -22,19 +22,12 @@ from mt_scaffold.experiment.evaluation.losses.loss_split import (
     WordFrequencies,
     split_by_token,
     split_by_word,
-    token_classes,
     words_of_tokens,
 )
 from mt_scaffold.experiment.report.losses import (
-    BY_COUNT,
-    NEW,
-    REMOVED,
-    SHARED,
-    TokensOfSystem,
     Training,
     loss_tables,
     notes,
-    token_tables,
     word_tables,
 )
 from mt_scaffold.experiment.runtime.results import read_result, write_result
@@ -65,14 +58,10 @@ def test_frequent_words_and_decades(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown == ["0", "1 to 9", "10 to 99", "1,000 to 9,999"]
 
 
-def test_tokens_by_class() -> None:
-    """Sums of ids, and of classes of ids: those that never occur only count as kinds."""
+def test_tokens_by_id() -> None:
+    """The occurrences and the bits of each id are summed."""
     tokens = split_by_token(np.array([4, 5, 2, 4], np.uint16), np.array([1.0, 2.0, 4.0, 8.0]))
     assert tokens == TokenLosses([2, 4, 5], [1, 2, 1], [4.0, 9.0, 2.0])
-    found = token_classes(tokens, {4: "a", 5: "b", 6: "b", 7: "c"}, ["b", "a", "c", "d"])
-    assert [(name, each.kinds, each.occurrences, each.bits) for name, each in found.items()] == [
-        ("b", 2, 1, 2.0), ("a", 1, 2, 9.0), ("c", 1, 0, 0.0), (END, 0, 1, 4.0)
-    ]  # fmt: skip
 
 
 def test_tables_show_where_the_difference_is(tmp_path: Path) -> None:
@@ -84,13 +73,8 @@ def test_tables_show_where_the_difference_is(tmp_path: Path) -> None:
         for system, gain in (("bpe", 0.0), ("scaffold", 3.0)):
             path = write_split(tmp_path / f"{system}{seed}", system, seed, frequent.tolist(), (rare - gain).tolist())
             trainings.append(Training("equal_text", system, path))
-    vocabularies = {
-        # A mean over random segmentations, of a token that occurs in few of them.
-        "bpe": TokensOfSystem({4: "a", 5: "ab"}, {4: 12, 5: 0.04}),
-        "scaffold": TokensOfSystem({4: "a", 5: "abc"}, {4: 12, 5: 3}),
-    }
     baselines = {"bpe": None, "scaffold": "bpe"}
-    tables = loss_tables(trainings, vocabularies, baselines.__getitem__, 200)
+    tables = loss_tables(trainings, baselines.__getitem__, 200)
     assert len(tables.words) == 2 * 6
     tests = {(row.partition, row.name): row.test for row in tables.words if row.test is not None}
     assert len(tests) == 6
@@ -101,31 +85,21 @@ def test_tables_show_where_the_difference_is(tmp_path: Path) -> None:
     assert math.isclose(gained.difference, -0.3, rel_tol=1e-9) and gained.high < 0 and (gained.p_holm or 0) < 0.05
     assert math.isclose(differences["frequency", FREQUENT], 0, abs_tol=1e-12)
     row = next(row for row in tables.words if row.name == OTHER and row.system == "scaffold")
-    assert row.bits_per_byte is not None and math.isclose(row.bits_per_byte.mean, 3, abs_tol=0.01)
-    assert row.bits_per_byte.low is not None and row.bits_per_byte.low < row.bits_per_byte.mean
-    kinds = {(each.system, each.name): each for each in tables.tokens if each.partition.startswith("against")}
-    assert {key: each.kinds for key, each in kinds.items() if each.kinds} == {
-        ("bpe", SHARED): 1, ("bpe", REMOVED): 1, ("scaffold", SHARED): 1, ("scaffold", NEW): 1
-    }  # fmt: skip
-    words, tokens = word_tables(tables)[0], token_tables(tables)[0]
-    assert words.rows[2][:4] == ["frequency", OTHER, "2", "20.0"] and words.rows[2][6] == "-0.3000"
-    assert ["scaffold", "against bpe", NEW, "1", "1"] in [line[:5] for line in tokens.rows]
-    by_count = {each.name: each.kinds for each in tables.tokens if (each.system, each.partition) == ("bpe", BY_COUNT)}
-    assert {name: kinds for name, kinds in by_count.items() if kinds} == {"1 to 9": 1, "10 to 99": 1}
+    assert row.bits_per_byte is not None and math.isclose(row.bits_per_byte, 3, abs_tol=0.01)
+    (words,) = word_tables(tables).values()
+    assert words[2][:4] == ["frequency", OTHER, "2", "20.0"] and words[2][6] == "-0.3000"
 
 
 def test_one_training_and_other_text(tmp_path: Path) -> None:
     """One training of each has a test over documents alone; losses on other text are refused."""
     first = Training("", "bpe", write_split(tmp_path / "a", "bpe", 1, [1.0, 2.0], [1.0, 1.0]))
     second = Training("", "scaffold", write_split(tmp_path / "b", "scaffold", 1, [1.0, 2.0], [0.5, 0.5]))
-    vocabularies = {name: TokensOfSystem({4: "a", 5: "b"}, {4: 1, 5: 1}) for name in ("bpe", "scaffold")}
-    tables = loss_tables([first, second], vocabularies, {"bpe": None, "scaffold": "bpe"}.__getitem__, 50)
+    tables = loss_tables([first, second], {"bpe": None, "scaffold": "bpe"}.__getitem__, 50)
     test = next(row.test for row in tables.words if row.name == OTHER and row.test is not None)
     assert test.p is None and test.segments_p is not None and math.isclose(test.difference, -0.05)
-    assert not any(row.partition.startswith("against") for row in tables.tokens)
     other = Training("", "scaffold", write_split(tmp_path / "c", "scaffold", 1, [1.0], [1.0], sha="1"))
     with pytest.raises(MTScaffoldError, match="of other text"):
-        loss_tables([first, other], vocabularies, {"bpe": None, "scaffold": "bpe"}.__getitem__, 50)
+        loss_tables([first, other], {"bpe": None, "scaffold": "bpe"}.__getitem__, 50)
 
 
 def test_references_with_unk_count_for_no_system(tmp_path: Path) -> None:
@@ -136,9 +110,8 @@ def test_references_with_unk_count_for_no_system(tmp_path: Path) -> None:
         path = write_split(tmp_path / system, system, 1, *bits[system])
         write_result(path, replace(read_result(LossSplit, path), unit="sentence", unknown=unknown))
         trainings.append(Training("", system, path))
-    vocabularies = {name: TokensOfSystem({4: "a", 5: "b"}, {4: 1, 5: 1}) for name in bits}
     baseline_of = {"bpe": None, "scaffold": "bpe"}.__getitem__
-    tables = loss_tables(trainings, vocabularies, baseline_of, 50)
+    tables = loss_tables(trainings, baseline_of, 50)
     differences = {row.name: row.test.difference for row in tables.words if row.test and row.partition == "frequency"}
     assert differences == pytest.approx({FREQUENT: -1 / 20, OTHER: 1 / 20, END: 0})
     assert {(row.name, row.bytes) for row in tables.words if row.partition == "frequency"} == {
@@ -147,8 +120,20 @@ def test_references_with_unk_count_for_no_system(tmp_path: Path) -> None:
     assert notes(tables)[1].endswith("left out of the losses of words, as of the scores: test (1 of 3).")
     path = trainings[0].path
     write_result(path, replace(read_result(LossSplit, path), unknown=[0, 1]))
-    tables = loss_tables(trainings, vocabularies, baseline_of, 50)
-    assert not tables.words and tables.tokens and notes(tables)[0].endswith("test (3 of 3).")
+    tables = loss_tables(trainings, baseline_of, 50)
+    assert not tables.words and notes(tables)[0].endswith("test (3 of 3).")
+
+
+def test_sentences_that_are_too_long_count_for_no_system(tmp_path: Path) -> None:
+    """They have no losses in one system, and so are in no class; a note counts them."""
+    trainings = []
+    for system, too_long in (("bpe", [1]), ("scaffold", None)):
+        path = write_split(tmp_path / system, system, 1, [4.0, 0.0, 2.0], [1.0, 1.0, 1.0])
+        write_result(path, replace(read_result(LossSplit, path), unit="sentence", unknown=[], too_long=too_long))
+        trainings.append(Training("", system, path))
+    tables = loss_tables(trainings, {"bpe": None, "scaffold": "bpe"}.__getitem__, 50)
+    assert {row.bytes for row in tables.words if row.name == FREQUENT} == {16}
+    assert notes(tables)[1] == "Sentences that are longer than a model takes are left out of all losses: test (1 of 3)."
 
 
 @pytest.mark.parametrize(
@@ -166,10 +151,9 @@ def test_what_is_said_of_the_intervals(tmp_path: Path, seeds: int, said: str) ->
         for name, gain in (("bpe", 1.0), ("scaffold", 0.5))
         for seed in range(1, seeds + 1)
     ]
-    vocabularies = {name: TokensOfSystem({4: "a", 5: "b"}, {4: 1, 5: 1}) for name in ("bpe", "scaffold")}
-    tables = loss_tables(trainings, vocabularies, {"bpe": None, "scaffold": "bpe"}.__getitem__, 50)
+    tables = loss_tables(trainings, {"bpe": None, "scaffold": "bpe"}.__getitem__, 50)
     assert said in notes(tables)[0]
-    p_shown = [line[-1] for line in word_tables(tables)[0].rows[1:]]
+    p_shown = [line[-1] for line in next(iter(word_tables(tables).values()))[1:]]
     assert any(p_shown) == (seeds == 3)
 
 

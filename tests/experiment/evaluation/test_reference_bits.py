@@ -13,7 +13,8 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison_tables import as_text
 from mt_scaffold.experiment.evaluation.losses.loss_split import FREQUENT, LossSplit, Part, TokenLosses
-from mt_scaffold.experiment.evaluation.score import Origin, Scores, Scoring, Texts, score
+from mt_scaffold.experiment.evaluation.measures import Labelled, TranslationScores
+from mt_scaffold.experiment.evaluation.score import Metric, Origin, Scoring, Texts, score
 from mt_scaffold.experiment.runtime.provenance import sha256
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 from mt_scaffold.experiment.runtime.results import read_result, write_result
@@ -23,7 +24,14 @@ REFERENCES = ["eins", "zwölf", "elf", "sechs"]
 NAME = "reference_bits_per_byte"
 
 
-def scored(folder: Path, system: str, seed: int, bits: list[float], unknown: list[int] | None) -> Path:
+def scored(
+    folder: Path,
+    system: str,
+    seed: int,
+    bits: list[float],
+    unknown: list[int] | None,
+    too_long: list[int] | None = None,
+) -> Labelled:
     """Score a translation by a model that gives the references these bits."""
     (folder / "ref").write_text("".join(f"{line}\n" for line in REFERENCES), encoding="utf-8")
     sizes = [len(line.encode()) for line in REFERENCES]
@@ -31,20 +39,28 @@ def scored(folder: Path, system: str, seed: int, bits: list[float], unknown: lis
         FREQUENT: Part([1] * 4, sizes, [each / 4 for each in bits]),
         "other": Part([1] * 4, sizes, [each * 0.75 for each in bits]),
     }
-    whole = (sum(bits), sum(sizes), sizes, "s", sha256(folder / "ref"), parts, parts, TokenLosses([], [], []), unknown)
-    write_result(folder / "losses.json", LossSplit(system, "test", seed, False, "sentence", *whole))
+    whole = (sum(bits), sum(sizes), sizes, "s", sha256(folder / "ref"), parts, parts, TokenLosses([], [], []))
+    losses = folder / f"{system}-{seed}.losses.json"
+    write_result(losses, LossSplit(system, "test", seed, False, "sentence", *whole, unknown, too_long))
     output = folder / f"{system}-{seed}.json"
     files = (folder / "ref", folder / "ref", output)
     score(
-        Texts(files[0], [files[1]], losses=folder / "losses.json"),
+        Texts(files[0], [files[1]]),
         files[2],
         Scoring(metrics=["bleu"]),
         Origin(system=system, test_set="test", seed=seed),
     )
-    return output
+    return Labelled("", None, output, losses)
 
 
-def both(folder: Path, unknown: tuple[list[int], list[int]] = ([], [])) -> list[Path]:
+def of(labelled: Labelled) -> dict[str, Metric]:
+    """Return the metrics of a score file and its losses."""
+    ((found,), _) = TranslationScores().read([labelled])
+    metrics: dict[str, Metric] = found.scores.metrics
+    return metrics
+
+
+def both(folder: Path, unknown: tuple[list[int], list[int]] = ([], [])) -> list[Labelled]:
     """Three trainings of each system; scaffold needs fewer bits for each sentence."""
     found = []
     for system, less, own in zip(("bpe", "scaffold"), (0.0, 1.0), unknown, strict=True):
@@ -56,11 +72,11 @@ def both(folder: Path, unknown: tuple[list[int], list[int]] = ([], [])) -> list[
 
 def test_it_is_the_bits_by_the_bytes(tmp_path: Path) -> None:
     """The statistics of each sentence are kept; a reference with <unk> is in neither sum."""
-    found = read_result(Scores, scored(tmp_path, "bpe", 1, [8.0, 12.0, 6.0, 10.0], [])).metrics[NAME]
+    found = of(scored(tmp_path, "bpe", 1, [8.0, 12.0, 6.0, 10.0], []))[NAME]
     assert found.score == pytest.approx(36 / 18) and found.segments == ["8 4", "12 6", "6 3", "10 5"]
-    found = read_result(Scores, scored(tmp_path, "bpe", 1, [8.0, 12.0, 6.0, 11.0], [1, 2])).metrics[NAME]
+    found = of(scored(tmp_path, "bpe", 1, [8.0, 12.0, 6.0, 11.0], [1, 2]))[NAME]
     assert found.score == pytest.approx(19 / 9) and found.segments == ["8 4", "0 0", "0 0", "11 5"]
-    assert NAME not in read_result(Scores, scored(tmp_path, "bpe", 1, [1.0] * 4, [0, 1, 2, 3])).metrics
+    assert NAME not in of(scored(tmp_path, "bpe", 1, [1.0] * 4, [0, 1, 2, 3]))
 
 
 def test_a_system_that_needs_fewer_bits_has_a_negative_difference(tmp_path: Path) -> None:
@@ -106,19 +122,27 @@ def test_a_reference_with_unk_in_one_system_is_left_out_for_all(tmp_path: Path) 
         assert all(NAME not in row.scores for row in comparison.rows) and "forced decoding" not in as_text(comparison)
 
 
+def test_a_sentence_that_is_too_long_for_one_system_is_left_out_for_all(tmp_path: Path) -> None:
+    """It has a warning of its own, and costs no score."""
+    paths = [scored(tmp_path, "bpe", 1, [9.0, 0.0, 5.0, 8.0], [2], [1]), scored(tmp_path, "x", 1, [9.0] * 4, [])]
+    comparison = compare(paths, "bpe", samples=50)
+    assert comparison.warnings[-2:] == [
+        ResultWarning("left-out", "test", "1 of 4"),
+        ResultWarning("too-long", "test", "1 of 4"),
+    ]
+    assert [row.scores[NAME].mean for row in comparison.rows] == pytest.approx([17 / 9, 18 / 9])
+
+
 def test_losses_of_another_text_are_refused(tmp_path: Path) -> None:
     """So are those of some of its lines only, of documents, or without the references that have <unk>."""
     with pytest.raises(MTScaffoldError, match="not the losses of 4 references"):
-        scored(tmp_path, "bpe", 1, [1.0] * 4, None)
-    scored(tmp_path, "bpe", 1, [1.0] * 4, [])
-    (tmp_path / "other").write_text("a\nb\nc\nd\n", encoding="utf-8")
+        of(scored(tmp_path, "bpe", 1, [1.0] * 4, None))
+    labelled = scored(tmp_path, "bpe", 1, [1.0] * 4, [])
+    path = Path(str(labelled.losses))
+    whole = read_result(LossSplit, path)
+    write_result(path, replace(whole, data_sha256="other"))
     with pytest.raises(MTScaffoldError, match="of other text than"):
-        score(
-            Texts(tmp_path / "ref", [tmp_path / "other"], losses=tmp_path / "losses.json"),
-            tmp_path / "x.json",
-            Scoring(metrics=["bleu"]),
-        )
-    whole = read_result(LossSplit, tmp_path / "losses.json")
+        of(labelled)
     assert whole.by_rank is not None
     fewer = {name: Part(part.words[:3], part.bytes[:3], part.bits[:3]) for name, part in whole.by_rank.items()}
     for wrong in (
@@ -128,10 +152,6 @@ def test_losses_of_another_text_are_refused(tmp_path: Path) -> None:
         replace(whole, sizes=whole.sizes[:3]),
         replace(whole, sizes=whole.sizes[:3], by_rank=fewer),
     ):
-        write_result(tmp_path / "losses.json", wrong)
+        write_result(path, wrong)
         with pytest.raises(MTScaffoldError, match="not the losses of 4 references"):
-            score(
-                Texts(tmp_path / "ref", [tmp_path / "ref"], losses=tmp_path / "losses.json"),
-                tmp_path / "x.json",
-                Scoring(metrics=["bleu"]),
-            )
+            of(labelled)

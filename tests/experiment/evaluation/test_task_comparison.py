@@ -22,8 +22,8 @@ from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison import Comparison
+from mt_scaffold.experiment.evaluation.lm_eval import HarnessScores, Questions, TaskScore, as_line, first_metric
 from mt_scaffold.experiment.evaluation.measures import Labelled
-from mt_scaffold.experiment.evaluation.task_scores import HarnessScores, Questions, TaskScore, as_line, first_metric
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 
 # A task's answers by metric, for one checkpoint.
@@ -233,8 +233,8 @@ def test_prompts_without_their_beginning_are_counted_by_system(tmp_path: Path) -
         path = tmp_path / f"{name}-{seed}.json"
         write_scores(path, tasks, system=name, seed=seed, shots=(0, 5), shortened=shortened)
     found = compare(files, "bpe", samples=10)
-    shortened = {each.about: each.figure for each in found.warnings if each.kind == "shortened"}
-    assert shortened == {"bpe, ending, 5 solved": "1,500", "scaffold, ending, 5 solved": "3"}
+    cut = {each.about: each.figure for each in found.warnings if each.kind == "shortened"}
+    assert cut == {"bpe, ending, 5 solved": "1,500", "scaffold, ending, 5 solved": "3"}
 
 
 @pytest.mark.parametrize(

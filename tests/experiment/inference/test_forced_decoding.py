@@ -18,8 +18,7 @@ from mt_scaffold.experiment.binarise.pairs_as_words import binarise_words
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
 from mt_scaffold.experiment.evaluation.losses import references
 from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
-from mt_scaffold.experiment.evaluation.losses.references import reference_losses
-from mt_scaffold.experiment.inference.forced_decoding import ForcedDecoding, forced_decode
+from mt_scaffold.experiment.evaluation.losses.references import ForcedDecoding, forced_decode, reference_losses
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.fairseq import run_tool, user_dir
 from mt_scaffold.experiment.runtime.results import read_result
@@ -85,6 +84,7 @@ def test_bits_per_byte_of_a_model_that_knows_nothing(
 ) -> None:
     """The known answer: log2 of the symbols for each subword and end; <unk> inside a word is counted, not refused."""
     pytest.importorskip("sacrebleu")
+    from mt_scaffold.experiment.evaluation.measures import Labelled, TranslationScores
     from mt_scaffold.experiment.evaluation.score import Scoring, Texts, score
 
     symbols, target = read_symbols(tiny_data / "dict.de.txt"), tiny_words / "odd.1.de"
@@ -92,19 +92,43 @@ def test_bits_per_byte_of_a_model_that_knows_nothing(
     number, ids = next((n, ids) for n, ids in enumerate(decoded.ids) if symbols[ids[0]].endswith("@@"))
     ids[0] = 3
     flat = [np.full(len(each), -math.log2(len(symbols))) for each in decoded.ids]
-    monkeypatch.setattr(references, "forced_decode", lambda *_, **__: ForcedDecoding(decoded.ids, flat))
+    monkeypatch.setattr(references, "forced_decode", lambda *_, **__: ForcedDecoding(decoded.ids, flat, []))
     files = (tiny_model, tiny_data, "odd.1", target, target, tiny_words / "train.de", tmp_path / "losses.json")
     split = reference_losses(*files, system="x", seed=1)
     assert split.unknown is not None and number in split.unknown
     assert split.unknown == [place for place, each in enumerate(decoded.ids) if 3 in each]
-    found = score(
-        Texts(target, [target], losses=tmp_path / "losses.json"), tmp_path / "scores.json", Scoring(metrics=["bleu"])
-    )
+    score(Texts(target, [target]), tmp_path / "scores.json", Scoring(metrics=["bleu"]))
+    labelled = Labelled("", None, tmp_path / "scores.json", tmp_path / "losses.json")
+    ((found,), _) = TranslationScores().read([labelled])
     kept = [place for place in range(13) if place not in split.unknown]
     lines = target.read_text(encoding="utf-8").splitlines()
     tokens, size = sum(len(decoded.ids[place]) for place in kept), sum(len(lines[place].encode()) for place in kept)
     expected = tokens * math.log2(len(symbols)) / size
-    assert found.metrics["reference_bits_per_byte"].score == pytest.approx(expected)
+    assert found.values["reference_bits_per_byte"] == pytest.approx(expected)
+
+
+def test_a_sentence_that_is_too_long_is_left_out(
+    tiny_words: Path, tiny_data: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no losses and is counted; the others keep theirs."""
+    from fairseq.models.transformer import TransformerModel
+
+    model, target = tiny_model / "checkpoints" / "checkpoint_last.pt", tiny_words / "odd.1.de"
+    files = (model, tiny_data, "odd.1", target, target, tiny_words / "train.de", tmp_path / "losses.json")
+    whole, decoded = reference_losses(*files, system="x", seed=1), forced_decode(model, tiny_data, "odd.1")
+    longest = max(len(ids) for ids in decoded.ids)
+    monkeypatch.setattr(TransformerModel, "max_positions", lambda _: (1000, longest - 1))
+    cut = reference_losses(*files, system="x", seed=1)
+    left_out = [number for number, ids in enumerate(decoded.ids) if len(ids) == longest]
+    assert (
+        whole.too_long is None and cut.too_long == left_out and read_result(LossSplit, tmp_path / "losses.json") == cut
+    )
+    before, after = whole.bits_of_each(), cut.bits_of_each()
+    assert before is not None and after is not None
+    kept = [number for number in range(13) if number not in left_out]
+    assert [after[number] for number in kept] == pytest.approx([before[number] for number in kept], abs=1e-4)
+    assert [after[number] for number in left_out] == [0.0] * len(left_out)
+    assert cut.sizes == whole.sizes and cut.bytes == sum(cut.sizes[number] for number in kept)
 
 
 def test_a_reference_divides_into_its_words(

@@ -251,19 +251,6 @@ def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> N
     assert text.count("<svg ") == len(list((experiment / "figures").glob("*.svg")))
 
 
-def test_the_page_divides_the_losses(page: Path, experiment: Path) -> None:
-    """It shows what each class of words adds to the difference, and the tokens that only one system has."""
-    content = page.read_text(encoding="utf-8")
-    assert 'id="losses"' in content and "other words" in content and "against scaffold" in content
-    # Two sentences of ten bytes, with one and two bits fewer in the rare words of each.
-    assert "-0.1000" in content and "-0.2000" in content
-    written = (experiment / "losses.txt").read_text(encoding="utf-8")
-    assert "-0.1000" in written
-    # The translations have all words of the references.
-    assert "are found in the translations: test" in content and "are found in the translations: test" in written
-    assert ">100.00</td>" in content
-
-
 def test_the_first_screen_is_answer_table_figure_and_limits(page: Path, experiment: Path, tmp_path: Path) -> None:
     """Warnings used to precede all numbers; they are one folded line below the table, open if one is grave."""
     text = html.unescape(page.read_text(encoding="utf-8"))
@@ -287,15 +274,13 @@ def test_the_first_screen_is_answer_table_figure_and_limits(page: Path, experime
 
 
 def test_the_navigation_has_the_order_of_the_page(page: Path) -> None:
-    """Losses used to be before embeddings in one, after them in the other."""
+    """A link for each section."""
     text = page.read_text(encoding="utf-8")
     links = re.findall('<a href="#(.*?)">', text.partition("</nav>")[0])
     assert links == re.findall('<section id="(.*?)"', text)
 
 
-def test_synthetic_text_has_neither_tests_nor_losses_nor_embeddings(
-    page: Path, experiment: Path, tmp_path: Path
-) -> None:
+def test_synthetic_text_has_neither_tests_nor_embeddings(page: Path, experiment: Path, tmp_path: Path) -> None:
     """It is labelled as synthetic once, clearly; JSON keeps the values that the tables and the page leave out."""
     copy = tmp_path / "copy"
     shutil.copytree(experiment, copy)
@@ -305,17 +290,13 @@ def test_synthetic_text_has_neither_tests_nor_losses_nor_embeddings(
     comparison = json.loads((copy / "comparison.json").read_text(encoding="utf-8")) | {"synthetic": True}
     write(copy / "comparison.json", json.dumps(comparison))
     found = statistics(TranslationLayout.read(copy))
-    assert found.losses.words and found.embeddings and found.found
+    assert found.embeddings
     text = html_report(copy).read_text(encoding="utf-8")
     assert text.count("SYNTHETIC") == 1 and '<p class="answer warning">SYNTHETIC DATA' in text
-    assert not re.search(
-        r'id="(losses|embeddings)"|95 % interval</th>|Holm|[Ss]ignifican|Wang and Isola|updates would', text
-    )
+    assert not re.search(r'id="embeddings"|95 % interval</th>|Holm|[Ss]ignifican|Wang and Isola|updates would', text)
     drawn = {path.stem for path in (copy / "figures").glob("*.svg")}
-    assert "training" in drawn and not [name for name in drawn if re.match("losses|embeddings|differences", name)]
+    assert "training" in drawn and not [name for name in drawn if re.match("embeddings|differences", name)]
     assert all("SYNTHETIC" in path.read_text(encoding="utf-8") for path in (copy / "figures").glob("*.svg"))
-    written = (copy / "losses.txt").read_text(encoding="utf-8")
-    assert written.startswith("SYNTHETIC") and "against" not in written
     assert re.findall('<a href="#(.*?)">', text.partition("</nav>")[0]) == re.findall('<section id="(.*?)"', text)
 
 

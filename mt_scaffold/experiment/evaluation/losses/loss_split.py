@@ -11,7 +11,7 @@ All figures are sums of the losses of tokens: a token belongs to the word that h
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -56,7 +56,8 @@ class LossSplit:
     by. sizes: the bytes of each document or sentence. signature: must be equal in splits that are compared.
     data_sha256: of the text. by_rank, by_count: class → its words; each is a partition of all bits, so that the
     classes' bits add up to ``bits``; None if the codes do not define the bytes of a word. tokens: by the ids of the
-    system. unknown: the numbers, from 0, of the references that contain ``<unk>``; None for documents.
+    system. unknown: the numbers, from 0, of the references that contain ``<unk>``; None for documents. too_long: those
+    of the sentences that are longer than the model takes, which have no bits here; None if there are none.
     """
 
     system: str
@@ -73,6 +74,7 @@ class LossSplit:
     by_count: dict[str, Part] | None = field(repr=False)
     tokens: TokenLosses = field(repr=False)
     unknown: list[int] | None = field(default=None, repr=False, metadata={"omit_none": True})
+    too_long: list[int] | None = field(default=None, repr=False, metadata={"omit_none": True})
 
     def bits_of_each(self) -> list[float] | None:
         """Return the bits of each document or sentence, or None if they are not split by word."""
@@ -197,32 +199,3 @@ def split_by_token(ids: Any, bits: Floats) -> TokenLosses:
     sums = numpy.bincount(ids, weights=bits)
     found = numpy.flatnonzero(occurrences)
     return TokenLosses(found.tolist(), occurrences[found].tolist(), sums[found].tolist())
-
-
-@dataclass(frozen=True)
-class TokenClass:
-    """The tokens of one class in a test set. kinds: the number in the vocabulary, whether they occur or not."""
-
-    kinds: int
-    occurrences: int
-    bits: float
-
-
-def token_classes(tokens: TokenLosses, class_of: Mapping[int, str], order: Sequence[str]) -> dict[str, TokenClass]:
-    """Return the sums of each class of tokens, in ``order``; an id without a class is the end of a text.
-
-    class_of: the class of each id of the vocabulary. Classes without an id are left out.
-    """
-    kinds = dict.fromkeys([*order, END], 0)
-    occurrences, bits = dict(kinds), dict.fromkeys(kinds, 0.0)
-    for name in class_of.values():
-        kinds[name] += 1
-    for number, count, total in zip(tokens.ids, tokens.occurrences, tokens.bits, strict=True):
-        name = class_of.get(number, END)
-        occurrences[name] += count
-        bits[name] += total
-    return {
-        name: TokenClass(kinds[name], occurrences[name], bits[name])
-        for name in kinds
-        if kinds[name] or occurrences[name]
-    }

@@ -21,7 +21,6 @@ from mt_scaffold.experiment.evaluation.comparison_tables import published_tables
 from mt_scaffold.experiment.report.html.parts import (
     check_finished,
     figures,
-    loss_sections,
     options_text,
     render,
     systems_table,
@@ -67,7 +66,6 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         score_tables=tables_of([*score_tables(comparison), *published_tables(comparison)]),
         data=_data_rows(layout),
         statistics=statistics,
-        losses=loss_sections(statistics.losses, statistics.found),
         statistics_table=table(statistics.stats),
         paper=read_paper(),
         paper_text=own_text(config),

@@ -11,7 +11,6 @@ from mt_scaffold.experiment.evaluation.comparison_tables import published_tables
 from mt_scaffold.experiment.report.html.parts import (
     check_finished,
     figures,
-    loss_sections,
     options_text,
     render,
     systems_table,
@@ -46,7 +45,6 @@ def language_model_report(experiment: PathLike, output: PathLike | None = None) 
         score_tables=tables_of([*score_tables(comparison), *published_tables(comparison)]),
         tasks=tasks,
         task_tables=tables_of(score_tables(tasks)) if tasks is not None else [],
-        losses=loss_sections(statistics.losses),
         statistics_table=documents_table(statistics.vocabularies),
         figures=figures(layout, statistics.figures),
         runs=runs,

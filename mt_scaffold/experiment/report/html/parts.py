@@ -14,16 +14,13 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.layout import Layout
 from mt_scaffold.experiment.evaluation.comparison_tables import Table
 from mt_scaffold.experiment.report.figures import NOTE_ID
-from mt_scaffold.experiment.report.found_words import NOTE as FOUND_NOTE
-from mt_scaffold.experiment.report.found_words import FoundWords, found_tables
-from mt_scaffold.experiment.report.losses import LossTable, LossTables, notes, token_tables, word_tables
 from mt_scaffold.experiment.report.statistics import Figure
 from mt_scaffold.experiment.runtime.result_warnings import limits
 from mt_scaffold.tables import decimal
 
-_SECTIONS = ("differences", "scores", "losses", "training", "vocabularies", "embeddings")
+_SECTIONS = ("differences", "scores", "training", "vocabularies", "embeddings")
 # Headings of further columns that hold names, not figures.
-_NAMES = {"metric", "compared", "against", "table of the paper", "who", "their system"}
+_NAMES = {"against", "who", "their system"}
 # Parts of an inlined SVG that a browser would run.
 _RUNS = re.compile(r"<\s*(?:script|foreignobject)|<[^<>]*(?:\son\w+\s*=|javascript:)", re.IGNORECASE)
 # The note below a figure, as matplotlib writes it; removed because the page has it once.
@@ -81,7 +78,7 @@ def tables_of(tables: Sequence[Table]) -> list[dict[str, Any]]:
     for table in tables:
         heading, *rows = table.rows
         # Rows of a group differ in the system or the metric.
-        place = [column for column, name in enumerate(heading[: table.names]) if name in ("group", "task", "test set")]
+        place = [column for column, name in enumerate(heading[: table.names]) if name in ("group", "test set")]
         groups = itertools.groupby(rows, key=lambda row, place=place: [row[column] for column in place])  # type: ignore[misc]
         left = [column for column, name in enumerate(heading) if column < table.names or name in _NAMES]
         shown.append(
@@ -94,36 +91,6 @@ def tables_of(tables: Sequence[Table]) -> list[dict[str, Any]]:
             }
         )
     return shown
-
-
-def loss_sections(losses: LossTables, found: Sequence[FoundWords] = ()) -> dict[str, Any]:
-    """Return the tables of split losses, with their notes: title, heading, rows in groups, columns that hold names.
-
-    found: the words of references that are found in translations.
-    """
-    shown: list[tuple[LossTable, tuple[int, ...]]] = [
-        *((table, (0, 1)) for table in word_tables(losses)),
-        *((table, (0,)) for table in found_tables(found)),
-        *((table, (0, 1, 2)) for table in token_tables(losses)),
-    ]
-    return {
-        "notes": [*notes(losses), *([FOUND_NOTE] if found else [])],
-        "tables": [
-            {
-                "title": table.title,
-                "heading": table.rows[0],
-                # With one column of names, the rows are one group.
-                "groups": _groups(table.rows[1:]) if len(left) > 1 else [table.rows[1:]],
-                "left": left,
-            }
-            for table, left in shown
-        ],
-    }
-
-
-def _groups(rows: Sequence[list[str]]) -> list[list[list[str]]]:
-    """Group consecutive rows by their first cell."""
-    return [list(group) for _, group in itertools.groupby(rows, key=lambda row: row[0])]
 
 
 def figures(layout: Layout[Any], figures: Sequence[Figure]) -> dict[str, list[dict[str, Any]]]:

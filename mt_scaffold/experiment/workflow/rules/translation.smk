@@ -176,7 +176,6 @@ rule score:
         [layout.translation(RUN, "{test}", form) for form in ("", "words")],
         layout.words("{test}", TGT),
         [layout.raw("{test}", lang) for lang in LANGUAGES],
-        layout.losses(RUN, "{test}"),
     output: layout.scores(RUN, "{test}")
     params: run=run_flags, depends_on=lambda wildcards: staleness.depends_on(layout, "score", wildcards.test), checkpoint=""
     log: layout.log(f"score-{RUN.name}-{{test}}")
@@ -194,7 +193,7 @@ rule losses:
     output: layout.losses(RUN, "{test}")
     params: run=run_flags
     log: layout.log(f"losses-{RUN.name}-{{test}}")
-    priority: 1
+    priority: LAST
     threads: SHARE
     resources: gpu=0
     shell:
