@@ -157,13 +157,6 @@ def _evaluation(config: LanguageModelConfig) -> dict[str, Any]:
     return found
 
 
-def report(layout: LanguageModelLayout) -> None:
-    """Write the HTML report of the experiment."""
-    from mt_scaffold.experiment.report.html.language_models import language_model_report
-
-    language_model_report(layout.folder, layout.report)
-
-
 # -- what each step depends on in the configuration
 
 
@@ -199,7 +192,6 @@ class LanguageModeling(Task[LanguageModelLayout]):
         "evaluate": evaluate,
         "evaluate-tasks": benchmarks.evaluate_tasks,
         "compare-tasks": benchmarks.compare_tasks,
-        "report": report,
     }
     depends: ClassVar[Mapping[str, Callable[..., object]]] = {
         "get-documents": lambda layout: layout.config.to_dict()["data"],

@@ -312,13 +312,6 @@ def compression(layout: TranslationLayout, systems: Systems = "") -> None:
     write_compression(layout.showing(systems))
 
 
-def report(layout: TranslationLayout) -> None:
-    """Write the HTML report of the experiment."""
-    from mt_scaffold.experiment.report.html import html_report
-
-    html_report(layout.folder, layout.report)
-
-
 # -- what each step depends on in the configuration
 
 
@@ -375,7 +368,6 @@ class Translation(Task[TranslationLayout]):
         "score": score,
         "losses": losses,
         "compression": compression,
-        "report": report,
     }
     depends: ClassVar[Mapping[str, Callable[..., object]]] = {
         "get-data": _raw_settings,

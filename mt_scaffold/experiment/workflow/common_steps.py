@@ -168,7 +168,7 @@ def tabulate_losses(layout: AnyLayout, systems: Systems = "") -> None:
         # Nothing waits for the losses, so that both were written without them, and no step is to be repeated.
         with _same_times([*map(layout.comparison, COMPARISON_KINDS), layout.report]):
             _compare(layout, with_losses=True)
-            task.steps["report"](layout)
+            report(layout)
 
 
 @contextlib.contextmanager
@@ -243,6 +243,13 @@ def statistics(layout: AnyLayout, systems: Systems = "") -> None:
     task_of(layout.config).statistics(layout)
 
 
+def report(layout: AnyLayout) -> None:
+    """Write the HTML report of the experiment."""
+    from mt_scaffold.experiment.report.html import html_report
+
+    html_report(layout.folder, layout.report)
+
+
 _COMMON: dict[str, Step] = {
     "learn": learn,
     "trim": trim,
@@ -255,6 +262,7 @@ _COMMON: dict[str, Step] = {
     "tokens": tokens,
     "compare": compare,
     "statistics": statistics,
+    "report": report,
     "tabulate-losses": tabulate_losses,
 }
 STEPS: dict[str, Step] = _COMMON | {name: step for task in TASKS.values() for name, step in task.steps.items()}

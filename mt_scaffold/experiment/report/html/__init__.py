@@ -1,4 +1,4 @@
-"""A finished translation experiment → the report, one self-contained HTML page of the results of earlier steps."""
+"""A finished experiment → the report, one self-contained HTML page of the results of earlier steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from mt_scaffold.corpus.text import read_lines, surface_form
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.segmentation import segmentation_in
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.layout import Run
+from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
+from mt_scaffold.experiment.configuration.layout import Run, read_folder
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.clean import CleanReport
 from mt_scaffold.experiment.data.report import DataReport
@@ -28,7 +29,7 @@ from mt_scaffold.experiment.report.html.parts import (
     text,
 )
 from mt_scaffold.experiment.report.paper import COMPRESSION_NOTE, compression, own_text, read_paper
-from mt_scaffold.experiment.report.statistics import Statistics
+from mt_scaffold.experiment.report.statistics import LanguageModelStatistics, Statistics, documents_table
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.segment.draw import description
@@ -44,45 +45,79 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
 
     It shows the systems that were compared.
 
-    output: the report (default: ``report.html`` in the folder). examples: the number of sentences to show, spread
-    evenly over the first test set.
+    output: the report (default: ``report.html`` in the folder). examples: of translation, the number of sentences to
+    show, spread evenly over the first test set.
 
     Raises MTScaffoldError if the experiment is not finished or one of its files is missing or malformed.
     """
     if examples < 0:
         raise UsageError(f"report: the number of examples must be 0 or more, not {examples}")
-    layout = TranslationLayout.read(experiment)
+    kind = TranslationLayout if isinstance(read_folder(experiment), Config) else LanguageModelLayout
+    layout: TranslationLayout | LanguageModelLayout = kind.read(experiment)
     check_finished(layout)
     page = Path(output) if output is not None else layout.report
     comparison = read_result(Comparison, layout.comparison("json")).shown
     layout = layout.of_systems({row.system for row in comparison.rows})
     config = layout.config
-    statistics = read_result(Statistics, layout.statistics)
-    runs = _runs(layout)
+    runs = [{"run": run, "training": read_result(TrainingReport, layout.training_report(run))} for run in layout.runs]
+    if isinstance(layout, TranslationLayout):
+        template, own = "translation.html.jinja", _of_translation(layout, examples, runs)
+    else:
+        template, own = "language_models.html.jinja", _of_language_models(layout)
     content = render(
-        "translation.html.jinja",
+        template,
         config=config,
         comparison=comparison,
         score_tables=tables_of([*score_tables(comparison), *published_tables(comparison)]),
-        data=_data_rows(layout),
-        statistics=statistics,
-        statistics_table=table(statistics.stats),
-        paper=read_paper(),
-        paper_text=own_text(config),
-        compression=compression(config, {each.codes: each.bytes_per_token for each in statistics.stats}),
-        compression_note=COMPRESSION_NOTE,
-        figures=figures(layout, statistics.figures),
-        examples=_examples(layout, examples),
+        figures=figures(layout, own["statistics"].figures),
         runs=runs,
-        valid_metric=_valid_metric(runs),
         config_text=text(layout.config_file),
-        surface=surface_form,
-        systems=systems_table([_system_row(config, name) for name in config.systems]),
-        has_resampling=any(system.resamples for system in config.systems.values()),
-        has_sides=any(len(codes.languages) == 1 for codes in config.all_codes.values()),
+        **own,
     )
     write_text(page, content)
     return page
+
+
+def _of_translation(layout: TranslationLayout, examples: int, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the values that only the page of translation shows."""
+    config, statistics = layout.config, read_result(Statistics, layout.statistics)
+    return {
+        "data": _data_rows(layout),
+        "statistics": statistics,
+        "statistics_table": table(statistics.stats),
+        "paper": read_paper(),
+        "paper_text": own_text(config),
+        "compression": compression(config, {each.codes: each.bytes_per_token for each in statistics.stats}),
+        "compression_note": COMPRESSION_NOTE,
+        "examples": _examples(layout, examples),
+        "valid_metric": _valid_metric(runs),
+        "surface": surface_form,
+        "systems": systems_table([_system_row(config, name) for name in config.systems]),
+        "has_resampling": any(system.resamples for system in config.systems.values()),
+        "has_sides": any(len(codes.languages) == 1 for codes in config.all_codes.values()),
+    }
+
+
+def _of_language_models(layout: LanguageModelLayout) -> dict[str, Any]:
+    """Return the values that only the page of language models shows."""
+    config, statistics = layout.config, read_result(LanguageModelStatistics, layout.statistics)
+    tasks = read_result(Comparison, layout.task_comparison("json")).shown if config.tasks is not None else None
+    rows = [
+        {
+            "system": name,
+            "codes": config.codes_of(name).name,
+            "extra training options": options_text(system.train.options if system.train else {}),
+            "tested against": config.baseline_of(name) or "",
+        }
+        for name, system in config.systems.items()
+    ]
+    return {
+        "statistics": statistics,
+        "statistics_table": documents_table(statistics.vocabularies),
+        "systems": systems_table(rows),
+        "tasks": tasks,
+        "task_tables": tables_of(score_tables(tasks)) if tasks is not None else [],
+    }
 
 
 def _system_row(config: Config, name: str) -> dict[str, str]:
@@ -188,10 +223,3 @@ def _valid_metric(runs: Sequence[Mapping[str, Any]]) -> str:
     """Return the label of the validation metric; without the metric if trainings have different ones."""
     metrics = {run["training"].valid_metric for run in runs}
     return f"validation {_VALID_METRICS.get(metrics.pop(), '')}".strip() if len(metrics) == 1 else "validation"
-
-
-def _runs(layout: TranslationLayout) -> list[dict[str, Any]]:
-    return [
-        {"system": run.system, "seed": run.seed, "training": read_result(TrainingReport, layout.training_report(run))}
-        for run in layout.runs
-    ]
