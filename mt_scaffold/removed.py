@@ -10,11 +10,11 @@ class Key(NamedTuple):
     """A removed key of a configuration.
 
     instead: what takes its place. neutral: the values with which it had no effect, as stored configurations have it;
-    these are accepted.
+    these are accepted. None: it never changed a result, and any value is accepted.
     """
 
     instead: str
-    neutral: tuple[Any, ...] = ()
+    neutral: tuple[Any, ...] | None = ()
 
 
 _CTRANSLATE2 = "CTranslate2's own converter takes the models, ct2-fairseq-converter (docs/models.md)"
@@ -54,6 +54,10 @@ OPTIONS: dict[str, dict[str, str]] = {
     },
     "trim": {"--leaves": "use --below, --ratio or --tokens"},
     "encode": {"--check": "name one NAME.bin per run, whose manifest has its digests"},
+    "run": {
+        "--redo": "remove the folder of a training (experiments/NAME/SYSTEM/seed-N); the same command trains it again",
+        "--yes": "it belonged to --redo; remove the folder of a training to train it again",
+    },
 }
 # Public name, or module with its dots → what takes its place.
 IMPORTS: dict[str, str] = {
@@ -80,6 +84,8 @@ KEYS: dict[str, Key] = {
         "export the model (mt-scaffold export transformers) and use transformers' generate()",
         ({"prompts": [], "length": 100, "temperature": 0.8, "top_k": 0, "top_p": 1.0, "seed": 1},),
     ),
+    "prepare": Key("one job tokenises each language, and apply-bpe writes the subwords of words; remove it", None),
+    "train.expected": Key("the plug-in checks the real length of an epoch before the first update; remove it", None),
 }
 
 
@@ -92,10 +98,13 @@ def without_removed_keys(value: Mapping[str, Any], known: Mapping[str, Any], sec
     kept = dict(value)
     for name in value:
         found = None if name in known else _key(section, name)
-        if found is not None:
-            if not any(value[name] == each and type(value[name]) is type(each) for each in found.neutral):
-                raise KeyError(name)
-            del kept[name]
+        if found is None:
+            continue
+        if found.neutral is not None and not any(
+            value[name] == each and type(value[name]) is type(each) for each in found.neutral
+        ):
+            raise KeyError(name)
+        del kept[name]
     return kept
 
 

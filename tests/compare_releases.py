@@ -40,7 +40,6 @@ RESULTS = (
     "codes/*",
     "raw/*",
     "words/*",
-    "subwords/*/*",
     "dictionaries/*/*",
     "binarised/*/*",
     "test-sets/*/*/*",

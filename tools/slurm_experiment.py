@@ -79,12 +79,10 @@ class Experiment:
     def _make(self) -> None:
         config = derived_config("de", self.cache, make_archives(self.cache, "de", pairs=600))
         config["codes"]["symbols"] = 200
-        config["prepare"]["chunks"] = 2
         config["clean"]["max_ratio"] = 3.0
         config["systems"] = {"bpe": config["systems"]["bpe"]}
         config["compare_with"] = [entry for entry in config["compare_with"] if entry["beside"] == "bpe"]
         config["train"]["batch"] = "small"
-        del config["train"]["expected"]
         config["train"]["thin"] = True
         changed: dict[str, Any] = {"fp16": False, "num-workers": 0, "max-tokens": 400, "log-interval": 10}
         changed |= {"save-interval-updates": SAVE_EVERY, "disable-validation": True}

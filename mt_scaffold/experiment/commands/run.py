@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from typing import Annotated
 
 from mt_scaffold.experiment.commands.arguments import ExperimentOptions, Name
@@ -15,7 +14,6 @@ mt-scaffold run configs/demo.yaml
 mt-scaffold run mine.yaml --cores 8 --set train.options.lr=0.001 --dry-run
 mt-scaffold run configs/wmt14_en_de.yaml --profile slurm --only bpe scaffold
 mt-scaffold run configs/wmt14_en_de.yaml --commands --only bpe
-mt-scaffold run mine.yaml --redo scaffold --yes
 """
 
 
@@ -27,8 +25,6 @@ def run(
     profile: Name | None = None,
     dry_run: Annotated[bool, Option(short="-n")] = False,
     commands: bool = False,
-    redo: Annotated[Sequence[str], Option("SYSTEM")] = (),
-    yes: bool = False,
     snakemake: Annotated[str, Option("OPTIONS")] = "",
 ) -> int:
     """Run the experiment.
@@ -41,8 +37,6 @@ def run(
     profile: a Snakemake profile: slurm, local (several GPUs), or a folder with one
     dry_run: check, and show the steps without running them
     commands: print the commands of fairseq for every training and translation, as you could type them; run nothing
-    redo: train these systems again from scratch; their old trainings stay until the new ones are finished
-    yes: do not ask for confirmation of --redo
     snakemake: options of snakemake in one argument, such as --snakemake='--forcerun train', or files to make
     """
     if commands:
@@ -54,6 +48,4 @@ def run(
         for command in fairseq_commands(layout_of(plan.folder, plan.experiment).of_systems(plan.systems)):
             print(command)
         return 0
-    return run_experiment(
-        config, Settings(cores, profile, dry_run, options.settings, shlex.split(snakemake), redo, yes)
-    )
+    return run_experiment(config, Settings(cores, profile, dry_run, options.settings, shlex.split(snakemake)))

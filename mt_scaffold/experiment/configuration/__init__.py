@@ -78,18 +78,6 @@ class Languages:
 
 
 @dataclass(frozen=True)
-class Prepare:
-    """How a large corpus is prepared; nothing here changes its words.
-
-    The training text is tokenised in ``chunks`` jobs per language. Without ``keep_text``, the raw training text
-    and its subwords are deleted as soon as no step needs them; the cleaned words stay.
-    """
-
-    chunks: int = field(default=1, metadata=bounds(least=1))
-    keep_text: bool = True
-
-
-@dataclass(frozen=True)
 class Clean:
     """Which pairs of train and valid are kept, by their word counts (mt_scaffold.experiment.data.clean)."""
 
@@ -166,7 +154,6 @@ class Config:
     tokenise: Tokenise = field(default_factory=Tokenise)
     clean: Clean = field(default_factory=Clean)
     binarise: Limits = field(default_factory=Limits)
-    prepare: Prepare = field(default_factory=Prepare)
     seeds: list[int] = field(default_factory=lambda: [1], metadata=bounds(least=1, filled=True))
     average: Average = field(default_factory=Average)
     translate: Translate = field(default_factory=Translate)
@@ -318,7 +305,7 @@ def _translation(document: Mapping[str, Any]) -> Config:
 
 
 def _language_modeling(document: Mapping[str, Any]) -> LanguageModelConfig:
-    sections = {"data": Data, "codes": Learn, "prepare": Prepare, "binarise": Limits, "train": Train}
+    sections = {"data": Data, "codes": Learn, "binarise": Limits, "train": Train}
     language_model_checks.check_keys(document, Config, sections, System)
     config: LanguageModelConfig = build(LanguageModelConfig, dict(document))
     language_model_checks.check(config)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import DATA_KINDS, SIDES, UNKNOWN, ArchiveData, Data, DataFile
-from mt_scaffold.experiment.configuration.training import check_training
+from mt_scaffold.experiment.configuration.training import check_training, with_own_options
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Folders and files in experiments/NAME next to the folders of the systems (layout.py).
 RESERVED_NAMES = (
-    *("raw", "words", "codes", "vocabularies", "dictionaries", "subwords", "binarised", "test-sets"),
+    *("raw", "words", "codes", "vocabularies", "dictionaries", "binarised", "test-sets"),
     *("logs", "figures", "config.yaml", "data-report.json", "statistics.json", "losses.txt", "report.html"),
     "bytes-per-token.txt",
     *("comparison.txt", "comparison.md", "comparison.tex", "comparison.json", "comparison.csv"),
@@ -57,6 +57,11 @@ def check(config: Config) -> None:
     if config.train.batch is not None and not config.train.batches:
         raise WrongValue("train.batch", "there are no train.batches to choose from; define them, or leave this out")
     check_training(config.train, config.average, config.score.last_checkpoints)
+    for name, system in config.systems.items():
+        try:
+            check_training(with_own_options(config.train, system.train), config.average, config.score.last_checkpoints)
+        except WrongValue as error:
+            raise WrongValue(f"systems.{name}.{error.key}", str(error).removeprefix(f"{error.key}: ")) from None
     for name in config.systems:
         if name in RESERVED_NAMES:
             raise WrongValue(f"systems.{name}", "reserved for a folder or file of the experiment; choose another name")

@@ -9,7 +9,6 @@ from typing import Any
 
 from mt_scaffold.experiment.configuration.language_model import (
     DOCUMENT_KINDS,
-    Counting,
     DocumentData,
     LanguageModelConfig,
     LearnFromBytes,
@@ -17,7 +16,7 @@ from mt_scaffold.experiment.configuration.language_model import (
     TrainLanguageModels,
 )
 from mt_scaffold.experiment.configuration.systems import LanguageModelSystem
-from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_kept, without_false
+from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_saved, without_false
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 
 # Folders and files in experiments/NAME next to the folders of the systems (layout.py).
@@ -33,7 +32,6 @@ _SCHEDULED = ("lr-scheduler", "lr-period-updates", "lr-shrink", "t-mult", "total
 _SECTIONS: dict[str, Any] = {
     "data": DocumentData,
     "codes": LearnFromBytes,
-    "prepare": Counting,
     "binarise": Padding,
     "train": TrainLanguageModels,
 }
@@ -154,7 +152,7 @@ def _check_training(config: LanguageModelConfig) -> None:
             if "end-learning-rate" in options:
                 raise WrongValue(f"{key}.options.end-learning-rate", "train.schedule ends at min-lr; set that instead")
     for name in config.systems:
-        check_kept(config.train.all_options | own.get(name, {}), config.average, config.wanted_checkpoints)
+        check_saved(config.train.all_options | own.get(name, {}), config.average, config.wanted_checkpoints)
 
 
 def _check_tasks(config: LanguageModelConfig) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS
@@ -17,6 +18,7 @@ STOP_OPTIONS = {"updates": "max-update", "epochs": "max-epoch", "tokens": "stop-
 # The metric in fairseq's log for each value of patience_on.
 METRICS = {"bleu": "bleu", "loss_per_byte": "bits_per_byte"}
 _PATIENCE_OPTIONS = ("patience", "best-checkpoint-metric", "maximize-best-checkpoint-metric", "disable-validation")
+AnyTrain = TypeVar("AnyTrain", bound="TrainOptions")
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,6 @@ class Stop:
         """The rules that are set, by name."""
         given = {"updates": self.updates, "epochs": self.epochs, "tokens": self.tokens, "text": self.text}
         return {name: value for name, value in given.items() if value is not None}
-
-
-@dataclass(frozen=True)
-class Expected:
-    """The expected size of the cleaned training text, to estimate the length of an epoch before the data exists.
-
-    subwords: the sum over all pairs of the subwords on the longer side, which ``max-tokens`` limits. pairs: their
-    number, to scale the estimate to a sample. text: bytes of both sides, as Stop counts them.
-    """
-
-    pairs: int = field(metadata=bounds(least=1))
-    subwords: int = field(metadata=bounds(least=1))
-    text: int | None = field(default=None, metadata=bounds(least=1))
 
 
 @dataclass(frozen=True)
@@ -123,14 +112,12 @@ class Train(TrainOptions):
     ``stop`` ends the training, instead of max-update or max-epoch in the options. With ``patience`` it ends earlier,
     once that many validations in a row have not improved ``patience_on``: BLEU of the validation set, or the loss per
     byte of its text; the same measure selects checkpoint_best.pt. ``validate_bleu``: compute this BLEU in any case.
-    ``expected``: to check the averaging before anything runs.
     """
 
     stop: Stop | None = None
     patience: int | None = field(default=None, metadata=bounds(least=1))
     patience_on: Literal["bleu", "loss_per_byte"] | None = None
     validate_bleu: bool = False
-    expected: Expected | None = None
 
     @property
     def validates_bleu(self) -> bool:
@@ -149,6 +136,16 @@ class Average:
     by: Literal["epochs", "updates"] = "epochs"
 
 
+def with_own_options(train: AnyTrain, own: SystemTrain | None) -> AnyTrain:
+    """Return a train section, with a system's own options in place of those of the same name."""
+    if own is None:
+        return train
+    batches = {
+        name: dataclasses.replace(batch, options=batch.options | own.options) for name, batch in train.batches.items()
+    }
+    return dataclasses.replace(train, options=train.options | own.options, batches=batches)
+
+
 def check_training(train: Train, average: Average, last_checkpoints: int = 0) -> None:
     """Raise WrongValue if train and average contradict each other, or trainings would be stopped unfairly.
 
@@ -164,7 +161,7 @@ def check_training(train: Train, average: Average, last_checkpoints: int = 0) ->
                 raise WrongValue("train.stop", f"the options also set {name}; keep one of them")
     _check_validation(train, options)
     wanted = max(average.last, last_checkpoints)
-    check_kept(options, average, wanted)
+    check_saved(options, average, wanted)
     by_epoch = average.by == "epochs" and not options.get("save-interval-updates")
     if train.patience is not None and by_epoch and wanted > train.patience + 1:
         raise WrongValue(
@@ -179,14 +176,8 @@ def without_false(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
     return {name: value for name, value in options.items() if value is not False}
 
 
-def check_kept(options: Mapping[str, OptionValue], average: Average, wanted: int) -> None:
-    """Raise WrongValue if fairseq-train's ``options`` do not save or keep the ``wanted`` number of checkpoints."""
-    kept = "keep-last-epochs" if average.by == "epochs" else "keep-interval-updates"
-    number = options.get(kept, -1)
-    if isinstance(number, int) and 0 < number < wanted:
-        raise WrongValue(
-            "average.last", f"{wanted} checkpoints are needed, but {kept} in the options keeps {number}; keep more"
-        )
+def check_saved(options: Mapping[str, OptionValue], average: Average, wanted: int) -> None:
+    """Raise WrongValue if fairseq-train's ``options`` save none of the ``wanted`` number of checkpoints."""
     if average.by == "updates" and wanted and not options.get("save-interval-updates"):
         raise WrongValue("average.by", "updates needs save-interval-updates in the options of train; add it")
     if average.by == "epochs" and wanted and options.get("no-epoch-checkpoints"):

@@ -49,10 +49,6 @@ class TranslationLayout(Layout[Config]):
         """The words of a part before cleaning."""
         return self.folder / "words" / f"{part}.uncleaned.{language}.gz"
 
-    def chunk(self, language: str, item: str, suffix: str = "gz") -> Path:
-        """A chunk of the tokenised training text or, with the suffix json, its step report."""
-        return self.folder / "words" / "chunks" / f"train.{language}.{item}.{suffix}"
-
     # -- codes and dictionaries
 
     def codes_of(self, system: str) -> tuple[Path, Path]:
@@ -87,10 +83,6 @@ class TranslationLayout(Layout[Config]):
     def dictionary(self, data: str, language: str) -> Path:
         """The dictionary of a language; a joined one is stored for each."""
         return self.dictionaries(data) / f"dict.{language}.txt"
-
-    def subwords(self, segmentation: str, part: str, language: str) -> Path:
-        """The text of a part as subwords, for people; no step reads it."""
-        return self.folder / "subwords" / segmentation / f"{part}.{language}"
 
     # -- trainings and translations
 

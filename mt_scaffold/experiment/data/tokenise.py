@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import dataclasses
 import functools
 import io
 import itertools
 import os
-import shutil
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -34,7 +32,7 @@ from mt_scaffold.corpus.files import (
     warn_of_mark,
 )
 from mt_scaffold.corpus.text import not_utf8
-from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.moses import DEFAULT, tokeniser_of
 from mt_scaffold.experiment.data.preprocessed import Preprocessed, lines_look_tokenised
@@ -63,7 +61,6 @@ def tokenise(
     choices: Tokenise = DEFAULT,
     *,
     num_workers: int = 1,
-    chunk: tuple[int, int] = (1, 1),
 ) -> TokeniseReport:
     """Tokenise a UTF-8 text, one output line per input line in the same order; ``None`` is stdin or stdout.
 
@@ -71,37 +68,22 @@ def tokenise(
     step can split the line there. An empty line stays empty. The output does not depend on ``num_workers`` (processes).
     An output whose name ends in ``.gz`` is compressed. With ``choices.none``, white space separates the words already.
     The report warns of an unknown language, and of text that looks tokenised or segmented already.
-    ``chunk`` (k, n) takes the k-th of n parts of an uncompressed file, cut at line ends into about equal numbers of
-    bytes: the outputs for (1, n) to (n, n) concatenated are the output for the whole file, also as ``.gz``.
-    Raises MTScaffoldError for bytes that are not UTF-8, with file, line and byte; UsageError for fewer than 1 worker
-    or an impossible chunk.
+    Raises MTScaffoldError for bytes that are not UTF-8, with file, line and byte; UsageError for fewer than 1 worker.
     """
     num_workers = worker_count(num_workers)
-    if not 1 <= chunk[0] <= chunk[1]:
-        raise UsageError(f"chunk {chunk[0]}-of-{chunk[1]}: give K-of-N with K from 1 to N")
     refuse_overwriting([output_path], [input_path])
-    if chunk[1] > 1 and (input_path is None or compression_of(input_path)):
-        name = "standard input" if input_path is None else os.fspath(input_path)
-        raise UsageError(f"{name}: a chunk needs an uncompressed file as input; decompress it first")
     import sacremoses
 
     make_tokeniser = functools.partial(tokeniser_of, language, choices)
-    name = shown = "standard input" if input_path is None else str(input_path)
-    lines = words = start = 0
+    name = "standard input" if input_path is None else str(input_path)
+    lines = words = 0
     warnings = [] if choices.none else warnings_of(language)
-    size = None
     compressed = output_path is not None and compression_of(output_path) == "gzip"
     with _input(input_path) as source, _output(output_path) as target:
-        if chunk[1] > 1:
-            start, end = _bounds(source, *chunk)
-            # Counting the lines before the chunk would mean reading them all.
-            name, size = f"{name} from byte {start}", end - start
-        blocks = _blocks(source, start, size)
-        if not start:
-            mark_is_removed = choices.remove_nonprinting and not choices.none
-            blocks, found = _check_first(blocks, None if mark_is_removed else shown)
-            if found is not None and not found.allowed(choices):
-                warnings.append(ResultWarning("preprocessed", os.path.basename(shown), str(found)))
+        mark_is_removed = choices.remove_nonprinting and not choices.none
+        blocks, found = _check_first(_blocks(source), None if mark_is_removed else name)
+        if found is not None and not found.allowed(choices):
+            warnings.append(ResultWarning("preprocessed", os.path.basename(name), str(found)))
         print_warnings(warnings)
         for tokenised in _in_order(_Work(make_tokeniser, name, compressed), blocks, num_workers):
             target.write(tokenised.content)
@@ -110,25 +92,6 @@ def tokenise(
         if compressed and not lines:
             target.write(gzipped(b""))
     return TokeniseReport(language, lines, words, sacremoses.__version__, warnings)
-
-
-def gather_chunks(
-    chunks: Sequence[PathLike], output_path: PathLike, reports: Sequence[TokeniseReport]
-) -> TokeniseReport:
-    """Join the tokenised ``chunks`` (1, n) to (n, n) of one text, plain or ``.gz``, and add up their reports.
-
-    Raises MTScaffoldError if the reports differ in language or sacremoses version.
-    """
-    if len({(report.language, report.sacremoses) for report in reports}) != 1:
-        raise MTScaffoldError(f"{output_path}: its chunks differ in language or sacremoses version; tokenise again")
-    # Concatenated gzip files are one gzip file.
-    with open_output(output_path, compress=False) as target:
-        for chunk in chunks:
-            with open(chunk, "rb") as source:
-                shutil.copyfileobj(source, target, 1 << 20)
-    lines, words = sum(report.lines for report in reports), sum(report.words for report in reports)
-    warnings = dict.fromkeys(warning for report in reports for warning in report.warnings)
-    return dataclasses.replace(reports[0], lines=lines, words=words, warnings=[*warnings])
 
 
 def detokenise(lines: Iterable[str], language: str) -> list[str]:
@@ -161,7 +124,7 @@ def detokenise_text(
     print_warnings(warnings_of(language))
     with _input(input_path) as source, _output(output_path) as target:
         work = _Work(functools.partial(_detokeniser_of, language), name, compressed)
-        for joined in _in_order(work, _blocks(source, 0, None), num_workers):
+        for joined in _in_order(work, _blocks(source), num_workers):
             target.write(joined.content)
             empty = False
         if compressed and empty:
@@ -210,21 +173,6 @@ def _output(path: PathLike | None) -> Iterator[BinaryIO]:
         yield stream
 
 
-def _bounds(stream: BinaryIO, number: int, count: int) -> tuple[int, int]:
-    """Return the byte offsets of the ``number``-th of ``count`` parts, both ends moved to the next start of a line."""
-    size = stream.seek(0, os.SEEK_END)
-    ends = []
-    for share in (number - 1, number):
-        position = size * share // count
-        if 0 < position < size:
-            # From the byte before, so that a line starting exactly here is not skipped.
-            stream.seek(position - 1)
-            position += len(stream.readline()) - 1
-        ends.append(position)
-    stream.seek(ends[0])
-    return ends[0], ends[1]
-
-
 @dataclass(frozen=True)
 class _Block:
     """Whole lines of a text, with the number of the first one (from 1) and its byte offset in the file."""
@@ -268,10 +216,10 @@ class _Work:
         return _Tokenised(gzipped(content) if self.compressed else content, len(tokenised), words)
 
 
-def _blocks(stream: BinaryIO, offset: int, size: int | None) -> Iterator[_Block]:
-    """Yield the text of ``stream``, which is at byte ``offset``, block by block, up to ``size`` bytes if given."""
-    first, end = 1, None if size is None else offset + size
-    while content := stream.read(BLOCK if end is None else min(BLOCK, end - offset)):
+def _blocks(stream: BinaryIO) -> Iterator[_Block]:
+    """Yield the text of ``stream`` block by block."""
+    first, offset = 1, 0
+    while content := stream.read(BLOCK):
         if not content.endswith(b"\n"):
             content += stream.readline()
         yield _Block(first, offset, content)

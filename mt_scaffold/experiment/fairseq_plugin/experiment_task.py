@@ -177,6 +177,7 @@ class ExperimentTask(FairseqTask):
         """Raise UsageError if the checkpoints to be averaged will not all be saved."""
         cfg = self.cfg
         names = ("max_epoch", "max_update", "stop_tokens", "stop_text", "save_interval", "save_interval_updates")
+        names += ("keep_last_epochs", "keep_interval_updates")
         subwords, text = batches.in_an_epoch.tolist()
         updates = math.ceil(len(batches) / int(cfg.update_freq[-1]))
         check_checkpoints(

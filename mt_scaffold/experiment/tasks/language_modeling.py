@@ -11,7 +11,7 @@ from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.vocabulary_file import read_dictionary
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, read_documents_folder
+from mt_scaffold.experiment.binarise.data_folder import DICTIONARY
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.language_model_layout import TASK_KINDS, LanguageModelLayout
@@ -36,11 +36,10 @@ from mt_scaffold.experiment.tasks.task import (
     training_section,
 )
 from mt_scaffold.experiment.tasks.training_text import TrainingText, documents
+from mt_scaffold.experiment.training.averaging_check import check_checkpoints
 from mt_scaffold.experiment.training.language_model_options import (
     OWN_TASK,
-    check_training,
     options_for_data,
-    short_schedules,
     training_options,
 )
 from mt_scaffold.experiment.training.start import Start
@@ -226,21 +225,12 @@ class LanguageModeling(Task[LanguageModelLayout]):
         shards(layout)
         _evaluation(layout.config)
         benchmarks.check_plan(layout)
-        # The number of updates is known only once a data folder exists.
-        for trained, comparison in layout.config.trainings:
-            if ((data := layout.binarised_of(trained)) / DESCRIPTION).exists():
-                check_training(layout.config, trained, comparison, read_documents_folder(data))
+        for system, comparison in layout.config.trainings:
+            options = training_options(layout.config, system, comparison)
+            check_checkpoints(options, None, layout.config.wanted_checkpoints, layout.config.average.by)
 
     def training_text(self, layout: LanguageModelLayout) -> TrainingText:
-        found = documents(layout)
-        data = layout.config.data
-        sampled = data.documents is not None and data.sample is not None
-        for system, comparison, problem, sure in short_schedules(layout.config, None if sampled else found.subwords):
-            if sure:
-                found.problems.append((f"comparisons.{comparison}", f"{system}: {problem}"))
-            else:
-                found.warnings.append(f"comparisons.{comparison}: {system}: {problem}")
-        return found
+        return documents(layout)
 
     def fairseq_calls(self, layout: LanguageModelLayout) -> list[Call]:
         calls = []

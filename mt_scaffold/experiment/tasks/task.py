@@ -27,7 +27,6 @@ AnyLayout = TypeVar("AnyLayout", bound=Layout[Any])
 Step = Callable[..., None]
 Cache = Annotated[str, Option("DIR", help="the download cache")]
 Checkpoint = Annotated[str, Option("NAME", help="one of the last checkpoints, by itself: last-1 is the newest")]
-Chunk = Annotated[str, Option("K-of-N", help="the K-th of N parts of the text")]
 CodesName = Annotated[str, Option("NAME", help="the name of codes, without the suffix of their file", name="codes")]
 DataName = Annotated[str, Option("NAME", help="the name of data folders and dictionaries")]
 Gpus = Annotated[int, Option("N", help="GPUs per node (0: all for a training, otherwise one if there is one)")]
@@ -189,5 +188,5 @@ class Task(ABC, Generic[AnyLayout]):
 def training_section(train: Mapping[str, Any]) -> dict[str, Any]:
     """Return the train section without keys that do not affect a training, such as the batches that are not chosen."""
     batch = train.get("batch")
-    used = {key: value for key, value in train.items() if key not in ("expected", "batches", "thin")}
+    used = {key: value for key, value in train.items() if key not in ("batches", "thin")}
     return used | ({"batches": {batch: train["batches"][batch]}} if batch is not None else {})

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import codecs
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mt_scaffold._core import WordEndings
-from mt_scaffold.corpus.count import count_words
-from mt_scaffold.corpus.documents import format_by_name
-from mt_scaffold.corpus.files import compression_of, open_input, without_compression
-from mt_scaffold.corpus.text import SEPARATOR, not_utf8
+from mt_scaffold.corpus.files import compression_of, without_compression
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.data import SIDES, FileData, ParallelFiles, Tokenise
+from mt_scaffold.experiment.configuration.data import FileData, ParallelFiles
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout, existing_files
-from mt_scaffold.experiment.data.preprocessed import looks_tokenised
 
-# For estimates: bytes per subword, bytes per line, and the compression ratio of gzip or zstd.
-_BYTES_PER_SUBWORD, _BYTES_PER_LINE, _COMPRESSION = 4.0, 100, 3
-# Bytes per read, and the size of a file above which its lines are estimated.
-_READ, _MOST_COUNTED = 1 << 20, 2 << 30
+# For estimates: bytes per line, and the compression ratio of gzip or zstd.
+_BYTES_PER_LINE, _COMPRESSION = 100, 3
 
 
 @dataclass
@@ -30,16 +22,13 @@ class TrainingText:
     """The facts about an experiment's text before anything runs.
 
     described: lines for people. problems: keys of the configuration, each with its problem. warnings: possible
-    problems. size: approximate bytes of the training text. pairs: the number of sentence pairs. subwords: approximate
-    number, in documents or on the longer side of pairs. None: unknown, as the text is not on this machine yet.
+    problems. size: approximate bytes of the training text, without regard to a sample; None: not on this machine yet.
     """
 
     described: list[str] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     size: int | None = None
-    pairs: int | None = None
-    subwords: float | None = None
 
 
 def parallel_text(config: Config) -> TrainingText:
@@ -51,12 +40,8 @@ def parallel_text(config: Config) -> TrainingText:
         pairs = min(config.data.synthetic.pairs, config.data.sample or config.data.synthetic.pairs)
         found.described.append(f"train: {pairs:,} generated pairs")
         found.size = pairs * _BYTES_PER_LINE
-        found.pairs, found.subwords = pairs, found.size / 2 / _BYTES_PER_SUBWORD
     else:
         found.described.append("the text is in archives, which are downloaded")
-    if (expected := config.train.expected) is not None:
-        share = min(1.0, (config.data.sample or expected.pairs) / expected.pairs)
-        found.size = round((expected.text or 2 * expected.subwords * _BYTES_PER_SUBWORD) * share)
     return found
 
 
@@ -73,43 +58,17 @@ def documents(layout: LanguageModelLayout) -> TrainingText:
         parts |= {f"tests.{name}": patterns for name, patterns in (data.documents.tests or {}).items()}
         for part, patterns in parts.items():
             try:
-                paths = [path for pattern in patterns for path in _expanded(pattern)]
+                paths = existing_files(patterns)
             except MTScaffoldError as error:
                 found.problems.append((f"data.documents.{part}", str(error)))
                 continue
             size = sum(path.stat().st_size * (_COMPRESSION if compression_of(path) else 1) for path in paths)
             if paths:
-                found.described.append(f"{part.removeprefix('tests.')}: {shown_files(paths)}, {shown_size(size)}")
+                files = f"{len(paths):,} {'file' if len(paths) == 1 else 'files'}"
+                found.described.append(f"{part.removeprefix('tests.')}: {files}, {shown_size(size)}")
             if part == "train":
                 found.size = size
-                found.warnings += documents_look_preprocessed(paths, data.documents.format)
-    found.subwords = None if found.size is None else found.size / _BYTES_PER_SUBWORD
     return found
-
-
-def documents_look_preprocessed(paths: Sequence[Path], form: str | None = None) -> list[str]:
-    """Return a warning if the first file of documents in plain text is tokenised or segmented already, else nothing.
-
-    form: the format in the configuration. This is not an error, as a text may legitimately contain such marks.
-    """
-    path = first_plain(paths, form)
-    if path is None or (seen := looks_tokenised(path)) is None:
-        return []
-    return [f"{path}: {seen}; give the raw text, or bits per byte will be those of this text"]
-
-
-def first_plain(paths: Sequence[Path], form: str | None = None) -> Path | None:
-    """Return the first file of documents in plain text; form: the format in the configuration."""
-    return next((path for path in paths if (form or format_by_name(path.name)) in ("lines", "files")), None)
-
-
-def shown_files(paths: Sequence[Path]) -> str:
-    """Return the number of files in words, such as ``1 file``."""
-    return f"{len(paths):,} {'file' if len(paths) == 1 else 'files'}"
-
-
-def _expanded(pattern: str) -> list[Path]:
-    return existing_files([pattern])
 
 
 def shown_size(size: float) -> str:
@@ -127,63 +86,26 @@ def shown_size(size: float) -> str:
 def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None:
     corpora = {"train": files.train, "valid": files.valid or []}
     corpora |= {f"tests.{name}": pairs for name, pairs in files.tests.items()}
-    endings = WordEndings(SEPARATOR)
     for corpus, pairs in corpora.items():
-        lines, sizes, known = 0, [0, 0], bool(pairs)
+        sizes, known = [0, 0], bool(pairs)
         for number, pair in enumerate(pairs):
-            key = f"data.files.{corpus}[{number}]"
-            missing = [*_missing(pair, key)]
+            missing = [*_missing(pair, f"data.files.{corpus}[{number}]")]
             found.problems += missing
             if missing or pair.source.path is None or pair.target.path is None:
                 known = False
                 continue
             paths = [Path(pair.source.path), Path(pair.target.path)]
             found.warnings += _swapped(config, paths)
-            try:
-                counts = [_lines_of_text(path) for path in paths]
-            except MTScaffoldError as error:
-                found.problems.append((key, str(error)))
-                known = False
-                continue
-            for side, path in zip(SIDES, paths, strict=True):
-                choices, seen = config.tokenise_for(corpus.removeprefix("tests."), side), looks_tokenised(path)
-                _count_endings(path, choices, endings)
-                if choices.check and seen is not None and not seen.allowed(choices):
-                    found.problems.append((f"{key}.{side}.path", f"{path}: {seen}; {seen.way_on}"))
-            if None not in counts and counts[0] != counts[1]:
-                says = f"{paths[0]} has {counts[0]:,} lines, but {paths[1]} {counts[1]:,}; line i must translate line i"
-                found.problems.append((key, says))
-            if counts[0] == 0:
-                found.problems.append((f"{key}.source", f"{paths[0]}: empty; give a text"))
-            lines += counts[0] or round(paths[0].stat().st_size / _BYTES_PER_LINE)
-            for number, path in enumerate(paths):
-                sizes[number] += path.stat().st_size * (_COMPRESSION if compression_of(path) else 1)
+            for side, path in enumerate(paths):
+                sizes[side] += path.stat().st_size * (_COMPRESSION if compression_of(path) else 1)
         if known:
-            share = 1.0
-            if corpus == "train" and config.data.sample is not None:
-                share = min(1.0, config.data.sample / max(1, lines))
             languages = (config.languages.source, config.languages.target)
-            of_each = " and ".join(
-                f"{shown_size(size * share)} {name}" for size, name in zip(sizes, languages, strict=True)
-            )
-            found.described.append(f"{corpus.removeprefix('tests.')}: {round(lines * share):,} pairs, {of_each}")
+            of_each = " and ".join(f"{shown_size(size)} {name}" for size, name in zip(sizes, languages, strict=True))
+            found.described.append(f"{corpus.removeprefix('tests.')}: {of_each}")
             if corpus == "train":
-                found.size = round(sum(sizes) * share)
-                found.pairs, found.subwords = round(lines * share), max(sizes) * share / _BYTES_PER_SUBWORD
+                found.size = sum(sizes)
         elif any(pair.source.url for pair in pairs):
             found.described.append(f"{corpus.removeprefix('tests.')}: downloaded")
-    if endings.count:
-        found.warnings.append(
-            f"{endings.first}: {endings.count:,} words end in '{SEPARATOR}' (this is the first, of all files); models "
-            "and scores keep them, and the text of subwords (prepare.keep_text) does not; in dictionaries they are "
-            f"'x{SEPARATOR}</w>'"
-        )
-
-
-def _count_endings(path: Path, choices: Tokenise, endings: WordEndings) -> None:
-    """Count the words that end in the separator, if the text is words already and not too large."""
-    if choices.none and path.stat().st_size <= _MOST_COUNTED:
-        count_words(path, any_bytes=True, endings=endings)
 
 
 def _missing(pair: ParallelFiles, key: str) -> Iterator[tuple[str, str]]:
@@ -202,43 +124,3 @@ def _swapped(config: Config, paths: list[Path]) -> list[str]:
     if endings == languages[::-1]:
         return [f"{paths[0]} is read as {languages[0]}, and {paths[1]} as {languages[1]}; are they swapped?"]
     return []
-
-
-def _lines_of_text(path: Path) -> int | None:
-    """Return the number of lines, as count_text_lines does, or None for a file too large to count."""
-    return None if path.stat().st_size > _MOST_COUNTED else count_text_lines(path)
-
-
-def count_text_lines(path: Path) -> int:
-    """Return the number of lines; raise MTScaffoldError if the text is not UTF-8, or its lines end in CR only."""
-    lines, offset, returns, last = 0, 0, 0, b"\n"
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with open_input(path) as stream:
-        while block := stream.read(_READ):
-            begun = len(decoder.getstate()[0])
-            try:
-                decoder.decode(block)
-            except UnicodeDecodeError as error:
-                # Offsets are relative to the incomplete character at the end of the previous block.
-                before = error.object[: error.start].count(b"\n")
-                raise not_utf8(
-                    str(path), lines + before + 1, offset - begun + error.start, error.object[error.start]
-                ) from None
-            lines, returns, last = lines + block.count(b"\n"), returns + block.count(b"\r"), block[-1:]
-            offset += len(block)
-    try:
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError as error:
-        raise not_utf8(str(path), lines + 1, offset - len(error.object), error.object[0]) from None
-    if returns and not lines:
-        raise MTScaffoldError(f"{path}: its lines end in CR only; convert them, as with tr '\\r' '\\n'")
-    return lines + (last != b"\n")
-
-
-def count_lines(path: Path) -> int:
-    """Return the number of lines in a text; raise MTScaffoldError if it cannot be read."""
-    lines, last = 0, b"\n"
-    with open_input(path) as stream:
-        while block := stream.read(_READ):
-            lines, last = lines + block.count(b"\n"), block[-1:]
-    return lines + (last != b"\n")

@@ -26,18 +26,17 @@ from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, without_
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.preprocessed import refuse_preprocessed
 from mt_scaffold.experiment.data.report import gather_reports
-from mt_scaffold.experiment.data.tokenise import TokeniseReport, gather_chunks, tokenise
+from mt_scaffold.experiment.data.tokenise import tokenise
 from mt_scaffold.experiment.report.paper import papers_codes
 from mt_scaffold.experiment.report.trained_tokens import COLUMNS, SideTokens, count_drawn
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, number_of, option_arguments
 from mt_scaffold.experiment.runtime.fairseq_options import Call
-from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.tasks.codes import check_codes, check_packages, compared_on, dictionary_size, learned_from
 from mt_scaffold.experiment.tasks.task import (
     Cache,
     Checkpoint,
-    Chunk,
     DataName,
     Gpus,
     Language,
@@ -51,10 +50,9 @@ from mt_scaffold.experiment.tasks.task import (
     training_section,
 )
 from mt_scaffold.experiment.tasks.training_text import TrainingText, parallel_text
-from mt_scaffold.experiment.training.averaging_check import check_averaging, short_trainings
 from mt_scaffold.experiment.training.start import Start
 from mt_scaffold.experiment.training.train import plan_start
-from mt_scaffold.experiment.training.translation_options import OWN_TASKS, training_options
+from mt_scaffold.experiment.training.translation_options import OWN_TASKS, check_averaging, training_options
 from mt_scaffold.segment.draw import Draw
 from mt_scaffold.tables import decimal
 
@@ -78,35 +76,14 @@ def get_data(layout: TranslationLayout, test_set: TestSet = "", cache: Cache = "
     write_result(layout.step_report(f"get-data-{test_set}" if test_set else "get-data"), report)
 
 
-def tokenise_part(
-    layout: TranslationLayout, part: Part, language: Language, chunk: Chunk = "1-of-1", num_workers: Workers = 1
-) -> None:
-    """Tokenise the raw text of one part in one language; for train, one chunk."""
-    output, report = layout.words(part, language), layout.step_report(f"tokenise-{part}.{language}")
-    if part == "train":
-        output, report = layout.chunk(language, chunk), layout.chunk(language, chunk, "json")
-    elif part == "valid":
-        output = layout.uncleaned(part, language)
-    number, _, count = chunk.partition("-of-")
+def tokenise_part(layout: TranslationLayout, part: Part, language: Language, num_workers: Workers = 1) -> None:
+    """Tokenise the raw text of one part in one language."""
+    output = layout.uncleaned(part, language) if part in TRAINED_ON else layout.words(part, language)
     choices = layout.config.tokenise_for(part, SIDES[layout.languages.index(language)])
-    raw, place = layout.raw(part, language), (int(number), int(count))
-    if number == "1":
-        refuse_preprocessed(raw, choices)
-    write_result(report, tokenise(raw, output, language, choices, chunk=place, num_workers=num_workers))
-
-
-def chunks(config: Config) -> list[str]:
-    """Return the names of the chunks of the training text: ``1-of-2``, ``2-of-2``."""
-    count = config.prepare.chunks
-    return [f"{number + 1}-of-{count}" for number in range(count)]
-
-
-def gather_words(layout: TranslationLayout, language: Language) -> None:
-    """Join the tokenised chunks of the training text in one language, and their reports."""
-    texts = [layout.chunk(language, item) for item in chunks(layout.config)]
-    reports = [read_result(TokeniseReport, layout.chunk(language, item, "json")) for item in chunks(layout.config)]
-    report = gather_chunks(texts, layout.uncleaned("train", language), reports)
-    write_result(layout.step_report(f"tokenise-train.{language}"), report)
+    raw = layout.raw(part, language)
+    refuse_preprocessed(raw, choices)
+    report = tokenise(raw, output, language, choices, num_workers=num_workers)
+    write_result(layout.step_report(f"tokenise-{part}.{language}"), report)
 
 
 def clean_part(layout: TranslationLayout, part: Part) -> None:
@@ -200,31 +177,6 @@ def vocabulary(
     subwords = BPE(codes_of_side(layout, segmentation, language), inference=inference).count_subwords(counts)
     with open_output(layout.vocabulary(segmentation, language)) as stream:
         stream.write(subwords.format_vocabulary())
-
-
-def segment(
-    layout: TranslationLayout, segmentation: SegmentationName, part: Part, language: Language, num_workers: Workers = 1
-) -> None:
-    """Write the text of one part in one language as subwords, for people."""
-    setting, words = layout.config.segmentations[segmentation], layout.words(part, language)
-    codes, output = codes_of_side(layout, segmentation, language), layout.subwords(segmentation, part, language)
-    if not setting.kind.has_codes:
-        from mt_scaffold.methods.unigram_segmenter import apply_unigram
-
-        return apply_unigram(codes, words, output, num_workers)
-    from mt_scaffold.segment.apply import apply_bpe
-
-    threshold = setting.vocabulary_threshold
-    return apply_bpe(
-        codes,
-        words,
-        output,
-        vocabulary=None if threshold is None else layout.vocabulary(segmentation, language),
-        vocabulary_threshold=threshold,
-        glossaries=setting.glossaries or None,
-        num_workers=num_workers,
-        inference=setting.inference,
-    )
 
 
 def dictionary(layout: TranslationLayout, data: DataName, num_workers: Workers = 1) -> None:
@@ -358,11 +310,9 @@ class Translation(Task[TranslationLayout]):
     steps: ClassVar[Mapping[str, Step]] = {
         "get-data": get_data,
         "tokenise": tokenise_part,
-        "gather-words": gather_words,
         "clean": clean_part,
         "report-data": report_data,
         "vocabulary": vocabulary,
-        "segment": segment,
         "dictionary": dictionary,
         "translate": translate,
         "score": score,
@@ -398,15 +348,7 @@ class Translation(Task[TranslationLayout]):
         check_averaging(layout.config)
 
     def training_text(self, layout: TranslationLayout) -> TrainingText:
-        found = parallel_text(layout.config)
-        if layout.config.train.expected is None and found.pairs is not None and found.subwords is not None:
-            for problem, sure in short_trainings(layout.config, found.pairs, found.subwords):
-                if sure:
-                    key, _, says = problem.partition(": ")
-                    found.problems.append((key, says))
-                else:
-                    found.warnings.append(f"{problem} (by the size of the text)")
-        return found
+        return parallel_text(layout.config)
 
     def fairseq_calls(self, layout: TranslationLayout) -> list[Call]:
         config = layout.config
@@ -430,9 +372,6 @@ class Translation(Task[TranslationLayout]):
     def results(self, layout: TranslationLayout) -> list[Path]:
         files = [layout.data_report, layout.report]
         files += [layout.compression] if papers_codes(layout.config) else []
-        if layout.config.prepare.keep_text:
-            for name in layout.config.segmentations:
-                files += [layout.subwords(name, part, each) for part in layout.parts for each in layout.languages]
         return files
 
     def closing_words(self, layout: TranslationLayout) -> list[str]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import BinarisedDocuments, read_documents_folder
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
-from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
+from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, with_own_options
 from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET, number_of
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
-from mt_scaffold.experiment.training.averaging_check import Epoch, check_checkpoints
-from mt_scaffold.experiment.training.options import averaging_options, kept_checkpoints, with_own_options
+from mt_scaffold.experiment.training.options import averaging_options, kept_checkpoints
 from mt_scaffold.experiment.training.train import TrainingReport
 
 OWN_TASK = "language_modeling_resumable"
@@ -83,21 +81,6 @@ def options_for_data(
     return training_options(config, system, comparison, gpus, read_documents_folder(data), text)
 
 
-def check_training(config: LanguageModelConfig, system: str, comparison: str, data: BinarisedDocuments) -> None:
-    """Raise UsageError if a training on ``data`` ends within its warm-up, or saves too few checkpoints to average.
-
-    Averages that depend on the number of processes (``by: updates``) or on another training (``text_of``), and samples
-    of unequal length, are left to the task, which checks before its first update.
-    """
-    amount = config.comparisons[comparison]
-    options = training_options(config, system, comparison, data=None if amount.text_of is not None else data)
-    if config.average.by != "epochs" or amount.text_of is not None or _breaks(options):
-        return
-    split = data.splits["train"]
-    updates = updates_until("tokens", split.tokens, options, config.train.batch_gpus, data)
-    check_checkpoints(options, Epoch(updates, split.tokens, split.bytes), config.wanted_checkpoints)
-
-
 def updates_until(
     rule: str, limit: int, options: Mapping[str, OptionValue], gpus: int, data: BinarisedDocuments
 ) -> int:
@@ -126,38 +109,6 @@ def _tokens_at_once(options: Mapping[str, OptionValue], gpus: int) -> int:
     if not samples:
         raise UsageError("train.schedule: give batch-size (samples per GPU), or max-tokens of at least one sample")
     return length * samples * (number_of(options.get("update-freq")) or 1) * gpus
-
-
-class ShortSchedule(NamedTuple):
-    """A training to be refused because it ends within its warm-up. sure: even if the estimates are far off."""
-
-    system: str
-    comparison: str
-    problem: str
-    sure: bool
-
-
-def short_schedules(config: LanguageModelConfig, subwords: float | None) -> list[ShortSchedule]:
-    """Return the trainings that end within their warm-up, before there are codes and data.
-
-    subwords: the approximate number in the training text; None if there is no text yet.
-    """
-    found = []
-    for system, comparison in config.trainings:
-        amount, train = config.comparisons[comparison], with_own_options(config.train, config.systems[system].train)
-        if train.schedule is None or amount.tokens is None or _breaks(train.all_options):
-            continue
-        warmup = number_of(train.all_options.get("warmup-updates"))
-        updates = math.ceil(amount.tokens / _tokens_at_once(train.all_options, train.batch_gpus))
-        if updates > warmup:
-            continue
-        # The last batch of each epoch is short; a text with a quarter of the subwords needs four times the epochs.
-        most = math.inf if subwords is None else updates + math.ceil(4 * amount.tokens / max(1.0, subwords))
-        problem = (
-            f"about {updates:,} updates, all of them within warmup-updates ({warmup:,}); lower those, or train longer"
-        )
-        found.append(ShortSchedule(system, comparison, problem, sure=most <= warmup))
-    return found
 
 
 def _breaks(options: Mapping[str, OptionValue]) -> bool:

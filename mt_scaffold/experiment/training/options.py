@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from typing import TypeVar
 
-from mt_scaffold.experiment.configuration.training import Average, SystemTrain, TrainOptions
+from mt_scaffold.experiment.configuration.training import Average
 from mt_scaffold.experiment.runtime.schema import OptionValue
-
-AnyTrain = TypeVar("AnyTrain", bound=TrainOptions)
-
-
-def with_own_options(train: AnyTrain, own: SystemTrain | None) -> AnyTrain:
-    """Return a train section, with a system's own options in place of those of the same name."""
-    if own is None:
-        return train
-    batches = {
-        name: dataclasses.replace(batch, options=batch.options | own.options) for name, batch in train.batches.items()
-    }
-    return dataclasses.replace(train, options=train.options | own.options, batches=batches)
 
 
 def averaging_options(average: Average, wanted: int) -> dict[str, OptionValue]:

@@ -240,14 +240,9 @@ def _free_port() -> int:
 
 
 def _check_options(options: dict[str, str]) -> None:
-    """Raise UsageError for options with which a training could not be compared or averaged."""
+    """Raise UsageError for options with which a training could not be compared."""
     if refusal := unfair_patience({name.removeprefix("--"): value for name, value in options.items()}):
         raise UsageError(f"--patience {refusal}")
-    by_updates = options.get("--average-by") == "updates"
-    keep = "--keep-interval-updates" if by_updates else "--keep-last-epochs"
-    kept, last = number_of(options.get(keep)), number_of(options.get("--average-last"))
-    if 0 < kept < last:
-        raise UsageError(f"--average-last {last}: {keep} {kept} keeps fewer; keep {last} or more, or average fewer")
 
 
 def _run(command: Sequence[str], log: Path, request: StopRequest, on_cpu: bool) -> int | None:

@@ -6,9 +6,10 @@ import json
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.training import METRICS, STOP_OPTIONS, Train
+from mt_scaffold.experiment.configuration.training import METRICS, STOP_OPTIONS, Train, with_own_options
 from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
-from mt_scaffold.experiment.training.options import averaging_options, kept_checkpoints, with_own_options
+from mt_scaffold.experiment.training.averaging_check import check_checkpoints
+from mt_scaffold.experiment.training.options import averaging_options, kept_checkpoints
 from mt_scaffold.segment.draw import training_options as resampling_options
 
 # For text that stays the same, and for text that is resampled. fairseq's own tasks count neither subwords nor text, and
@@ -45,6 +46,16 @@ def training_options(config: Config, system: str | None = None, gpus: int | None
     options |= averaging_options(config.average, wanted) if own_task else {}
     options |= kept_checkpoints(config.average, options, wanted)
     return options if system is None else options | resampling_options(config.systems[system].resamplings)
+
+
+def check_averaging(config: Config) -> None:
+    """Raise UsageError if a system will certainly save or keep fewer checkpoints than are averaged or scored.
+
+    The plug-in's tasks check the same before their first update, with the length of an epoch.
+    """
+    wanted = max(config.average.last, config.score.last_checkpoints)
+    for system in config.systems:
+        check_checkpoints(training_options(config, system), None, wanted, config.average.by)
 
 
 def train_section(config: Config, system: str | None) -> Train:

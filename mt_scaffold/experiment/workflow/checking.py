@@ -49,13 +49,11 @@ class Findings:
         return "\n".join([*lines, *(f"Warning: {warning}" for warning in self.warnings)])
 
 
-def check_experiment(
-    configuration: PathLike, settings: Mapping[str, Any] = {}, redone: Collection[str] = ()
-) -> Findings:
+def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) -> Findings:
     """Check the experiment in a configuration file, without writing anything or using the network.
 
-    settings: as for plan_experiment. redone: systems that are trained from scratch. Raises UsageError for a
-    configuration that cannot be read, and CheckFailed with all other problems.
+    settings: as for plan_experiment. Raises UsageError for a configuration that cannot be read, and CheckFailed with
+    all other problems.
     """
     plan = plan_experiment([configuration], settings)
     experiment = plan.experiment
@@ -79,8 +77,7 @@ def check_experiment(
     except MTScaffoldError as error:
         problems.append(f"{configuration}: {error}")
     if not problems:
-        kept = [name for name in layout.config.systems if name not in redone]
-        problems += changed_trainings(layout.of_systems(kept))
+        problems += changed_trainings(layout)
     if problems:
         raise CheckFailed(problems)
     warnings = [*text.warnings, *_languages(experiment)]
@@ -140,11 +137,9 @@ def checkpoint_size(parameters: int, saved: int, options: Collection[str]) -> in
 
 def _disk(layout: Layout[Any], text: TrainingText, calls: Sequence[Call], checked: Checked) -> float:
     """Return the approximate bytes of text, checkpoints and models while the trainings run."""
-    keeps_text = not isinstance(layout.config, Config) or layout.config.prepare.keep_text
-    # Words and, with keep_text, raw text and the subwords of each folder; folders that resample hold words, not ids.
+    # Raw text and words; folders that resample hold words, not ids.
     resampled = {layout.data_of(name): system.resamples for name, system in layout.config.systems.items()}
-    folders = sum((1 if words else _IDS) + keeps_text for words in resampled.values())
-    needed = (text.size or 0) * (1 + keeps_text + folders)
+    needed = (text.size or 0) * (2 + sum(1 if words else _IDS for words in resampled.values()))
     for call, parameters, saved in zip(calls, checked.parameters, checked.saved, strict=True):
         options = {name.lstrip("-"): values for name, values in options_of(call.options).items()}
         kept = number_of(" ".join(options.get("keep-last-epochs", []))) or number_of(

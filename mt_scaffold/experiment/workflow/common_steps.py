@@ -21,6 +21,7 @@ from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse, dictionary_use
 from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, TRAINED_ON, Layout, Run, read_folder
+from mt_scaffold.experiment.configuration.training import with_own_options
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, check_options
 from mt_scaffold.experiment.runtime.results import write_result
@@ -37,7 +38,6 @@ from mt_scaffold.experiment.tasks.task import (
     TestSet,
     Workers,
 )
-from mt_scaffold.experiment.training.options import with_own_options
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.comparison import Comparison

@@ -22,8 +22,7 @@ class Settings:
 
     cores: None for those of the profile, or without one all that this process may use. profile: a folder, or the name
     of one in the current folder, in its ``profiles``, in this package (``slurm``, ``local``) or known to Snakemake.
-    config: the values of Snakemake's ``--config`` (plan_experiment). more: further arguments for Snakemake. redo:
-    systems to train again from scratch; confirmed: without asking.
+    config: the values of Snakemake's ``--config`` (plan_experiment). more: further arguments for Snakemake.
     """
 
     cores: int | None = None
@@ -31,8 +30,6 @@ class Settings:
     dry_run: bool = False
     config: Mapping[str, Any] = field(default_factory=dict)
     more: Sequence[str] = ()
-    redo: Sequence[str] = ()
-    confirmed: bool = False
 
 
 def snakemake_arguments(configuration: PathLike, settings: Settings) -> list[str]:
@@ -85,28 +82,19 @@ def _profile(name: str) -> Path | str:
 def run_experiment(configuration: PathLike, settings: Settings) -> int:
     """Check the experiment in ``configuration``, run it, and return the exit status: 130 after Ctrl-C, 143 on SIGTERM.
 
-    The status is 1 if the user declines to repeat the trainings of ``settings.redo``. Raises MTScaffoldError for
-    problems that the check finds, before anything runs.
+    Raises MTScaffoldError for problems that the check finds, before anything runs.
     """
     from snakemake.cli import main
 
     from mt_scaffold.experiment.configuration.layout import plan_experiment
     from mt_scaffold.experiment.tasks import layout_of
-    from mt_scaffold.experiment.workflow import display, redoing
+    from mt_scaffold.experiment.workflow import display
     from mt_scaffold.experiment.workflow.checking import check_experiment
     from mt_scaffold.experiment.workflow.interrupting import interruption
     from mt_scaffold.experiment.workflow.staleness import check_rebuilding
 
     arguments = snakemake_arguments(configuration, settings)
-    if settings.redo and (settings.dry_run or settings.more):
-        raise UsageError("--redo sets trainings aside, which excludes --dry-run and --snakemake; leave them out")
-    print(check_experiment(configuration, settings.config, settings.redo).as_text(), flush=True)
-    plan = plan_experiment([configuration], settings.config)
-    layout = layout_of(plan.folder, plan.experiment)
-    if settings.redo:
-        if not redoing.confirm(layout.of_systems(plan.systems), settings.redo, settings.confirmed):
-            return 1
-        redoing.set_aside(layout, settings.redo)
+    print(check_experiment(configuration, settings.config).as_text(), flush=True)
     display.register()
     try:
         main(arguments)
@@ -117,10 +105,8 @@ def run_experiment(configuration: PathLike, settings: Settings) -> int:
             raise MTScaffoldError(ended.code) from None
         if ended.code:
             return ended.code
-    finally:
-        if not settings.dry_run:
-            redoing.remove_replaced(layout)
     if settings.dry_run:
         # Snakemake does not call the Snakefile's onstart in a dry run.
-        check_rebuilding(layout, display.planned)
+        plan = plan_experiment([configuration], settings.config)
+        check_rebuilding(layout_of(plan.folder, plan.experiment), display.planned)
     return 0

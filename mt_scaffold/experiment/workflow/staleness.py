@@ -104,13 +104,16 @@ def changed_trainings(layout: AnyLayout) -> list[str]:
             different = changes(layout.training(run), dataclasses.replace(start, processes=None))
             found.setdefault(tuple(different), []).append(run)
     found.pop((), None)
-    redo = {key: " ".join(dict.fromkeys(run.system for run in runs)) for key, runs in found.items()}
     return [
         f"{layout.training(runs[0])}{f' and {len(runs) - 1} more' if len(runs) > 1 else ''}: "
-        f"{not_resumable(different)}; to train from scratch, add --redo {redo[different]} "
-        "after the configuration, or choose another folder (--output)"
+        f"{not_resumable(different)}; {_remove(layout, runs)}, or choose another folder (--output)"
         for different, runs in found.items()
     ]
+
+
+def _remove(layout: AnyLayout, runs: Iterable[Run]) -> str:
+    """Return the advice to remove the folders of trainings."""
+    return f"to train from scratch, remove {' '.join(str(layout.training(run)) for run in runs)}"
 
 
 def _repeated(last: AnyLayout, layout: AnyLayout, run: Run) -> bool:
@@ -128,19 +131,17 @@ def check_rebuilding(layout: AnyLayout, planned: Iterable[str]) -> None:
     model would no longer describe it.
     """
     outputs, task = {*map(str, planned)}, task_of(layout.config)
-    found: dict[str, tuple[Path, Path]] = {}
+    found, rebuilt = list[Run](), list[Path]()
     for run in layout.runs:
         if read_start(layout.training(run)) is None:
             continue
         made_of = task.binarised_from(layout, layout.data_of(run.system), *TRAINED_ON)
-        made_of = [layout.binarised_of(run.system), *made_of]
-        rebuilt = [path for path in made_of if str(path) in outputs]
-        if rebuilt:
-            found.setdefault(run.system, (rebuilt[0], layout.training(run)))
+        if stale := [path for path in [layout.binarised_of(run.system), *made_of] if str(path) in outputs]:
+            found.append(run)
+            rebuilt += stale
     if found:
-        path, training = next(iter(found.values()))
         raise MTScaffoldError(
-            f"{path}: would be rebuilt, but {training} was trained on it: the configuration has changed, or another "
-            f"version of mt-scaffold made the folder (see {layout.config_file}); restore them, work in another folder "
-            f"(--output FOLDER), or add --redo {' '.join(found)} after the configuration to train from scratch"
+            f"{rebuilt[0]}: would be rebuilt, but {layout.training(found[0])} was trained on it: the configuration has "
+            f"changed, or another version of mt-scaffold made the folder (see {layout.config_file}); restore them, "
+            f"work in another folder (--output FOLDER), or, {_remove(layout, found)}"
         )

@@ -89,9 +89,9 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
     assert run == Run("{system}", "{seed}")
     paths = [
         *(layout.raw(part, language), layout.words(part, language), layout.uncleaned(part, language)),
-        *(layout.chunk(language, "{item}"), layout.chunk(language, "{item}", "json"), layout.codes("{codes}")),
+        layout.codes("{codes}"),
         *(layout.vocabulary(name, language), layout.dictionaries(name), layout.dictionary(name, language)),
-        *(layout.subwords(name, part, language), layout.binarised(name)),
+        layout.binarised(name),
         *(layout.binarised_test(name, test), layout.checkpoint(run, "{checkpoint}")),
         layout.scores(run, test, "{checkpoint}"),
         layout.translation(run, test, "words", "{checkpoint}"),

@@ -17,7 +17,6 @@ pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import BinarisedDocuments, Split
-from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration import parse_experiment
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.language_model_layout import TASK_KINDS, LanguageModelLayout
@@ -25,13 +24,10 @@ from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, Run, p
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.documents import get_documents
 from mt_scaffold.experiment.runtime.fairseq import option_arguments
-from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.tasks import language_modeling as steps
 from mt_scaffold.experiment.tasks import read_layout
 from mt_scaffold.experiment.tasks.language_modeling import LanguageModeling
 from mt_scaffold.experiment.training.language_model_options import (
-    check_training,
-    short_schedules,
     training_options,
 )
 from mt_scaffold.experiment.workflow.staleness import depends_on
@@ -229,27 +225,6 @@ def test_a_schedule_ends_where_the_training_ends() -> None:
     assert training_options(config, "rare", "equal_text", 2, DATA, 40960)["lr-period-updates"] == 6
     with pytest.raises(UsageError, match="this training has 2 updates, all of them within warmup-updates"):
         training_options(config, "rare", "equal_text", 0, DATA, 4000)
-    assert short_schedules(config, 5000) == []
-
-
-def test_a_training_that_ends_within_its_warmup_is_found_before_it_begins() -> None:
-    """There are 20 updates, plus at most one per epoch; a text a quarter as large has four times as many epochs."""
-
-    def warm(updates: int) -> LanguageModelConfig:
-        options = SMALL["train"]["options"] | {"warmup-updates": updates}
-        return small(train={"options": options, "schedule": "cosine"})
-
-    for updates, subwords, sure in ((19, 5000, None), (20, None, False), (20, 5000, False), (29, 5000, True)):
-        found = [(each.system, each.comparison, each.sure) for each in short_schedules(warm(updates), subwords)]
-        assert found == ([] if sure is None else [(system, "equal_tokens", sure) for system in SMALL["systems"]])
-    assert "about 20 updates, all of them within warmup-updates (5,000)" in short_schedules(warm(5000), 5000)[0].problem
-    own = {"bpe": {"algorithm": "bpe", "train": {"options": {"warmup-updates": 5}}}, "rare": SMALL["systems"]["rare"]}
-    options = SMALL["train"]["options"] | {"warmup-updates": 5000}
-    config = small(train={"options": options, "schedule": "cosine"}, systems=own)
-    assert [each.system for each in short_schedules(config, 5000)] == ["rare"]
-    check_training(warm(20), "bpe", "equal_tokens", DATA)
-    with pytest.raises(UsageError, match="this training has 21 updates, all of them within warmup-updates"):
-        check_training(warm(21), "bpe", "equal_tokens", DATA)
 
 
 def test_a_schedule_counts_the_updates_that_mt_scaffold_train_makes() -> None:
@@ -290,23 +265,15 @@ def test_the_learning_rate_ends_at_min_lr(schedule: str, least: float) -> None:
     assert all(later <= earlier for earlier, later in itertools.pairwise(rates[4:]))
 
 
-def test_an_average_of_checkpoints_that_will_not_be_saved_is_refused(tmp_path: Path) -> None:
-    """The task is told the number needed; once there is a data folder, the plan checks it earlier."""
-    config = small(average={"last": 4})
-    options = training_options(config, "rare", "equal_text")
+def test_the_task_is_told_how_many_checkpoints_are_averaged() -> None:
+    """It refuses a training that would save fewer before the first update; what is kept is known earlier."""
+    options = training_options(small(average={"last": 4}), "rare", "equal_text")
     assert (options["average-last"], options["average-by"]) == (4, "epochs")
     assert "average-last" not in training_options(small(average={"last": 0}), "bpe", "equal_tokens")
-    # 10,240 tokens are three epochs of 5,000.
-    layout = LanguageModelLayout(tmp_path, config)
-    LanguageModeling().check_plan(layout)
-    folder = layout.binarised_of("bpe")
-    folder.mkdir(parents=True)
-    write_result(folder / DESCRIPTION, DATA)
-    with pytest.raises(
-        UsageError, match=r"average\.last: 4 checkpoints are needed, but this training saves 3 \(stop-to"
-    ):
+    kept = {"options": SMALL["train"]["options"] | {"keep-last-epochs": 2}}
+    layout = LanguageModelLayout(Path("x"), small(average={"last": 4}, train=kept))
+    with pytest.raises(UsageError, match="4 checkpoints are needed, but keep-last-epochs in the options keeps 2; keep"):
         LanguageModeling().check_plan(layout)
-    LanguageModeling().check_plan(LanguageModelLayout(tmp_path, small(average={"last": 3})))
 
 
 def test_a_system_cannot_be_called_what_a_file_of_the_experiment_is() -> None:

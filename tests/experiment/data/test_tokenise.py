@@ -236,35 +236,15 @@ def test_multi30k_comes_back_from_tokenising_nearly_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("block", [10, 1 << 18])
-@pytest.mark.parametrize("count", [1, 2, 3, 7, 40])
-def test_chunks_put_together_are_the_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, block: int
-) -> None:
-    """Lines of all lengths, empty ones, more chunks than lines, no LF at the end: nothing is lost or repeated."""
+def test_blocks_put_together_are_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    """Lines of all lengths, empty ones, no LF at the end: nothing is lost or repeated, also in a compressed output."""
     lines = [f"Zeile {number}, {'sehr ' * (number * 7 % 31)}lang." if number % 5 else "" for number in range(20)]
     (tmp_path / "raw").write_text("\n".join(lines), encoding="utf-8")
     whole = tokenise(tmp_path / "raw", tmp_path / "whole", "de")
     monkeypatch.setattr(module, "BLOCK", block)
-    reports = [tokenise(tmp_path / "raw", tmp_path / f"{k}.gz", "de", chunk=(k, count)) for k in range(1, count + 1)]
-    joined = b"".join((tmp_path / f"{k}.gz").read_bytes() for k in range(1, count + 1))
-    assert gzip.decompress(joined) == (tmp_path / "whole").read_bytes()
-    assert sum(report.lines for report in reports) == whole.lines == 20
-    assert sum(report.words for report in reports) == whole.words
-
-
-def test_impossible_chunks_are_refused(tmp_path: Path) -> None:
-    """There is no chunk 3 of 2, and a compressed file cannot be read from its middle."""
-    (tmp_path / "raw.gz").write_bytes(gzip.compress(b"x\n"))
-    for path, chunk in ((tmp_path / "raw.gz", (1, 2)), (tmp_path / "raw", (3, 2)), (tmp_path / "raw", (0, 2))):
-        with pytest.raises(UsageError):
-            tokenise(path, tmp_path / "out", "de", chunk=chunk)
-
-
-def test_a_bad_byte_in_a_chunk_is_located(tmp_path: Path) -> None:
-    """The error says where the chunk starts, from which its lines are counted."""
-    (tmp_path / "raw").write_bytes(b"good\n" * 10 + b"b\xffd\n" + b"good\n" * 3)
-    with pytest.raises(MTScaffoldError, match=r"raw from byte 35: line 4, byte offset \d+: 0x.. is not UTF-8"):
-        tokenise(tmp_path / "raw", tmp_path / "out", "de", chunk=(2, 2))
+    report = tokenise(tmp_path / "raw", tmp_path / "blocks.gz", "de")
+    assert gzip.decompress((tmp_path / "blocks.gz").read_bytes()) == (tmp_path / "whole").read_bytes()
+    assert report == whole and whole.lines == 20
 
 
 def test_straight_apostrophes_come_before_tokenising() -> None:

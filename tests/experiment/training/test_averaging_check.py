@@ -14,8 +14,8 @@ pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.experiment.configuration.training import SystemTrain
-from mt_scaffold.experiment.training.averaging_check import Epoch, check_averaging, check_checkpoints, short_trainings
-from mt_scaffold.experiment.training.translation_options import training_options
+from mt_scaffold.experiment.training.averaging_check import Epoch, check_checkpoints
+from mt_scaffold.experiment.training.translation_options import check_averaging, training_options
 
 # Trainings of language models end by tokens or text, which counts as the end of an epoch.
 CONFIGS = sorted((ROOT / "configs").glob("[!l]*.yaml"))
@@ -45,16 +45,24 @@ def test_every_configuration_of_the_project_saves_what_it_averages(path: Path) -
 
 def test_fewer_epochs_than_are_averaged_are_refused_with_the_numbers() -> None:
     """300,000 updates of the published small batch are fewer than ten epochs of English-French."""
-    batch = {"options": {"update-freq": 1, "max-tokens": 5120}, "gpus": 8}
-    train = {"stop": {"updates": 300000}, "expected": {"pairs": 36000000, "subwords": 1400000000}}
-    config = small(train | {"batches": {"small": batch}, "batch": "small"}, average={"last": 10})
+    epoch = Epoch(34180)
     with pytest.raises(UsageError) as refusal:
-        check_averaging(config)
+        check_checkpoints({"max-update": 300000}, epoch, 10)
     assert str(refusal.value) == (
         "average.last: 10 checkpoints are needed, but this training saves 8 (max-update 300,000 at 34,180 updates per "
         "epoch: 8.8 epochs); train longer, use smaller batches, or average fewer"
     )
-    check_averaging(dataclasses.replace(config, average=dataclasses.replace(config.average, last=8)))
+    check_checkpoints({"max-update": 300000}, epoch, 8)
+
+
+def test_a_number_of_epochs_is_checked_before_there_is_data() -> None:
+    """Also for a system with its own options, and for checkpoints that are saved but not kept."""
+    config = small({"stop": {"epochs": 4}})
+    with pytest.raises(UsageError, match=r"5 checkpoints are needed, but this training saves 4 \(max-epoch 4\); train"):
+        check_averaging(config)
+    with pytest.raises(UsageError, match=r"5 checkpoints are needed, but keep-last-epochs .* keeps 2; keep more"):
+        check_averaging(small({"options": {"keep-last-epochs": 2}}))
+    check_averaging(small({"stop": {"updates": 1}}))
 
 
 @pytest.mark.parametrize(
@@ -102,8 +110,6 @@ def test_the_last_update_is_not_lost_to_rounding() -> None:
         ({"patience": 3}, {}, r"train\.patience: needs train\.patience_on"),
         ({"patience": 9, "patience_on": "bleu", "options": {"best-checkpoint-metric": "loss"}}, {}, "contradicts"),
         ({"patience": 3, "patience_on": "bleu"}, {}, r"patience 3 a training can end after 4 epochs"),
-        ({"options": {"keep-last-epochs": 2}}, {}, r"5 checkpoints are needed, but keep-last-epochs .* keeps 2"),
-        ({"options": {"keep-last-epochs": 5}}, {"score": {"last_checkpoints": 6}}, "6 checkpoints are needed"),
         ({}, {"average": {"last": 2, "by": "updates"}}, r"average\.by: updates needs save-interval-updates"),
         ({"validate_bleu": True, "options": {"eval-bleu": True}}, {}, r"train\.options\.eval-bleu: set by"),
     ],
@@ -119,11 +125,6 @@ def test_patience_that_is_left_out_stops_nothing() -> None:
     stopped = {"stop": {"epochs": 3}, "patience": 6, "patience_on": "bleu"}
     small(stopped | {"options": {"disable-validation": False, "eval-bleu": False, "max-epoch": False}})
     assert small({"options": {"patience": False}}).train.options["patience"] is False
-
-
-def test_an_infinite_number_of_updates_is_no_limit() -> None:
-    """It must not raise an error here, so that fairseq can refuse it in one line."""
-    assert short_trainings(small({"options": {"max-update": float("inf")}}), 100, 1000.0) == []
 
 
 def test_options_of_a_training_follow_from_the_configuration() -> None:
@@ -162,20 +163,3 @@ def test_a_system_can_have_its_own_options() -> None:
     assert shared["lr"] == 0.2 and "dropout" not in shared
     with pytest.raises(UsageError, match="no system is called scafold; did you mean scaffold"):
         training_options(config, "scafold")
-
-
-def test_a_sample_shortens_the_expected_epoch() -> None:
-    """A rehearsal of few pairs has many epochs in the same number of updates."""
-    train = {"stop": {"updates": 100}, "expected": {"pairs": 100000, "subwords": 2000000}}
-    with pytest.raises(UsageError, match="saves 0"):
-        check_averaging(small(train))
-    check_averaging(small(train, data=SMALL["data"] | {"sample": 500}))
-
-
-def test_a_text_of_half_the_size_may_save_fewer_checkpoints() -> None:
-    """For a fixed number of epochs, a smaller text has fewer updates, and so fewer checkpoints within epochs."""
-    train = {"options": {"max-epoch": 10, "save-interval-updates": 1000, "max-tokens": 1000}}
-    config = small(train, average={"last": 6, "by": "updates"})
-    assert not short_trainings(config, 100_000, 2_000_000)
-    ((_, sure),) = short_trainings(config, 100_000, 1_000)
-    assert sure

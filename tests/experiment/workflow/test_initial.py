@@ -2,15 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, load_experiment
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
-from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
-from mt_scaffold.experiment.tasks.training_text import documents
 from mt_scaffold.experiment.workflow.initial import Pair, ParallelTexts, init_documents, init_translation
 
 
@@ -168,5 +165,19 @@ def test_documents_that_are_tokenised_or_segmented_are_warned_of() -> None:
     written = {name: init_documents([name], output=f"{name}.yaml") for name in names}
     assert written["raw.txt"].warnings == written["a.jsonl"].warnings == []
     assert "words.txt: looks tokenised already (such as '&apos;t')" in written["words.txt"].warnings[0]
-    layout = LanguageModelLayout(Path("lm"), cast(LanguageModelConfig, load_experiment("bpe.txt.yaml")))
-    assert "bpe.txt: looks segmented already" in documents(layout).warnings[0]
+    assert "bpe.txt: looks segmented already" in written["bpe.txt"].warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("ein Haus\nStra\u00dfe\n".encode("latin-1"), r"line 2, byte offset 13: 0xDF is not UTF-8; convert the file"),
+        (b"x\n" * 99 + b"x\xc3", r"line 100, byte offset 199: 0xC3 is not UTF-8"),
+        (b"a house\r" * 100, r"its lines end in CR only; convert them"),
+    ],
+)
+def test_a_text_that_no_step_could_read_is_named(content: bytes, says: str) -> None:
+    """Before a configuration is written."""
+    Path("train.de").write_bytes(content)
+    with pytest.raises(MTScaffoldError, match=rf"train\.de: {says}"):
+        init_translation(parallel())

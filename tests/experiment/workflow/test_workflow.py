@@ -240,7 +240,7 @@ def test_a_finished_experiment_has_nothing_left_to_do(run: Run, experiment: dict
         (("max_ratio: 4.0", "max_ratio: 3.5"), {"clean", "learn", "train"}, {"get_data"}),
         (
             ("symbols: 150", "symbols: 140"),
-            {"learn", "segment", "dictionary", "binarise", "train", "statistics"},
+            {"learn", "dictionary", "binarise", "train", "statistics"},
             {"clean"},
         ),
         (("last: 2", "last: 1"), {"average", "translate", "report"}, {"train"}),
@@ -287,7 +287,7 @@ def test_a_test_set_can_be_added_to_a_finished_experiment(run: Run, experiment: 
     added = run(folder, CONFIGURATION.replace("clean:", later + "clean:", 1))
     assert added.returncode == 0, added.stdout
     done = set(re.findall(r"^(?:local)?rule (\w+):", added.stdout, re.MULTILINE))
-    own = {"get_test_set", "tokenise_test", "segment", "binarise_test_set", "translate", "score", "losses"}
+    own = {"get_test_set", "tokenise_test", "binarise_test_set", "translate", "score", "losses"}
     assert done == own | {"report_data", "tokens", "compare", "statistics", "report", "tabulate_losses", "all"}
     assert {path: Path(path).stat().st_mtime_ns for path in before} == before
     table = (output / "comparison.txt").read_text(encoding="utf-8")
@@ -327,7 +327,7 @@ def test_a_plan_that_would_rebuild_the_data_of_a_finished_training_is_refused(
     lines = [line for line in refused.stdout.splitlines() if line.startswith("mt-scaffold: ")]
     assert refused.returncode == 1 and len(lines) == 1 and "Traceback" not in refused.stdout
     assert re.search(r"/binarised/bpe-150: would be rebuilt, but \S+/bpe/seed-1 was trained on it: ", lines[0])
-    assert "or add --redo bpe scaffold after the configuration to train from scratch" in lines[0]
+    assert re.search(r", or, to train from scratch, remove \S+/bpe/seed-1 \S+/scaffold/seed-1$", lines[0])
     # Snakemake's own dry run does not check this.
     planned = [sys.executable, "-m", "mt_scaffold", "run", "tiny.yaml", "--dry-run", "--cores", "2"]
     listed = subprocess.run(planned, cwd=folder, capture_output=True, text=True)
@@ -516,3 +516,45 @@ def test_a_failing_step_shows_the_end_of_its_log_and_where_it_is(run: Run, tmp_p
     assert failing.returncode == 1
     assert re.search(r"experiments/tiny/logs/clean-(train|valid)\.log", failing.stdout)
     assert re.search(r"^mt-scaffold: .*cleaning leaves none of", failing.stdout, re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """An experiment of two seeds, run on one core to completion: its folder, and its output.
+
+    The text is not tokenised and has words such as `@@`, which the whole experiment must keep.
+    """
+    folder = tmp_path_factory.mktemp("rehearsal")
+    text = re.sub("max-epoch: [0-9]+", "max-epoch: 3", CONFIGURATION.replace("seeds: [1]", "seeds: [1, 2]"))
+    settings(folder, f"{text}tokenise: none\n")
+    for path in (folder / "text").iterdir():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        marked = [f"@@ -{number} @@ {line}{'' if number % 10 else ' foo@@'}\n" for number, line in enumerate(lines)]
+        path.write_text("".join(marked), encoding="utf-8")
+    command = [sys.executable, "-m", "mt_scaffold", "run", "tiny.yaml", "--cores", "1"]
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
+    return folder / "experiments" / "tiny", done.stdout
+
+
+@pytest.mark.long
+def test_the_first_seed_is_scored_before_the_others_train(rehearsal: tuple[Path, str]) -> None:
+    """Even on one core, the first seed of every system has its scores as early as possible."""
+    _, shown = rehearsal
+    steps = re.findall(r"^\[\d+/\d+\] (train|score) (\w+), seed (\d)", shown, re.MULTILINE)
+    assert [seed for _, _, seed in steps] == ["1"] * 4 + ["2"] * 4, shown
+
+
+@pytest.mark.long
+def test_words_spelt_like_the_separator_reach_the_report(rehearsal: tuple[Path, str]) -> None:
+    """Their losses once failed after training: now the check warns, and the dictionary and the losses include them."""
+    folder, shown = rehearsal
+    assert shown.count("words end in '@@' (this is the first") == 1
+    reference = (folder.parents[1] / "text" / "test.de").read_bytes().splitlines()
+    for system in ("bpe", "scaffold"):
+        names = {name for name, _ in read_dictionary(folder / "dictionaries" / f"{system}-150" / "dict.de.txt")}
+        assert {"@@", "foo@@</w>"} <= names
+        losses = json.loads((folder / system / "seed-1" / "scores" / "test.losses.json").read_text(encoding="utf-8"))
+        assert losses["sizes"] == [len(line) for line in reference]
+    assert re.search(r"^test +scaffold ", (folder / "comparison.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    assert (folder / "report.html").stat().st_size > 0

@@ -4,7 +4,6 @@ from mt_scaffold.experiment.tasks import translation
 from mt_scaffold.methods import Unigram
 
 SRC, TGT = LANGUAGES = layout.languages
-CHUNKS = experiment.prepare.chunks
 CACHE = f"--cache {shlex.quote(str(cache))}" if cache else ""
 
 
@@ -13,20 +12,12 @@ wildcard_constraints:
     lang=common_steps.one_of(LANGUAGES),
 
 
-def text(path):
-    """Mark a file that only the next steps need as temporary, unless prepare.keep_text is set."""
-    return path if experiment.prepare.keep_text else temp(path)
-
-
 # -- raw text → words: fetched, tokenised, cleaned
-
-
-scattergather: words=CHUNKS
 
 
 rule get_data:
     output:
-        [text(layout.raw("train", lang)) for lang in LANGUAGES],
+        [layout.raw("train", lang) for lang in LANGUAGES],
         [layout.raw("valid", lang) for lang in LANGUAGES if "valid" in translation.raw_parts(experiment)],
         layout.step_report("get-data"),
     params: depends_on=staleness.depends_on(layout, "get-data"), test=""
@@ -35,7 +26,7 @@ rule get_data:
 
 
 # A separate rule, so that a test set can be added at any time. It looks for the set's sentences in the training text,
-# which is not an input because it may have been deleted (prepare.keep_text).
+# which is not an input, as it may have been deleted.
 use rule get_data as get_test_set with:
     input: layout.step_report("get-data")
     output:
@@ -45,41 +36,27 @@ use rule get_data as get_test_set with:
     log: layout.log("get-data-{test}")
 
 
-# The slowest step for a large corpus, so it is split into prepare.chunks jobs, each of which reads a part of the file.
-rule tokenise_chunk:
-    input: layout.raw("train", "{lang}")
-    output: temp(layout.chunk("{lang}", "{scatteritem}")), temp(layout.chunk("{lang}", "{scatteritem}", "json"))
-    params: depends_on=staleness.depends_on(layout, "tokenise", "train")
-    log: layout.log("tokenise-train.{lang}.{scatteritem}")
-    threads: HALF if CHUNKS == 1 else 1
+# The slowest step for a large corpus.
+rule tokenise:
+    input: layout.raw("{trained_on}", "{lang}")
+    output: temp(layout.uncleaned("{trained_on}", "{lang}")), layout.step_report("tokenise-{trained_on}.{lang}")
+    params:
+        depends_on=lambda wildcards: staleness.depends_on(layout, "tokenise", wildcards.trained_on),
+        part="{trained_on}",
+    log: layout.log("tokenise-{trained_on}.{lang}")
+    threads: HALF
     shell:
-        "{STEP} tokenise {CONFIG} --part train --language {wildcards.lang} --chunk {wildcards.scatteritem} "
-        "--num-workers {threads} > {log:q} 2>&1"
-
-
-rule gather_words:
-    input:
-        gather.words(str(layout.chunk("{{lang}}", "{scatteritem}"))),
-        gather.words(str(layout.chunk("{{lang}}", "{scatteritem}", "json"))),
-    output: temp(layout.uncleaned("train", "{lang}")), layout.step_report("tokenise-train.{lang}")
-    log: layout.log("gather-words.{lang}")
-    shell: "{STEP} gather-words {CONFIG} --language {wildcards.lang} > {log:q} 2>&1"
+        "{STEP} tokenise {CONFIG} --part {params.part:q} --language {wildcards.lang} --num-workers {threads} "
+        "> {log:q} 2>&1"
 
 
 # Test sets are never cleaned: every sentence is translated and scored.
-rule tokenise_test:
+use rule tokenise as tokenise_test with:
     input: layout.raw("{test}", "{lang}")
     output: layout.words("{test}", "{lang}"), layout.step_report("tokenise-{test}.{lang}")
     params: depends_on=lambda wildcards: staleness.depends_on(layout, "tokenise", wildcards.test), part="{test}"
     log: layout.log("tokenise-{test}.{lang}")
-    shell: "{STEP} tokenise {CONFIG} --part {params.part:q} --language {wildcards.lang} > {log:q} 2>&1"
-
-
-use rule tokenise_test as tokenise_valid with:
-    input: layout.raw("valid", "{lang}")
-    output: temp(layout.uncleaned("valid", "{lang}")), layout.step_report("tokenise-valid.{lang}")
-    params: depends_on=staleness.depends_on(layout, "tokenise", "valid"), part="valid"
-    log: layout.log("tokenise-valid.{lang}")
+    threads: 1
 
 
 # With data.valid_every, cleaning train also writes the validation set.
@@ -124,19 +101,6 @@ rule vocabulary:
     shell:
         "{STEP} vocabulary {CONFIG} --segmentation {wildcards.segmentation:q} --language {wildcards.lang} "
         "--num-workers {threads} > {log:q} 2>&1"
-
-
-# The subwords as text, for people.
-rule segment:
-    input:
-        layout.words("{part}", "{lang}"),
-        lambda wildcards: translation.segmented_with(layout, wildcards.segmentation, wildcards.lang),
-    output: layout.subwords("{segmentation}", "{part}", "{lang}")
-    log: layout.log("segment-{segmentation}-{part}.{lang}")
-    threads: HALF
-    shell:
-        "{STEP} segment {CONFIG} --segmentation {wildcards.segmentation:q} --part {wildcards.part:q} "
-        "--language {wildcards.lang} --num-workers {threads} > {log:q} 2>&1"
 
 
 rule dictionary:
