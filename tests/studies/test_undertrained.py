@@ -15,6 +15,7 @@ from mt_scaffold.experiment.configuration import load_experiment
 from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.report.trained_tokens import COLUMNS
+from mt_scaffold.experiment.workflow.folder import open_folder
 from studies.undertrained import Contrast, Token, Trained, contrast, main, over_seeds, panel, spread_contrast, twins
 
 
@@ -106,7 +107,7 @@ def test_the_table_of_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixtur
     """Removed tokens in BPE's models, new ones in Scaffold-BPE's; anything missing is reported in one line."""
     overrides = {"seeds": [1, 2]}
     layout = TranslationLayout.of(tmp_path / "demo", load_experiment(ROOT / "configs" / "demo.yaml", overrides))
-    layout.open().close()
+    open_folder(layout).close()
     for seed in (1, 2):
         shared = ("the", 50, 60.0, 4, 8.0)
         write(layout.trained_tokens(Run("bpe", seed)), [shared, ("zona", 50, 10.0 * seed, 2, 8.0 + seed)])

@@ -1,4 +1,4 @@
-"""The folder of an experiment: its runs, the paths common to all tasks, its lock, and overrides of its configuration.
+"""The folder of an experiment: its runs, the paths common to all tasks, and overrides of its configuration.
 
 An argument that names a system, a part, a test set and so on may also be a Snakemake wildcard such as ``{system}``.
 """
@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
-from mt_scaffold.corpus.files import PathLike, make_folder, write_text
+from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Experiment, load_experiment
 from mt_scaffold.experiment.configuration.yaml_file import typed
-from mt_scaffold.experiment.runtime.locks import Lock, take_lock
-from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.methods.bpe import MethodWithCodes
 from mt_scaffold.options_from_signature import Option
 
@@ -252,16 +250,6 @@ class Layout(ABC, Generic[AnyConfig]):
         """The folder of the figures."""
         return self.folder / "figures"
 
-    def open(self) -> Lock:
-        """Create and lock the folder, write the resolved configuration, and return the lock; closing it releases it.
-
-        Raises MTScaffoldError if another run is using the folder, or it cannot be written to.
-        """
-        make_folder(self.folder)
-        lock = take_lock(self.folder, "another run is working in this folder; wait until it ends, or stop it")
-        write_config(self.config, self.config_file)
-        return lock
-
 
 def read_folder(folder: PathLike) -> Experiment:
     """Return the configuration in the folder of an experiment that has been started.
@@ -332,11 +320,3 @@ def _chosen(only: object, config: Experiment) -> list[str]:
     if unknown := [name for name in names if name not in config.systems]:
         raise UsageError(f"only: no system '{unknown[0]}' (there are {', '.join(config.systems)})")
     return [name for name in config.systems if name in names]
-
-
-def write_config(config: Experiment, path: PathLike) -> None:
-    """Write ``config`` with all defaults as YAML for load_experiment, below comments with the versions."""
-    import yaml
-
-    heading = "".join(f"# {name} {version}\n" for name, version in versions().items())
-    write_text(path, heading + yaml.safe_dump(config.to_dict(), sort_keys=False, allow_unicode=True))

@@ -176,8 +176,8 @@ class ExperimentTask(FairseqTask):
     def _check_averaging(self, batches: CountedBatches, known_text: bool) -> None:
         """Raise UsageError if the checkpoints to be averaged will not all be saved."""
         cfg = self.cfg
-        names = ("max_epoch", "max_update", "stop_tokens", "stop_text", "save_interval", "save_interval_updates")
-        names += ("keep_last_epochs", "keep_interval_updates")
+        names = ["max_epoch", "max_update", "stop_tokens", "stop_text", "save_interval", "save_interval_updates"]
+        names += ["keep_last_epochs", "keep_interval_updates"]
         subwords, text = batches.in_an_epoch.tolist()
         updates = math.ceil(len(batches) / int(cfg.update_freq[-1]))
         check_checkpoints(

@@ -133,11 +133,8 @@ class Task(ABC, Generic[AnyLayout]):
         return self.options_for(layout.config, run, gpus, layout.binarised_of(run.system), report)
 
     @abstractmethod
-    def plan_start(self, layout: AnyLayout, run: Run, gpus: int, processes: int | None = None) -> Start | None:
-        """Return the settings that a training will be started with, or None if they are not known yet.
-
-        processes: the number of processes that its options are for; by default, the number of GPUs.
-        """
+    def plan_start(self, layout: AnyLayout, run: Run, gpus: int) -> Start | None:
+        """Return the settings that a training will be started with, or None if they are not known yet."""
 
     def generate_arguments(self, layout: AnyLayout, run: Run) -> list[list[str]]:
         """Return the arguments of fairseq-generate for each test set that the model of a run translates."""

@@ -418,12 +418,12 @@ class Translation(Task[TranslationLayout]):
             raise UsageError("translation has no comparisons; remove --comparison")
         return training_options(config, run.system or None, gpus)
 
-    def plan_start(self, layout: TranslationLayout, run: Run, gpus: int, processes: int | None = None) -> Start | None:
+    def plan_start(self, layout: TranslationLayout, run: Run, gpus: int) -> Start | None:
         data, expected = layout.binarised_of(run.system), None
         if not (data / DESCRIPTION).exists():
             storage = "words" if layout.resamples(run.system) else "ids"
             expected = Binarised(layout.source, layout.target, {"train": 0}, {}, storage, {}, "")
-        options = option_arguments(self.training_options(layout, run, processes or gpus_in_all(1, gpus)))
+        options = option_arguments(self.training_options(layout, run, gpus_in_all(1, gpus)))
         return plan_start(data, layout.training(run), options, int(run.seed), gpus=gpus, expected=expected)
 
     def generate_arguments(self, layout: TranslationLayout, run: Run) -> list[list[str]]:

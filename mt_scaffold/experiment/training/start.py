@@ -135,16 +135,7 @@ def write_start(training: PathLike, start: Start) -> None:
 
 def check_resumable(training: PathLike, new: Start) -> None:
     """Raise MTScaffoldError if a training was started with settings that would change what is learned, naming them."""
-    old = read_start(training)
-    if old is None:
-        return
-    changed = changes(training, new)
-    if not changed and new.processes not in (None, old.processes) and not knows_its_batch(Path(training) / CHECKPOINTS):
-        changed.append(
-            f"{new.processes} processes instead of {old.processes}, from a checkpoint within an epoch that does not "
-            "record the number of processes"
-        )
-    if changed:
+    if changed := changes(training, new):
         raise MTScaffoldError(
             f"{training}: {not_resumable(changed)}; delete the folder to train from scratch, or choose another"
         )
@@ -158,7 +149,15 @@ def not_resumable(changed: Sequence[str]) -> str:
 def changes(training: PathLike, new: Start) -> list[str]:
     """Return the changed settings, each with its old and new value, that keep a training from resuming."""
     old = read_start(training)
-    return [] if old is None else [*_changes(old, new), *_beyond(Path(training) / CHECKPOINTS, old, new)]
+    if old is None:
+        return []
+    changed = [*_changes(old, new), *_beyond(Path(training) / CHECKPOINTS, old, new)]
+    if not changed and new.processes not in (None, old.processes) and not knows_its_batch(Path(training) / CHECKPOINTS):
+        changed.append(
+            f"{new.processes} processes instead of {old.processes}, from a checkpoint within an epoch that does not "
+            "record the number of processes"
+        )
+    return changed
 
 
 def ended_with(training: PathLike, new: Start) -> bool:

@@ -19,7 +19,6 @@ from mt_scaffold.experiment.tasks import task_of
 from mt_scaffold.experiment.tasks.training_text import TrainingText, shown_size
 from mt_scaffold.experiment.training.start import options_of
 from mt_scaffold.experiment.workflow.common_steps import check_fairseq_options
-from mt_scaffold.experiment.workflow.staleness import changed_trainings
 
 # Bytes of a number in fp32; Adam stores two for each parameter.
 _FP32 = 4
@@ -76,8 +75,6 @@ def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) 
         problems.append(f"{_place(configuration, lines, key)}: {error}" if key else f"{configuration}: {error}")
     except MTScaffoldError as error:
         problems.append(f"{configuration}: {error}")
-    if not problems:
-        problems += changed_trainings(layout)
     if problems:
         raise CheckFailed(problems)
     warnings = [*text.warnings, *_languages(experiment)]

@@ -91,7 +91,7 @@ def run_experiment(configuration: PathLike, settings: Settings) -> int:
     from mt_scaffold.experiment.workflow import display
     from mt_scaffold.experiment.workflow.checking import check_experiment
     from mt_scaffold.experiment.workflow.interrupting import interruption
-    from mt_scaffold.experiment.workflow.staleness import check_rebuilding
+    from mt_scaffold.experiment.workflow.staleness import check_plan
 
     arguments = snakemake_arguments(configuration, settings)
     print(check_experiment(configuration, settings.config).as_text(), flush=True)
@@ -108,5 +108,8 @@ def run_experiment(configuration: PathLike, settings: Settings) -> int:
     if settings.dry_run:
         # Snakemake does not call the Snakefile's onstart in a dry run.
         plan = plan_experiment([configuration], settings.config)
-        check_rebuilding(layout_of(plan.folder, plan.experiment), display.planned)
+        layout = layout_of(plan.folder, plan.experiment)
+        trainings = [(run, 0) for run in layout.runs if str(layout.training_report(run)) in display.planned]
+        # With any number of processes, as another machine may train.
+        check_plan(layout, trainings, display.planned, elsewhere=True)
     return 0

@@ -1,4 +1,4 @@
-"""The steps of an experiment that a changed configuration repeats, and the trainings that it must not.
+"""Why a step of an experiment is repeated or refused: the values that it depends on, and trainings that cannot resume.
 
 Snakemake repeats a step whose inputs are newer than its outputs, or whose parameters have changed, among them the value
 of ``depends_on``.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Layout, Run
 from mt_scaffold.experiment.tasks import task_of
-from mt_scaffold.experiment.training.start import changes, check_resumable, ended_with, not_resumable, read_start
+from mt_scaffold.experiment.training.start import changes, ended_with, not_resumable, read_start
 
 AnyLayout = Layout[Any]
 
@@ -61,54 +61,34 @@ def is_finished(layout: AnyLayout, system: str) -> bool:
     return True
 
 
-def check_trainings(layout: AnyLayout, planned: Iterable[tuple[Run, int]], elsewhere: bool = False) -> None:
-    """Raise MTScaffoldError if a planned training was started with settings from which it cannot resume.
+def check_plan(
+    layout: AnyLayout, trainings: Iterable[tuple[Run, int]], planned: Iterable[str], elsewhere: bool = False
+) -> None:
+    """Raise MTScaffoldError if a plan would repeat a training that cannot resume, or rebuild the data of one.
 
-    planned: runs, each with its total number of GPUs (0: all of the machine that trains). elsewhere: whether another
-    machine trains. Snakemake deletes the report of a training before it runs it, and only then would the training
-    itself refuse. A training whose settings are not known yet is not checked.
+    trainings: the planned runs, each with its total number of GPUs (0: all of the machine that trains). planned: the
+    outputs of all planned jobs. elsewhere: whether another machine trains. Snakemake deletes the report of a training
+    before it runs it, and only then would the training itself refuse. A training whose settings are not known yet is
+    not checked.
     """
-    for run, gpus in planned:
-        folder = layout.training(run)
-        if read_start(folder) is None:
+    found: dict[tuple[str, ...], list[Run]] = {}
+    for run, gpus in trainings:
+        if read_start(layout.training(run)) is None:
             continue
         if (start := task_of(layout.config).plan_start(layout, run, gpus)) is None:
             continue
         if elsewhere and not gpus:
             start = dataclasses.replace(start, processes=None)
-        check_resumable(folder, start)
-
-
-def changed_trainings(layout: AnyLayout) -> list[str]:
-    """Return a line for each group of trainings that cannot resume with their current settings, by equal changes.
-
-    A finished training counts only if its settings differ from those of the last run, so that Snakemake would repeat
-    it. Settings that depend on the number of processes are not compared.
-    """
-    try:
-        last = layout.read(layout.folder)
-    except MTScaffoldError:  # never run, or by another version
-        last = None
-    found: dict[tuple[str, ...], list[Run]] = {}
-    for run in layout.runs:
-        if (started := read_start(layout.training(run))) is None:
-            continue
-        if layout.training_report(run).exists() and (last is None or not _repeated(last, layout, run)):
-            continue
-        try:
-            # For as many processes as before, because the machine that trains may have other GPUs than this one.
-            start = task_of(layout.config).plan_start(layout, run, 0, started.processes)
-        except UsageError:  # this number does not divide the batch; only the machine that trained knows the right one
-            continue
-        if start is not None:
-            different = changes(layout.training(run), dataclasses.replace(start, processes=None))
+        if different := changes(layout.training(run), start):
             found.setdefault(tuple(different), []).append(run)
-    found.pop((), None)
-    return [
+    refused = [
         f"{layout.training(runs[0])}{f' and {len(runs) - 1} more' if len(runs) > 1 else ''}: "
         f"{not_resumable(different)}; {_remove(layout, runs)}, or choose another folder (--output)"
         for different, runs in found.items()
     ]
+    if refused:
+        raise MTScaffoldError("\nmt-scaffold: ".join(refused))
+    _check_rebuilding(layout, {*map(str, planned)})
 
 
 def _remove(layout: AnyLayout, runs: Iterable[Run]) -> str:
@@ -116,21 +96,12 @@ def _remove(layout: AnyLayout, runs: Iterable[Run]) -> str:
     return f"to train from scratch, remove {' '.join(str(layout.training(run)) for run in runs)}"
 
 
-def _repeated(last: AnyLayout, layout: AnyLayout, run: Run) -> bool:
-    """Return whether the settings of a training differ from those of the last run."""
-    if run not in last.runs:
-        return True
-    same_data = last.binarised_of(run.system) == layout.binarised_of(run.system)
-    return not same_data or depends_on(last, "train", run) != depends_on(layout, "train", run)
-
-
-def check_rebuilding(layout: AnyLayout, planned: Iterable[str]) -> None:
+def _check_rebuilding(layout: AnyLayout, outputs: Collection[str]) -> None:
     """Raise MTScaffoldError if a plan would rebuild the data of a training, even if the training itself is not planned.
 
-    planned: the outputs of all planned jobs. The training could not resume on other data, and the files next to its
-    model would no longer describe it.
+    The training could not resume on other data, and the files next to its model would no longer describe it.
     """
-    outputs, task = {*map(str, planned)}, task_of(layout.config)
+    task = task_of(layout.config)
     found, rebuilt = list[Run](), list[Path]()
     for run in layout.runs:
         if read_start(layout.training(run)) is None:

@@ -17,6 +17,7 @@ from mt_scaffold.experiment.configuration.systems import System
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.training.translation_options import training_options
 from mt_scaffold.experiment.workflow.common_steps import check_fairseq_options, closing_words, gpus_per_node, one_of
+from mt_scaffold.experiment.workflow.folder import open_folder
 from mt_scaffold.experiment.workflow.staleness import depends_on
 from mt_scaffold.segment.draw import training_options as resampling_options
 
@@ -175,9 +176,9 @@ def test_a_sample_is_another_text(configuration: Path) -> None:
 def test_an_opened_experiment_is_locked_and_read_back(tmp_path: Path) -> None:
     """Two runs must not write into one folder; the steps see the configuration that was resolved."""
     layout = plan(output=str(tmp_path / "demo"))
-    with layout.open(), pytest.raises(MTScaffoldError, match="demo: another run is working in this folder"):
-        layout.open()
-    layout.open().close()
+    with open_folder(layout), pytest.raises(MTScaffoldError, match="demo: another run is working in this folder"):
+        open_folder(layout)
+    open_folder(layout).close()
     assert TranslationLayout.read(layout.folder) == layout
     assert closing_words(layout, [*layout.config.systems]).startswith(f"All results are in {layout.folder}")
 
@@ -186,7 +187,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     """The path is named, without a traceback."""
     (tmp_path / "file").write_text("")
     with pytest.raises(MTScaffoldError, match=r"file/demo: Not a directory"):
-        plan(output=str(tmp_path / "file" / "demo")).open()
+        open_folder(plan(output=str(tmp_path / "file" / "demo")))
 
 
 def test_a_folder_of_no_experiment_is_reported(tmp_path: Path) -> None:

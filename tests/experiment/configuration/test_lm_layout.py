@@ -30,6 +30,7 @@ from mt_scaffold.experiment.tasks.language_modeling import LanguageModeling
 from mt_scaffold.experiment.training.language_model_options import (
     training_options,
 )
+from mt_scaffold.experiment.workflow.folder import open_folder
 from mt_scaffold.experiment.workflow.staleness import depends_on
 
 DEMO = ROOT / "configs" / "lm_demo.yaml"
@@ -102,7 +103,7 @@ def test_a_step_is_out_of_date_when_its_own_part_changes() -> None:
 def test_a_layout_is_read_back_and_each_task_has_its_own(tmp_path: Path) -> None:
     """Steps read the resolved configuration, and refuse the folder of another task."""
     layout = plan_layout([DEMO], {"output": str(tmp_path / "demo")})
-    layout.open().close()
+    open_folder(layout).close()
     assert read_layout(layout.folder) == layout
     with pytest.raises(UsageError, match="task: language_modeling: only translation experiments have this"):
         TranslationLayout.of("x", layout.config)

@@ -11,9 +11,10 @@ import pytest
 
 from mt_scaffold.cli import main
 from mt_scaffold.experiment.configuration import Config, parse_config
-from mt_scaffold.experiment.configuration.layout import Run, write_config
+from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.inference.translate import translate
+from mt_scaffold.experiment.workflow.folder import write_config
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 

@@ -15,17 +15,18 @@ pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration.layout import Run, plan_experiment, write_config
+from mt_scaffold.experiment.configuration.layout import Run, plan_experiment
 from mt_scaffold.experiment.configuration.yaml_file import settings_from
 from mt_scaffold.experiment.runtime import fairseq_options
 from mt_scaffold.experiment.runtime.fairseq import sees_gpu
 from mt_scaffold.experiment.runtime.fairseq_options import Call, check_options
-from mt_scaffold.experiment.tasks import layout_of, task_of, translation
+from mt_scaffold.experiment.tasks import layout_of, task_of
 from mt_scaffold.experiment.training.start import ended_with, read_start, write_start
 from mt_scaffold.experiment.workflow.checking import CheckFailed, check_experiment
 from mt_scaffold.experiment.workflow.common_steps import check_gpus
+from mt_scaffold.experiment.workflow.folder import write_config
 from mt_scaffold.experiment.workflow.running import Settings, snakemake_arguments
-from mt_scaffold.experiment.workflow.staleness import changed_trainings, check_trainings
+from mt_scaffold.experiment.workflow.staleness import check_plan
 
 
 @pytest.fixture(scope="module")
@@ -124,56 +125,33 @@ def own(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.usefixtures("fairseq_here")
+def planned(path: Path) -> None:
+    """Check a plan of all trainings of a configuration."""
+    plan = plan_experiment([path], {})
+    layout = layout_of(plan.folder, plan.experiment)
+    check_plan(layout, [(run, 0) for run in layout.runs], [])
+
+
 @pytest.mark.parametrize("finished", [True, False])
-def test_a_check_names_every_changed_setting_of_a_training(own: Path, finished: bool) -> None:
-    """With both values, for all trainings at once: the run refused one training at a time, by name only."""
+def test_a_plan_names_every_changed_setting_of_a_training(own: Path, finished: bool) -> None:
+    """With both values, for all trainings at once."""
     trained(configuration(own), finished)
-    check_experiment(configuration(own))
-    check_experiment(configuration(own, ("bootstrap_samples: 20", "bootstrap_samples: 30")))
+    planned(configuration(own))
+    planned(configuration(own, ("bootstrap_samples: 20", "bootstrap_samples: 30")))
     changed = configuration(own, ("lr: 0.005", "lr: 0.006"), ("max-tokens: 300", "max-tokens: 200"))
-    with pytest.raises(CheckFailed) as failed:
-        check_experiment(changed)
-    (problem,) = failed.value.problems
+    with pytest.raises(MTScaffoldError) as refused:
+        planned(changed)
+    problem = str(refused.value)
     assert problem.startswith("experiments/tiny/bpe/seed-1 and 1 more: holds a training that was started with")
     assert "(--lr 0.006 instead of 0.005, --max-tokens 200 instead of 300; see" in problem
     folders = ["experiments/tiny/bpe/seed-1", "experiments/tiny/scaffold/seed-1"]
     assert f"to train from scratch, remove {' '.join(folders)}, or choose another folder (--output)" in problem
     shutil.rmtree(folders[0])
-    with pytest.raises(CheckFailed) as failed:
-        check_experiment(changed)
-    (problem,) = failed.value.problems
-    assert problem.startswith("experiments/tiny/scaffold/seed-1: holds")
+    with pytest.raises(MTScaffoldError, match=r"^experiments/tiny/scaffold/seed-1: holds"):
+        planned(changed)
     # Other codes are other data.
-    with pytest.raises(CheckFailed, match="the data"):
-        check_experiment(configuration(own, ("symbols: 150", "symbols: 140")))
-
-
-def test_settings_of_a_finished_training_that_do_not_repeat_it_are_no_problem(own: Path) -> None:
-    """Another version may start the same training with other options; Snakemake does not repeat it."""
-    folder = trained(configuration(own))
-    command = folder / "bpe" / "seed-1" / "command.txt"
-    command.write_text(command.read_text().replace("--lr 0.005", "--lr 0.004"))
-    plan = plan_experiment([configuration(own)], {})
-    layout = layout_of(plan.folder, plan.experiment)
-    assert changed_trainings(layout) == []
-    # Nor is it one if the settings of the last run are unknown.
-    layout.config_file.unlink()
-    assert changed_trainings(layout) == []
-    (folder / "bpe" / "seed-1" / "training.json").unlink()
-    (problem,) = changed_trainings(layout)
-    assert "(--lr 0.005 instead of 0.004; " in problem
-
-
-def test_gpus_of_this_machine_are_no_change_of_a_training(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A login node has none: options are compared for the number of processes that the training was started with."""
-    folder = trained(configuration(own), finished=False)
-    plan = plan_experiment([configuration(own)], {})
-    monkeypatch.setattr(translation, "gpus_in_all", lambda nodes, gpus: pytest.fail("this machine does not count"))
-    assert changed_trainings(layout_of(plan.folder, plan.experiment)) == []
-    command = folder / "bpe" / "seed-1" / "command.txt"
-    command.write_text(command.read_text().replace("--lr 0.005", "--lr 0.004"))
-    assert len(changed_trainings(layout_of(plan.folder, plan.experiment))) == 1
+    with pytest.raises(MTScaffoldError, match="the data"):
+        planned(configuration(own, ("symbols: 150", "symbols: 140")))
 
 
 def started_on(training: Path, processes: int) -> None:
@@ -189,12 +167,12 @@ def test_the_processes_of_a_training_count_if_they_are_known(own: Path) -> None:
     layout = layout_of(plan.folder, plan.experiment)
     run = Run("bpe", 1)
     started_on(folder / "bpe" / "seed-1", 1000)
-    check_trainings(layout, [(run, 0)], elsewhere=True)
+    check_plan(layout, [(run, 0)], [], elsewhere=True)
     for gpus, elsewhere in ((0, False), (1, False), (1, True)):
         with pytest.raises(
             MTScaffoldError, match=r"the batch: \d+ processes x update-freq 1 instead of 1000 processes"
         ):
-            check_trainings(layout, [(run, gpus)], elsewhere)
+            check_plan(layout, [(run, gpus)], [], elsewhere)
 
 
 @pytest.mark.skipif(sees_gpu(), reason="this machine has what they need")
@@ -218,15 +196,6 @@ def test_a_run_in_fp16_without_a_gpu_leaves_nothing(own: Path) -> None:
     )
     assert done.returncode == 1 and "fp16 needs a GPU" in done.stderr.splitlines()[-1], done.stderr
     assert not (own / "experiments").exists()
-
-
-def test_a_batch_that_processes_cannot_share_is_left_to_their_machine(own: Path) -> None:
-    """Their number may differ there, so that only that machine can refuse it."""
-    batch = ("train:\n  options:", "train:\n  batch: big\n  batches: {big: {gpus: 4, options: {}}}\n  options:")
-    folder = trained(path := configuration(own, batch), finished=False)
-    started_on(folder / "bpe" / "seed-1", 3)
-    plan = plan_experiment([path], {})
-    assert changed_trainings(layout_of(plan.folder, plan.experiment)) == []
 
 
 def test_a_finished_training_without_checkpoints_is_not_doubted(own: Path) -> None:

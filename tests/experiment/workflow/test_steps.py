@@ -18,6 +18,7 @@ from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.tasks import TASKS, layout_of, read_layout, task_of
 from mt_scaffold.experiment.tasks.codes import check_codes
+from mt_scaffold.experiment.workflow.folder import open_folder
 from mt_scaffold.methods import Picky
 from mt_scaffold.methods.learn import learn
 
@@ -26,7 +27,7 @@ from mt_scaffold.methods.learn import learn
 def layout(tmp_path: Path) -> TranslationLayout:
     """The demo, started in a temporary folder."""
     planned = TranslationLayout.of(tmp_path / "demo", load_experiment(ROOT / "configs" / "demo.yaml"))
-    planned.open().close()
+    open_folder(planned).close()
     return planned
 
 
@@ -70,7 +71,7 @@ def test_a_vocabulary_has_the_subwords_of_the_inference(tmp_path: Path) -> None:
     system = {"codes": str(codes), "inference": "longest-merge", "vocabulary_threshold": 2}
     overrides = {"systems": {"longest": system}}
     layout = TranslationLayout.of(tmp_path / "demo", load_experiment(ROOT / "configs" / "demo.yaml", overrides))
-    layout.open().close()
+    open_folder(layout).close()
     segmentation, name = layout.segmentation_of("longest"), layout.config.segmentation("longest").source.name
     for path in (layout.words("train", layout.source), layout.codes(name)):
         path.parent.mkdir()
