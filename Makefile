@@ -13,7 +13,7 @@
 # make bench         speed and memory compared with other BPE implementations (CORPUS=text REPEAT=5 ONLY="learn apply";
 #                    OLD=REVISION adds that revision; ONLY=encode for encoding into ids; see docs/benchmarks.md)
 # make sanitize      the segmentation tests with a core that checks memory, undefined behaviour and data races
-# make soak          random trials of everything for an hour (SOAK=seconds; see CONTRIBUTING.md)
+# make soak          random cases, SOAK=20 times as many as `make test` tries (see CONTRIBUTING.md)
 # make compare-releases   compare an older release byte for byte (OLD=REVISION; DEMO=1 adds an experiment)
 # make constraints   constraints.txt for the requirements of setup.cfg (UPGRADE="NAME ..." updates these packages)
 # make audit         known vulnerabilities in the packages of constraints.txt
@@ -169,17 +169,19 @@ SANITIZED_BUILD = MT_SCAFFOLD_SANITIZE=$(2) .venv/bin/python setup.py --quiet bu
 # AddressSanitizer needs more memory than test_memory_stays_within_the_limit allows.
 sanitize: .venv/built
 	$(call SANITIZED_BUILD,asan,address$(comma)undefined)
-	$(call PRELOAD,asan) .venv/bin/python -m pytest $(call SANITIZED_PATH,asan) tests/core/test_vectors.py tests/core/test_native_equals_reference.py \
+	$(call PRELOAD,asan) .venv/bin/python -m pytest $(call SANITIZED_PATH,asan) tests/core/test_vectors.py tests/core/test_limits.py tests/test_differential.py tests/test_broken_files.py \
 		tests/core/test_dropout.py tests/test_api.py tests/corpus/test_pretokenise.py tests/core/test_byte_symbols.py tests/segment/test_ids.py \
 		tests/segment/test_encode.py tests/corpus/test_count_words.py tests/methods/test_picky.py tests/methods/test_parity.py tests/segment/test_greedy.py \
 		tests/segment/test_uniform_sampling.py --deselect tests/corpus/test_count_words.py::test_memory_stays_within_the_limit
 	$(call SANITIZED_BUILD,tsan,thread)
 	$(call PRELOAD,tsan) setarch -R .venv/bin/python -m pytest $(call SANITIZED_PATH,tsan) tests/core/test_dropout.py \
-		tests/core/test_native_equals_reference.py -k "workers or table or blocks"
+		tests/core/test_limits.py -k "workers or table or blocks"
 	$(call PRELOAD,tsan) setarch -R .venv/bin/python tests/core/in_threads.py 60
 
+# The tests whose cases hypothesis draws.
+RANDOM_CASES = tests/test_differential.py tests/test_broken_files.py tests/integrations/test_random_vocabularies.py
 soak: .venv/built
-	.venv/bin/python tests/soak --seconds $(or $(SOAK),3600)
+	HYPOTHESIS_PROFILE=soak SOAK=$(or $(SOAK),20) .venv/bin/python -m pytest -n auto $(RANDOM_CASES)
 
 compare-releases: .venv/built
 	.venv/bin/python tests/compare_releases.py $(if $(OLD),--old $(OLD)) $(if $(DEMO),--demo)

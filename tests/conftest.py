@@ -27,12 +27,16 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def pytest_configure() -> None:
-    """Refuse to test a core other than the one that `make sanitize` built; run hypothesis without deadlines."""
+    """Refuse to test a core other than the one that `make sanitize` built; run hypothesis without deadlines.
+
+    HYPOTHESIS_PROFILE=soak tries as many times as many examples as SOAK says, by default 20 times, new ones each time.
+    """
     with contextlib.suppress(ImportError):
         from hypothesis import settings
 
         settings.register_profile("any machine", deadline=None)
-        settings.load_profile("any machine")
+        settings.register_profile("soak", deadline=None, max_examples=100 * int(os.environ.get("SOAK", "20")))
+        settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "any machine"))
     folder = os.environ.get("MT_SCAFFOLD_TESTED")
     if folder is not None:
         core = importlib.import_module("mt_scaffold._core").__file__

@@ -16,7 +16,7 @@ import pytest
 from reference.parity import LearnedParity
 
 from mt_scaffold import BPE, learn_bpe
-from mt_scaffold.analysis.reference import Learned, ReferenceBPE, always, learn_merges
+from mt_scaffold.analysis.reference import Learned, Pair, ReferenceBPE, always, learn_merges
 from mt_scaffold.analysis.reference_picky import (
     Event,
     LearnedPicky,
@@ -105,6 +105,22 @@ class Mode(NamedTuple):
         """Return a word of the reference as it is written in the text."""
         return word.encode("latin-1" if self.byte_level else "utf-8")
 
+    def text(self, text: bytes) -> str:
+        """Return text in the form of the reference."""
+        return text.decode("latin-1" if self.byte_level else "utf-8")
+
+    def subwords(self, pieces: Iterable[str]) -> bytes:
+        """Return the subwords of a word as they appear in segmented text."""
+        if self.end_of_word:
+            return self.word("@@ ".join(pieces))
+        return b" ".join(map(self.in_file, pieces))
+
+    @staticmethod
+    def of(codes: bytes) -> Mode:
+        """Return the mode of a codes file, by its first line; other pre-tokenisers are treated as GPT-2's."""
+        first = codes.split(b"\n", 1)[0].decode()
+        return next((mode for mode in MODES if first in (mode.first_line, mode.picky_line)), PRETOKENISED)
+
 
 def _latin(symbol: str) -> bytes:
     return symbol.encode("latin-1")
@@ -153,16 +169,47 @@ def parity_codes(learned: LearnedParity, mode: Mode = CHARACTERS) -> bytes:
 
 
 def reference_of(
-    codes: bytes, merges: int = -1, separator: str = "@@", vocabulary: set[str] | None = None
+    codes: bytes,
+    merges: int = -1,
+    separator: str = "@@",
+    vocabulary: set[str] | None = None,
+    notation: bool = False,
 ) -> ReferenceBPE:
-    """Return the reference with the codes of a file, whose first line is that of a mode or of another pre-tokeniser."""
+    """Return the reference with the first merges of a codes file and, with PickyBPE, the splits after each.
+
+    notation: symbols are in GPT-2's notation of bytes instead of latin-1.
+    """
     first, *rest = codes.split(b"\n")[:-1]
-    mode = next((mode for mode in MODES if mode.first_line.encode() == first), PRETOKENISED)
-    rest = rest if merges == -1 else rest[:merges]
-    lines = [[mode.of_file(field) for field in line.split(b" ")] for line in rest]
+    mode = Mode.of(codes)
+    read = (lambda field: bytes_to_notation(_latin(mode.of_file(field)))) if notation else mode.of_file
+    lines = [[read(field) for field in line.split(b" ")] for line in rest]
+    if b" picky" in first:
+        events: list[Event] = []
+        for line in lines:
+            if len(line) == 2:
+                if merges == 0:
+                    break
+                merges -= 1
+            events.append(MergeEvent(*line) if len(line) == 2 else SplitEvent(line[1], tuple(line[2:])))
+        return ReferencePickyBPE(events, separator, vocabulary, mode.end_of_word)
+    lines = lines if merges == -1 else lines[:merges]
     scaffold = {line[0] + line[1] for line in lines if len(line) == 3}
     pairs = [(line[0], line[1]) for line in lines]
     return ReferenceBPE(pairs, scaffold, separator, vocabulary, mode.end_of_word)
+
+
+picky_reference_of = reference_of
+
+
+def pairs_of(codes: bytes, mode: Mode) -> list[Pair]:
+    """Return the merges in the form of the reference."""
+    lines = [line.split(b" ") for line in codes.split(b"\n")[1:-1]]
+    return [(mode.of_file(line[0]), mode.of_file(line[1])) for line in lines]
+
+
+def in_codes(tokens: Iterable[str], mode: Mode) -> set[str]:
+    """Return tokens of the reference in the form of ``Codes``."""
+    return {bytes_to_notation(token.encode("latin-1")) for token in tokens} if mode.byte_level else set(tokens)
 
 
 def picky_codes(events: Iterable[Event], mode: Mode = CHARACTERS) -> bytes:
@@ -186,26 +233,6 @@ def learn_picky_with_reference(
 ) -> tuple[LearnedPicky, bytes]:
     learned = learn_picky(counts, symbols, threshold, min_frequency, mode.end_of_word)
     return learned, picky_codes(learned.events, mode)
-
-
-def picky_reference_of(
-    codes: bytes, merges: int = -1, separator: str = "@@", vocabulary: set[str] | None = None
-) -> ReferencePickyBPE:
-    """Return the reference with PickyBPE codes: the first ``merges`` merges, each with the splits after it."""
-    first, *rest = codes.split(b"\n")[:-1]
-    mode = next((mode for mode in MODES if mode.picky_line.encode() == first), PRETOKENISED)
-    events: list[Event] = []
-    for line in rest:
-        fields = line.split(b" ")
-        if len(fields) == 2:
-            if merges == 0:
-                break
-            merges -= 1
-            events.append(MergeEvent(mode.of_file(fields[0]), mode.of_file(fields[1])))
-        else:
-            _, token, *pieces = map(mode.of_file, fields)
-            events.append(SplitEvent(token, tuple(pieces)))
-    return ReferencePickyBPE(events, separator, vocabulary, mode.end_of_word)
 
 
 def reference_subwords(reference: ReferenceBPE, words: Iterable[bytes], survives: Callable[[], bool] = always) -> str:

@@ -138,70 +138,13 @@ def test_open_files_are_written_to_in_place(folder: Path) -> None:
     assert Path("through").read_bytes() == segmented()
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "learn-bpe -i text -o text",
-        "learn-bpe -i codes text -o ./text",
-        "apply-bpe -c codes -i text -o text",
-        "apply-bpe -c codes -i text -o codes",
-        "get-vocab -i text -o text",
-        "learn-joint-bpe-and-vocab -i text codes -o new --write-vocabulary v v",
-        "learn-joint-bpe-and-vocab -i text -o new --write-vocabulary new",
-        "learn-joint-bpe-and-vocab -i text codes -o new --write-vocabulary text codes",
-        "clean -s text -t text --output-source text --output-target other",
-    ],
-)
-def test_no_output_replaces_another_file_of_the_command(
-    folder: Path, capfd: pytest.CaptureFixture[str], arguments: str
-) -> None:
-    """A slip must not cost a corpus."""
-    assert "already" in fails(capfd, *arguments.split(), status=2)
-    assert (Path("text").read_bytes(), Path("codes").read_bytes()) == (TEXT, CODES)
-    assert sorted(path.name for path in folder.iterdir()) == ["codes", "text"]
-
-
 def test_bpe_and_several_inputs(folder: Path) -> None:
     """``--algorithm bpe`` learns no scaffold tokens; several inputs are read as one text."""
     assert main("learn-bpe -i text text -o twice -s 50 --algorithm bpe".split()) == 0
     assert (folder / "twice").read_bytes() == learn_bpe(lines=[TEXT.decode() * 2], num_symbols=50, algorithm="bpe").text
 
 
-def test_help_and_version() -> None:
-    """Every command explains its options."""
-    for command in ("learn-bpe", "apply-bpe", "get-vocab", "learn-joint-bpe-and-vocab"):
-        with pytest.raises(SystemExit) as stop:
-            main([command, "--help"])
-        assert stop.value.code == 0
-
-
 # ---- errors in the input
-
-
-@pytest.mark.parametrize(
-    ("codes", "message"),
-    [
-        (b"", "empty"),
-        (b"a b\n", "line 1"),
-        (b"#version: 0.1\na b\n", "line 1"),
-        (b"#version: 0.3\na b\n", "line 1"),
-        (b"#version: 0.2\na b\na\n", "line 3"),
-        (b"#version: 0.2\na b\n\nb c\n", "line 3"),
-        (b"#version: 0.2\na b c d\n", "line 2"),
-        (b"#version: 0.2\na  b\n", "line 2"),
-        (b"#version: 0.2\n a b\n", "line 2"),
-        (b"#version: 0.2\na b scafold\n", "line 2"),
-        (b"#version: 0.2\na b Scaffold\n", "line 2"),
-        (b"#version: 0.2\na b\nab \xff\n", "line 3"),
-        (b"#version: 0.2\na b\nb c\nab c scaffold\na bc\n", "line 5"),
-    ],
-)
-def test_malformed_codes(folder: Path, capfd: pytest.CaptureFixture[str], codes: bytes, message: str) -> None:
-    """Every kind of error in a codes file is reported with the file's name and the line number."""
-    (folder / "bad.codes").write_bytes(codes)
-    error = fails(capfd, "apply-bpe", "-c", "bad.codes", "-i", "text", "-o", "out")
-    assert "bad.codes" in error and message in error
-    assert not (folder / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -291,15 +234,6 @@ def test_files_that_cannot_be_read(folder: Path, capfd: pytest.CaptureFixture[st
         assert not (folder / "out").exists()
 
 
-@pytest.mark.parametrize(
-    "line", [b"a", b"a b", b"a 1 2", b" 1", b"", b"a 1.5", b"\xff 3", b"a  5", b"a 1_0", b"a +3", b"a -1"]
-)
-def test_a_bad_line_in_a_vocabulary(folder: Path, capfd: pytest.CaptureFixture[str], line: bytes) -> None:
-    """A line of a vocabulary is a subword, a space and a count; any other is reported with its number."""
-    (folder / "vocabulary").write_bytes(b"ok@@ 3\n" + line + b"\nok 2\n")
-    assert "vocabulary: line 2" in fails(capfd, *"apply-bpe -c codes -i text --vocabulary vocabulary".split())
-
-
 def test_a_vocabulary_that_filters_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """If no subword reaches the threshold, everything is segmented as without one, with a warning."""
     (folder / "vocabulary").write_bytes(b"ab@@ 3\n")
@@ -315,68 +249,11 @@ def test_an_epoch_without_dropout(folder: Path, capfd: pytest.CaptureFixture[str
         assert capfd.readouterr().err.count("warning: an epoch has no effect without dropout") == warnings
 
 
-@pytest.mark.parametrize("line", [b"a", b"a b", b"a 1 2", b"", b"a -1", b"a 1.5"])
-def test_a_bad_line_in_a_dictionary(folder: Path, capfd: pytest.CaptureFixture[str], line: bytes) -> None:
-    """The same holds for ``--dict-input``."""
-    (folder / "words").write_bytes(b"ok 3\n" + line + b"\nok 2\n")
-    assert "words: line 2" in fails(capfd, *"learn-bpe --dict-input -i words -o out".split())
-
-
-@pytest.mark.parametrize("count", [2**62, 2**63, 2**64 - 1])
-def test_counts_that_add_up_to_too_much(folder: Path, capfd: pytest.CaptureFixture[str], count: int) -> None:
-    """No sum of counts overflows silently."""
-    (folder / "words").write_text(f"ab {count}\nabc 3\n")
-    assert "counts of the words are too high" in fails(capfd, *"learn-bpe --dict-input -i words -o out".split())
-
-
-def test_a_count_that_is_no_64_bit_number(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Its line has the right form, so the message names the limit."""
-    (folder / "words").write_text(f"ab {2**64}\n")
-    expected = "words: line 1: the count is over 18446744073709551615"
-    assert expected in fails(capfd, *"learn-bpe --dict-input -i words -o out".split())
-
-
-@pytest.mark.parametrize("lines", [f"ab {2**63}\nab {2**63}\n", f"ab {2**64 - 1}\ncd 1\nab 3\n"])
-def test_counts_of_one_word_that_are_too_high(folder: Path, capfd: pytest.CaptureFixture[str], lines: str) -> None:
-    """Nor does the count of a single word, which is named."""
-    (folder / "words").write_text(lines)
-    assert "the counts of the word 'ab' are too high" in fails(capfd, *"learn-bpe --dict-input -i words -o o".split())
-
-
 def test_counts_as_high_as_can_be(folder: Path) -> None:
     """Just below the limit, codes are learned."""
     (folder / "words").write_text(f"ab {2**62 - 1}\n")
     assert main("learn-bpe --dict-input -i words -o out".split()) == 0
     assert (folder / "out").read_text().endswith("\na b</w>\n")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "learn-bpe -i text -s 99999999999999999999", "learn-bpe -i text --min-frequency 99999999999999999999",
-        "apply-bpe -i text -c codes -m 99999999999999999999", "apply-bpe -i text -c codes -s \udcff",
-        "apply-bpe -i text -c codes --num-workers 99999999999", "get-vocab -i text --num-workers 5000",
-        "apply-bpe -i text -c codes --dropout 0.1 --seed 18446744073709551616",
-        "apply-bpe -i text -c codes --dropout 0.1 --seed 1 --epoch 18446744073709551616",
-        "apply-bpe -i text -c codes --epoch -1", "apply-bpe -i text -c codes --dropout 0.1 --epoch 2",
-        "learn-bpe -i text -s 0", "learn-bpe -i text -s -3", "learn-bpe -i text -s ten",
-        "learn-bpe -i text --min-frequency 0", "learn-bpe -i text --algorithm unigram",
-        "learn-bpe -i text --num-workers 0", "learn-bpe -i text -t -s 5",
-        "apply-bpe -i text", "apply-bpe -i text -c codes --dropout 1.01", "apply-bpe -i text -c codes --dropout -0.1",
-        "apply-bpe -i text -c codes --dropout nan", "apply-bpe -i text -c codes --dropout x",
-        "apply-bpe -i text -c codes --merges -2", "apply-bpe -i text -c codes --num-workers -7",
-        "apply-bpe -i text -c codes --glossaries (", "apply-bpe -i text -c codes --glossaries (a)",
-        "apply-bpe -i text -c codes --no-such-option", "learn-joint-bpe-and-vocab -i text -o c --write-vocabulary v w",
-        "no-such-command", "",
-    ],
-)  # fmt: skip
-def test_wrong_options(folder: Path, capfd: pytest.CaptureFixture[str], arguments: str) -> None:
-    """Values out of range and unknown options: one line, status 2, and no output file."""
-    if "-t -s 5" in arguments:  # also prints the numbers that it subtracts
-        assert main(arguments.split()) == 2
-    else:
-        fails(capfd, *arguments.split(), status=2)
-    assert sorted(path.name for path in folder.iterdir()) == ["codes", "text"]
 
 
 def test_fewer_threads_than_asked_for(folder: Path) -> None:
@@ -394,12 +271,6 @@ def test_a_terminal_that_cannot_show_the_text(folder: Path) -> None:
     program = [sys.executable, "-m", "mt_scaffold", "explain", "-c", "codes", "th\u00e9"]
     done = subprocess.run(program, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert done.returncode == 1 and b"cannot show" in done.stderr and done.stderr.count(b"\n") == 1
-
-
-def test_nothing_to_learn_from(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """A text without words gives no codes."""
-    (folder / "blank").write_bytes(b"\n  \r\n")
-    assert "no words" in fails(capfd, *"learn-bpe -i blank -o out".split())
 
 
 # ---- errors in the output

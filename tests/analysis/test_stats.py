@@ -261,31 +261,6 @@ def test_the_table_of_sizes() -> None:
     assert [cell.strip() for cell in table[3].split("|")[1:-1]] == ["9", "0", "0", "", "", "", ""]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "",
-        "bpe",
-        "bpe scaffold --sizes 5",
-        "bpe --sizes 5 --input text",
-        "--sizes 5 --top 3",
-        "--sizes 0",
-        "--sizes",
-        "--sizes 5.5",
-        "bpe scaffold text",
-    ],
-)
-def test_wrong_combinations_are_one_line(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Status 2 before anything is read, with what is wrong and what to give instead."""
-    try:
-        status = main(["compare-vocab", *arguments.split()])
-    except SystemExit as stop:
-        status = int(stop.code or 0)
-    output, error = capsys.readouterr()
-    assert (status, output) == (2, "")
-    assert error.startswith("mt-scaffold") and error.count("\n") == 1, error
-
-
 def test_codes_files_may_stand_on_both_sides_of_an_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As was possible before there was --sizes."""
     for name in ("bpe", "scaffold"):

@@ -58,8 +58,3 @@ def test_the_stub_has_the_parameters_of_the_core(name: str) -> None:
     for (parameter, stub), (_, core) in zip(given, expected, strict=True):
         assert (stub is None) == (core is None), f"{parameter} has a default in one of them"
         assert stub is None or stub[1] is UNKNOWN or stub[1] == core[1], parameter
-
-
-def test_functions_are_found() -> None:
-    """The test above is not empty."""
-    assert {"learn", "Applier.__init__", "Ids.encode_batch", "WordCounts.add"} <= set(FUNCTIONS)

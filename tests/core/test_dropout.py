@@ -12,13 +12,12 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
 from math import comb
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scipy import stats
+from dropping import CODES, PICKY_CODES, SUSPICIOUS, sampled, surprise, surprise_of_two, words_of
 from segmenting import hard_text, learn_with_reference, reference_of
 from subword_nmt import apply_bpe as their_apply
 
@@ -27,70 +26,7 @@ from mt_scaffold.cli import main
 from mt_scaffold.corpus.text import surface_form
 from mt_scaffold.segment.draw import Draw
 
-SUSPICIOUS = 1e-5  # a p-value below this means that the distributions differ
-# Overlaps, merges of merges, and a string that is made in two ways; "ab" and "aab" are scaffold.
-CODES = (
-    b"#version: 0.2\na a\na b scaffold\nb a</w>\nab a</w>\naa b scaffold\na ab scaffold\naa aa\n"
-    b"a a</w>\naab ab</w>\na b</w>\nb b\n"
-)
-SCAFFOLD = {"ab", "aab"}
-
-
-def sampled(codes: bytes, line: str, count: int, dropout: float, seed: int = 1, workers: int = 1) -> list[str]:
-    """Segment a line ``count`` times, as the lines of one text."""
-    output = io.BytesIO()
-    BPE(codes).process_file(io.BytesIO(f"{line}\n".encode() * count), output, dropout, workers, seed)
-    return output.getvalue().decode("utf-8").split("\n")[:-1]
-
-
-def words_of(segmented: str) -> list[str]:
-    """Return the words of a segmented line, each as its subwords."""
-    return segmented.replace("@@ ", "@@").split(" ")
-
-
-def surprise(observed: Mapping[Any, int], expected: Mapping[Any, float]) -> float:
-    """Return the p-value of a chi-square test of counts against probabilities; rare outcomes are pooled."""
-    assert set(observed) <= set(expected), f"impossible: {set(observed) - set(expected)}"
-    total = sum(observed.values())
-    cells, rare = [], [0.0, 0.0]
-    for outcome, probability in expected.items():
-        cell = [float(observed.get(outcome, 0)), probability * total]
-        if cell[1] >= 5:
-            cells.append(cell)
-        else:
-            rare = [rare[0] + cell[0], rare[1] + cell[1]]
-    if rare[1] >= 5 or not cells:
-        cells.append(rare)
-    else:
-        cells[0] = [cells[0][0] + rare[0], cells[0][1] + rare[1]]
-    seen, wanted = zip(*cells, strict=True)
-    scale = sum(seen) / sum(wanted)
-    return float(stats.chisquare(seen, [value * scale for value in wanted]).pvalue) if len(cells) > 1 else 1.0
-
-
-def surprise_of_two(first: Mapping[object, int], second: Mapping[object, int]) -> float:
-    """Return the p-value of a chi-square test that two samples come from one distribution."""
-    common = [outcome for outcome in {**first, **second} if first.get(outcome, 0) + second.get(outcome, 0) >= 10]
-    table = [[sample.get(outcome, 0) for outcome in common] for sample in (first, second)]
-    for row, sample in zip(table, (first, second), strict=True):
-        row.append(sum(sample.values()) - sum(row))
-    columns = [column for column in zip(*table, strict=True) if sum(column)]
-    return float(stats.chi2_contingency(list(zip(*columns, strict=True))).pvalue)
-
-
 # ---- the distribution
-
-
-@pytest.mark.parametrize("dropout", [0.05, 0.1, 0.3, 0.5, 0.9])
-def test_words_have_their_exact_distribution(dropout: float) -> None:
-    """Every segmentation of short words is as frequent as enumerating all outcomes predicts, wherever in a line."""
-    words = ["aaaa", "aaaaa", "aabab", "abba", "aaba"]
-    reference = reference_of(CODES)
-    lines = [words_of(line) for line in sampled(CODES, " ".join([*words, *reversed(words)]), 20_000, dropout)]
-    for place, word in enumerate([*words, *reversed(words)]):
-        exact = {"@@".join(pieces): p for pieces, p in reference.dropout_distribution(word, dropout).items()}
-        assert sum(exact.values()) == pytest.approx(1)
-        assert surprise(Counter(line[place] for line in lines), exact) > SUSPICIOUS, (word, place)
 
 
 def test_words_of_a_line_are_independent() -> None:
@@ -133,14 +69,15 @@ def test_one_pair_at_many_places(pairs: int) -> None:
     assert surprise(Counter(line.split(" ").count("a@@") for line in lines), exact) > SUSPICIOUS
 
 
+@pytest.mark.parametrize(("codes", "samples"), [(CODES, 600), (PICKY_CODES, 1500)], ids=["scaffold", "picky"])
 @pytest.mark.parametrize("word", ["aab" * 16, "aab" * 17, "abaabba" * 9])
-def test_long_words_are_drawn_as_the_reference_draws_them(word: str) -> None:
+def test_long_words_are_drawn_as_the_reference_draws_them(word: str, codes: bytes, samples: int) -> None:
     """Words of 48, 51 and 63 letters with merges of merges and overlaps: number of subwords, first two and last two."""
     generator = random.Random(1)
-    reference = reference_of(CODES)
+    reference = reference_of(codes)
     survives = lambda: generator.random() >= 0.3  # noqa: E731
-    theirs = [reference.segment(word, survives).split(" ") for _ in range(600)]
-    ours = [line.split(" ") for line in sampled(CODES, word, 3000, 0.3)]
+    theirs = [reference.segment(word, survives).split(" ") for _ in range(samples)]
+    ours = [line.split(" ") for line in sampled(codes, word, 3000, 0.3)]
     for statistic in (len, lambda pieces: tuple(pieces[:2]), lambda pieces: tuple(pieces[-2:])):
         assert surprise_of_two(Counter(map(statistic, ours)), Counter(map(statistic, theirs))) > SUSPICIOUS
 

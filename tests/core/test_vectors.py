@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from learning import learn_with
 from segmenting import (
-    BYTES,
-    CHARACTERS,
-    PRETOKENISED,
     VECTORS,
     Figures,
+    Mode,
     figures_of,
+    learn_picky_with_reference,
     learn_with_reference,
     measure,
     reference_of,
@@ -44,19 +44,20 @@ def options_of(vector: Path) -> dict[str, Any]:
     return options
 
 
-@pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
+@pytest.mark.parametrize("algorithm", ["bpe", "scaffold", "picky"])
 @pytest.mark.parametrize("name", NAMES)
 def test_core_gives_the_vector(name: str, algorithm: str) -> None:
     """Codes learned and text segmented by the core are the expected bytes."""
     vector = VECTORS / name
-    learned = learn_bpe(vector / "corpus.txt", algorithm=algorithm, **options_of(vector))
+    threshold = 0.7 if algorithm == "picky" else None
+    learned = learn_with(vector / "corpus.txt", algorithm=algorithm, threshold=threshold, **options_of(vector))
     assert learned.text == (vector / f"{algorithm}.codes").read_bytes()
     segmented = io.BytesIO()
     BPE(vector / f"{algorithm}.codes").process_file(vector / "probe.txt", segmented)
     assert segmented.getvalue() == (vector / f"{algorithm}.segmented").read_bytes()
 
 
-@pytest.mark.parametrize("algorithm", ["bpe", "scaffold"])
+@pytest.mark.parametrize("algorithm", ["bpe", "scaffold", "picky"])
 @pytest.mark.parametrize("name", NAMES)
 def test_reference_gives_the_vector(name: str, algorithm: str) -> None:
     """So does the plain Python reference, against which every other test checks the core; a vector of bytes has its
@@ -65,7 +66,7 @@ def test_reference_gives_the_vector(name: str, algorithm: str) -> None:
     options = options_of(vector)
     codes = (vector / f"{algorithm}.codes").read_bytes()
     header = Codes(codes).header
-    mode = (BYTES if header.end_of_word else PRETOKENISED) if header.bytes else CHARACTERS
+    mode = Mode.of(codes)
     corpus = (vector / "corpus.txt").read_bytes().split(b"\n")
     probe = (vector / "probe.txt").read_bytes().split(b"\n")
     encoding = "latin-1" if header.bytes else "utf-8"
@@ -79,7 +80,10 @@ def test_reference_gives_the_vector(name: str, algorithm: str) -> None:
             else [word.decode(encoding) for word in pretokeniser.split(line)]
         )
     )
-    learned = learn_with_reference(counts, options["num_symbols"], options["min_frequency"], algorithm, mode)[1]
+    if algorithm == "picky":
+        learned = learn_picky_with_reference(counts, options["num_symbols"], 0.7, options["min_frequency"], mode)[1]
+    else:
+        learned = learn_with_reference(counts, options["num_symbols"], options["min_frequency"], algorithm, mode)[1]
     assert learned.split(b"\n")[1:] == codes.split(b"\n")[1:]
     reference = reference_of(codes)
     if pretokeniser is None:
@@ -148,7 +152,7 @@ def test_figures_of_the_generated_text(generated: Path, figures: Figures) -> Non
 
 def test_no_vector_is_missing() -> None:
     """A folder or row missing from an archive must not silently remove its test."""
-    assert len(NAMES) == 25
+    assert len(NAMES) == len([*VECTORS.glob("*/picky.codes")]) == 25
     sizes = [(symbols, algorithm) for symbols in (500, 1000, 2000) for algorithm in ("bpe", "scaffold")]
     assert [(row.symbols, row.algorithm) for row in figures_of("generated")] == sizes
     assert len(figures_of("multi30k")) == 6

@@ -237,14 +237,6 @@ def test_the_advice_to_prune_is_a_step_on(tmp_path: Path, number: int, letters: 
     assert steps > 0
 
 
-@pytest.mark.parametrize("memory", [None, "64M"])
-@pytest.mark.parametrize("prune", [0, -1])
-def test_a_threshold_below_one_is_refused(prune: int, memory: str | None) -> None:
-    """With a limit on memory and without."""
-    with pytest.raises(UsageError, match="words are pruned below a count of 1 or more"):
-        count_words(lines=["a"], prune=prune, max_memory=memory)
-
-
 LONG_WORDS = """
 import random, sys
 from mt_scaffold.corpus.count import write_counts
@@ -260,36 +252,6 @@ def test_long_words_stay_within_the_memory(tmp_path: Path) -> None:
     """The words of each thread are limited by their bytes, not only by their number."""
     done = subprocess.run([sys.executable, "-c", LONG_WORDS, tmp_path / "counts"], capture_output=True, check=True)
     assert int(done.stdout) < 80 << 10
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("a 1\n#end 1 1\n", "line 1: not a count file; expected '#counts:'"),
-        ("", "line 1: not a count file"),
-        ("#counts: 0.9 runes\n#end 0 0\n", "line 1: counted in a way that this mt-scaffold does not know; update it"),
-        ("#counts: 0.2\na 1\n", "line 3: the file ends without its last line"),
-        ("#counts: 0.2\na 1\nb", "line 3: the line has no line end; is the file complete?"),
-        ("#counts: 0.2\nb 1\na 1\n#end 2 2\n", "line 3: the words are not in order of their bytes"),
-        ("#counts: 0.2\na 1\na 1\n#end 2 2\n", "line 3: the words are not in order of their bytes"),
-        ("#counts: 0.2\na 1\n#end 2 2\n", r"line 3: the file has 1 words with 1 occurrences, not the 2 with 2"),
-        ("#counts: 0.2\na 0\n#end 1 0\n", "line 2: a count of 0"),
-        ("#counts: 0.2\na -1\n#end 1 0\n", "line 2: expected a word, one space and its count"),
-        ("#counts: 0.2\na b 1\n#end 1 0\n", "line 2: expected a word, one space and its count"),
-        ("#counts: 0.2\na 1\n#end 1 1\n#counts: 0.2\n", r"line 4: text after the last line"),
-        ("#counts: 0.3 bytes gpt2\n\u4e2d 1\n#end 1 1\n", "line 2: the word is not in GPT-2's notation of bytes"),
-        ("#counts: 0.2\na 18446744073709551615\nb 1\n#end 2 0\n", r"line 3: the counts sum to 2\^64 or more"),
-    ],
-)
-def test_damaged_count_files_are_refused(tmp_path: Path, content: str, message: str) -> None:
-    """Otherwise codes could be learned from half a shard that was copied incompletely; no output is left behind."""
-    path = tmp_path / "a.counts"
-    path.write_text(content, encoding="utf-8")
-    with pytest.raises(MTScaffoldError, match=f"a.counts: {message}"):
-        merge_counts(tmp_path / "merged.counts", [path])
-    with pytest.raises(MTScaffoldError, match=f"a.counts: {message}"):
-        learn_with(counts=[path])
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.counts", "temporary"]
 
 
 def test_counts_of_different_kinds_are_not_mixed(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from mt_scaffold import (
     Codes,
     MTScaffoldError,
     UsageError,
-    _core,
     apply_bpe,
     count_words,
     get_vocab,
@@ -164,26 +163,6 @@ def test_codes_are_read_once() -> None:
         file = ReadOnce()
         call(file)
         assert file.reads == 1
-
-
-def test_codes_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The merges of Codes are kept; bytes, a file and Codes mean the same to every call."""
-    parsed = []
-    parse = _core.parse_codes
-
-    def recording(*arguments: Any) -> object:
-        parsed.append(arguments)
-        return parse(*arguments)
-
-    monkeypatch.setattr(_core, "parse_codes", recording)
-    codes = Codes(CODES, "name")
-    assert [merge.token for merge in codes.merges] == ["ab", "abc</w>"]
-    assert codes.merges is codes.merges and parsed == [(CODES, "name", -1)]
-    assert Codes.of(codes) is codes
-    assert read_codes(codes) == read_codes(CODES) == codes.merges
-    assert read_codes(codes, 1) == codes.merges[:1]
-    assert BPE(codes).segment("abc ab") == BPE(CODES).segment("abc ab") == "abc a@@ b"
-    assert explain(codes, ["ab"]) == explain(CODES, ["ab"])
 
 
 def test_learned_codes_are_derived_from_their_merges() -> None:

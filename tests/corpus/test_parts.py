@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import socket
@@ -78,33 +77,11 @@ def test_nobody_elses_file_is_written_to(tmp_path: Path) -> None:
     assert (tmp_path / "other").read_text() == "other" and (tmp_path / "out").read_text() == "text"
 
 
-def test_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a file system without locks nothing is removed."""
-    name = left_behind(tmp_path / "out", FILE)
-
-    def refuse(*_: object) -> None:
-        raise OSError(95, "no locks")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    write_text(tmp_path / "out", "text")
-    assert sorted(os.listdir(tmp_path)) == [name, "out"]
-
-
 def test_a_long_name(tmp_path: Path) -> None:
     """A name of 255 bytes leaves no room for an addition."""
     path = tmp_path / ("x" * 255)
     write_text(path, "text")
     assert path.read_text() == "text" and os.listdir(tmp_path) == [path.name]
-
-
-def test_results_are_on_disk_before_they_have_their_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a power failure, a file is complete or missing. Large text that is quickly rebuilt need not be synced."""
-    synced: list[int] = []
-    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
-    write_text(tmp_path / "out", "text")
-    with open_output(tmp_path / "out", durable=False) as stream:
-        stream.write(b"text")
-    assert synced == [4]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such folder")

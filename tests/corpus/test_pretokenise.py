@@ -21,7 +21,7 @@ from segmenting import MULTI30K, SHARED, VECTORS, needs
 
 from mt_scaffold.analysis.reference import pretokenise
 from mt_scaffold.corpus.count import count_words
-from mt_scaffold.corpus.pretokenise import PATTERNS, Pretokeniser, _tries_every_way
+from mt_scaffold.corpus.pretokenise import PATTERNS, Pretokeniser
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 pytest.importorskip("regex", reason="comes with the extra 'documents'")
@@ -193,38 +193,11 @@ def test_bad_patterns(pattern: str, message: str) -> None:
         Pretokeniser(pattern)
 
 
-def test_spaces_cannot_split_digits() -> None:
-    """Joining the text again could not tell that the digits belong together."""
-    with pytest.raises(
-        UsageError, match="digits are split by a pre-tokeniser; give one of gpt2, cl100k, o200k, metaspace"
-    ):
-        count_words(lines=["a 12"], split_digits=True)
-
-
 def test_a_pattern_that_tries_every_way_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would take years for one line, and ignore signals meanwhile."""
     monkeypatch.setattr("mt_scaffold.corpus.pretokenise._LEAST_SECONDS", 0.2)
     with pytest.raises(MTScaffoldError, match="takes too long on a text of 64 characters"):
         Pretokeniser("(?:a|aa)+b").split("a" * 64)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "slow"),
-    [
-        *((pattern, False) for pattern in PATTERNS.values()),
-        (r" ?\p{L}+|\s+|[^\s\p{L}]+", False),
-        (r"[)*+]+x*|\)+|a{3,}b*|(?:a|b)?c+", False),
-        (r"a++b*+|c+?d*?", False),
-        ("(?:a|aa)+b", True),
-        ("(a*){2,}", True),
-        ("x(a(?R)?b?)$", True),
-        (r"(.)\1", True),
-        ("a*a*a*b", True),
-    ],
-)
-def test_only_patterns_that_can_be_slow_are_timed(pattern: str, slow: bool) -> None:
-    """Checking the time at every match makes others two to three times as slow."""
-    assert _tries_every_way(pattern) is slow
 
 
 def test_a_pattern_without_the_package_regex(monkeypatch: pytest.MonkeyPatch) -> None:

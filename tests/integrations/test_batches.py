@@ -265,31 +265,6 @@ def test_added_tokens_are_found_however_they_were_added(
         assert found.input_ids[-1] == found.labels[-1] == each.eos_token_id
 
 
-def test_thousands_of_added_tokens_cost_no_more_each(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
-    """A call looks up each of them once, and codes are not reloaded for each that is added."""
-    tokenizer = deepcopy(tokenizers["gpt2-bpe"])
-    tokenizer.add_tokens([f"<{number}>" for number in range(5000)])
-    comparisons = 0
-
-    class Counted(str):
-        __slots__ = ()
-        __hash__ = str.__hash__
-
-        def __eq__(self, other: object) -> bool:
-            nonlocal comparisons
-            comparisons += 1
-            return str.__eq__(self, other)
-
-    side: Any = tokenizer._source
-    side._found = tuple(map(Counted, side._found))
-    assert tokenizer("<7>", add_special_tokens=False).input_ids == [tokenizer.convert_tokens_to_ids("<7>")]
-    assert comparisons < 20_000
-    made = side._made
-    tokenizer.add_tokens(["<one>"])
-    tokenizer.add_tokens(["<two>"])
-    assert made is not None and side._made is None
-
-
 def test_an_added_token_that_the_codes_have_keeps_its_id(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
     """From then on it is a separate token, even within words."""
     tokenizer = deepcopy(tokenizers["gpt2-bpe"])
@@ -327,43 +302,6 @@ def test_a_stream_of_ids_is_the_text_in_parts(tokenizers: dict[str, MTScaffoldTo
         ids = [*BPE(_codes(tokenizer)).encode("🙂")[:2], tokenizer.eos_token_id]
         assert [stream.step(number) for number in ids[:2]] == ["", ""]
         assert stream.step(ids[2]) + stream.end() == "\ufffd"
-
-
-@pytest.mark.parametrize("name", ["bytes-bpe", "points-scaffold"])
-def test_a_long_stream_decodes_each_id_a_few_times(
-    tokenizers: dict[str, MTScaffoldTokenizer], monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """With codes for words, whose ids do not contain the spaces, each id had the whole text decoded again."""
-    tokenizer = tokenizers[name]
-    ids = tokenizer(" ".join(texts_of(name)) * 80, add_special_tokens=False)["input_ids"]
-    whole, decode, decoded = tokenizer.decode(ids), MTScaffoldTokenizer.decode, []
-
-    def counted(self: MTScaffoldTokenizer, ids: list[int], **options: Any) -> Any:
-        decoded.append(len(ids))
-        return decode(self, ids, **options)
-
-    monkeypatch.setattr(MTScaffoldTokenizer, "decode", counted)
-    stream = tokenizer.decode_stream()
-    assert "".join(map(stream.step, ids)) + stream.end() == whole
-    assert len(ids) > 2000 and sum(decoded) < 100 * len(ids)
-
-
-def test_ten_megabytes_take_one_call(
-    tokenizers: dict[str, MTScaffoldTokenizer], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A batch goes through the core at once, with or without special tokens in its texts: never text by text."""
-    tokenizer = tokenizers["gpt2-scaffold"]
-    calls = []
-    encode_batch = BPE.encode_batch
-
-    def counted(*arguments: Any, **named: Any) -> Any:
-        calls.append(arguments)
-        return encode_batch(*arguments, **named)
-
-    monkeypatch.setattr(BPE, "encode_batch", counted)
-    monkeypatch.setattr(MTScaffoldTokenizer, "_tokenize", None)
-    tokenizer(["a house", "a <|end|> house"] * 50, padding=True, return_tensors="np")
-    assert len(calls) == 1
 
 
 def test_tokens_are_the_same_however_a_text_is_passed(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:

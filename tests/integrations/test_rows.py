@@ -48,12 +48,6 @@ def test_rows_are_those_of_plain_python(
     assert found["offset_mapping"].tolist() == filled(in_text, [0, 0])
 
 
-def test_equal_ids_are_one_object() -> None:
-    """This makes lists of millions of ids fast and small."""
-    (row,) = list_rows(numpy.array([70000, 5, 70000], numpy.uint32), numpy.array([0, 3]), [], [])
-    assert row[0] is row[2]
-
-
 @pytest.mark.parametrize("offsets", [[0, 4], [-1, 2], [2, 1]])
 def test_rows_that_do_not_fit_are_refused(offsets: list[int]) -> None:
     """Nothing is read beyond an array."""

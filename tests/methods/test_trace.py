@@ -14,7 +14,7 @@ from segmenting import hard_text
 from mt_scaffold import UsageError
 from mt_scaffold.analysis.reference import learn_merges
 from mt_scaffold.cli import main
-from mt_scaffold.methods.trace import COLUMNS, Step, format_step
+from mt_scaffold.methods.trace import Step, format_step
 
 
 def trace_of(text: str, symbols: int, algorithm: str = "scaffold", min_frequency: int = 2) -> list[dict[str, str]]:
@@ -48,42 +48,6 @@ def test_a_trace_worked_by_hand() -> None:
         "",
     ]
     assert (learned.merges, learned.scaffold, learned.restored) == (6, 1, 1)
-
-
-def test_the_trace_of_bpe_is_its_merges() -> None:
-    """There is no scaffold to mark, and no comparison with the head."""
-    lines = trace_of("abcd " * 6 + "abx abx", 3, "bpe")
-    assert [(line["step"], line["left"], line["right"], line["frequency"]) for line in lines] == [
-        ("1", "a", "b", "8"),
-        ("2", "c", "d</w>", "6"),
-        ("3", "ab", "cd</w>", "6"),
-    ]
-    assert {line[column] for line in lines for column in COLUMNS[4:]} == {""}
-
-
-def test_a_trace_replays_to_the_codes() -> None:
-    """On hard text: the merges are those of the codes file, and what was marked and did not return is its scaffold."""
-    trace = io.BytesIO()
-    text = hard_text(5, 4000)
-    learned = learn_with(lines=text.split("\n"), num_symbols=150, trace=trace)
-    scaffold: set[str] = set()
-    merges = []
-    returns = 0
-    _, *lines = trace.getvalue().decode("utf-8").rstrip("\n").split("\n")
-    for number, line in enumerate(lines, 1):
-        step, left, right, frequency, head, marked, below, returned, _ = line.split("\t")
-        assert int(step) == number
-        if left:
-            merges.append((unescape(left), unescape(right)))
-            assert int(frequency) >= 2
-        else:
-            returns += 1
-        scaffold -= {unescape(returned)}
-        scaffold |= {unescape(token) for token in marked.split(" ")} if marked else set()
-        assert all(int(count) < int(head) for count in below.split())
-    assert merges == [(merge.left, merge.right) for merge in learned.codes.merges]
-    assert scaffold == {merge.token for merge in learned.codes.merges if not merge.normal}
-    assert returns == learned.restored > 0 and learned.scaffold > 0
 
 
 def unescape(token: str) -> str:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import io
 import random
 from collections import Counter
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from reference import trimming as reference
-from segmenting import BYTES, CHARACTERS, MODE_NAMES, MODES, PRETOKENISED, VECTORS, Mode, hard_text, rich_text
+from segmenting import MODE_NAMES, MODES, PRETOKENISED, VECTORS, Mode, hard_text, in_codes, pairs_of, rich_text
 
-from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, count_words, learn_bpe, write_counts
+from mt_scaffold import BPE, Codes, MTScaffoldError, count_words, learn_bpe, write_counts
 from mt_scaffold.analysis.explain import explain
-from mt_scaffold.analysis.reference import Pair, ReferenceBPE
+from mt_scaffold.analysis.reference import ReferenceBPE
 from mt_scaffold.analysis.stats import stats
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.header import CodesHeader
@@ -113,17 +112,6 @@ def test_base_symbols_are_never_marked() -> None:
 # ---- against the plain reading
 
 
-def pairs_of(codes: bytes, mode: Mode) -> list[Pair]:
-    """Return the merges in the form of the reference."""
-    lines = [line.split(b" ") for line in codes.split(b"\n")[1:-1]]
-    return [(mode.of_file(line[0]), mode.of_file(line[1])) for line in lines]
-
-
-def mode_of(codes: bytes) -> Mode:
-    header = Codes(codes).header
-    return (BYTES if header.end_of_word else PRETOKENISED) if header.bytes else CHARACTERS
-
-
 def words_in(text: bytes, header: CodesHeader) -> Counter[str]:
     """Return the words of a text in the form of the reference, with their counts."""
     pretokeniser = header.make_pretokeniser()
@@ -131,11 +119,6 @@ def words_in(text: bytes, header: CodesHeader) -> Counter[str]:
     if pretokeniser is None:
         return Counter(word for line in text.split(b"\n") for word in words_of(line.decode(encoding)))
     return Counter(word.decode(encoding) for line in text.split(b"\n") for word in pretokeniser.split(line))
-
-
-def in_codes(tokens: Iterable[str], mode: Mode) -> set[str]:
-    """Return tokens of the reference in the form of ``Codes``."""
-    return {bytes_to_notation(token.encode("latin-1")) for token in tokens} if mode.byte_level else set(tokens)
 
 
 def reference_lines(text: bytes, header: CodesHeader, reference: Any) -> bytes:
@@ -166,7 +149,7 @@ def test_trimming_is_what_the_paper_says(name: str) -> None:
     folder = VECTORS / name
     codes = (folder / "bpe.codes").read_bytes()
     corpus, probe = (folder / "corpus.txt").read_bytes(), (folder / "probe.txt").read_bytes()
-    header, mode = Codes(codes).header, mode_of(codes)
+    header, mode = Codes(codes).header, Mode.of(codes)
     merges, words = pairs_of(codes, mode), words_in(corpus, header)
     own = reference.frequencies(words, merges, set(), mode.end_of_word)
     for below in (2, 5, 20):
@@ -200,30 +183,6 @@ def test_trimming_is_subword_nmts_vocabulary_threshold(name: str) -> None:
     filtering = their_apply.BPE(io.StringIO(codes, newline="\n"), vocab=kept)
     ours = BPE(trim(codes.encode(), lines=corpus, below=5).codes)
     assert [ours.segment(line) for line in probe] == [filtering.process_line(line) for line in probe]
-
-
-@pytest.mark.parametrize("rules", [{"below": 4}, {"ratio": 0.3}, {"below": 3, "ratio": 0.2}], ids=str)
-@pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
-def test_marking_and_refilling_equal_the_reference(mode: Mode, rules: dict[str, Any]) -> None:
-    """Marks and merges are the reference's on text that is hard to segment, on BPE and on Scaffold-BPE codes."""
-    learned = []
-    for seed in range(8):
-        lines = rich_text(seed, 100, [*"abcde", "ä", "</w>"])
-        text = "\n".join(lines).encode()
-        algorithm = ("bpe", "scaffold")[seed % 2]
-        codes = learn_bpe(lines=lines, num_symbols=25, algorithm=algorithm, **mode.options).text
-        words = words_in(text, Codes(codes).header)
-        merges, scaffold = pairs_of(codes, mode), Codes(codes).scaffold
-        theirs = {left + right for left, right in merges if in_codes([left + right], mode) <= scaffold}
-        expected = reference.mark(words, merges, theirs, **rules, end_of_word=mode.end_of_word)
-        assert trim(codes, lines=lines, **rules).codes.scaffold == in_codes(expected, mode)
-        made, expected = reference.refill(words, merges, 28, theirs, **rules, end_of_word=mode.end_of_word)
-        refilled = trim(codes, lines=lines, refill=28, **rules)
-        assert pairs_of(refilled.codes.with_scaffold([]).text, mode) == made
-        assert refilled.codes.scaffold == in_codes(expected, mode)
-        assert refilled.learned == len(made) - len(merges)
-        learned.append(refilled.learned)
-    assert sum(map(bool, learned)) > 4, learned  # or little was tested
 
 
 def test_entropy_by_hand() -> None:
@@ -365,46 +324,3 @@ def test_random_marks_are_read_back() -> None:
 
 
 # ---- errors
-
-
-def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each one says where, what is wrong and what to do, and leaves no output behind."""
-    codes, text = tmp_path / "codes", tmp_path / "text"
-    codes.write_bytes(CODES)
-    text.write_text("\n".join(TEXT))
-    (tmp_path / "tokens").write_text("lo\nzona</w>\n")
-    cases = {
-        "": (2, "no rule for what to mark; give --below, --ratio or --tokens"),
-        f"--below 0 -i {text}": (2, "tokens are marked below a frequency of 1 or more, or below a share of the last"),
-        f"--ratio 0 -i {text}": (2, "the ratio must be above 0 and at most 1, not 0.0"),
-        f"--ratio nan -i {text}": (2, "the ratio must be above 0 and at most 1, not nan"),
-        f"--tokens {tmp_path}/tokens": (1, f"{tmp_path}/tokens: line 2: no merge of {codes} makes 'zona</w>'; write"),
-        f"--tokens {tmp_path}/tokens -i {text}": (2, "a list of tokens needs no text; omit the text"),
-        f"--tokens {tmp_path}/tokens --format lines": (2, "a list of tokens needs no text; omit the text"),
-        f"--below 2 --min-frequency 3 -i {text}": (2, "--min-frequency is that of the merges that --refill learns"),
-        f"--below 2 --refill 0 -i {text}": (2, "the number of symbols must be positive"),
-        f"--below 2 --refill many -i {text}": (2, "argument --refill: give a number, or 'same', not 'many'"),
-        f"--below 2 -i {text} --counts {text}": (2, "--counts takes the place of --input"),
-        "--below 2 -i /dev/null": (1, "there are no words"),
-    }
-    for arguments, (status, message) in cases.items():
-        command = ["trim", str(codes), *arguments.split(), "-o", str(tmp_path / "out")]
-        if "many" in arguments:  # refused while parsing
-            with pytest.raises(SystemExit, match="2"):
-                main(command)
-        else:
-            assert main(command) == status, arguments
-        error = capsys.readouterr().err
-        assert message in error and error.count("\n") == 1, error
-        assert not (tmp_path / "out").exists()
-    picky = VECTORS / "lowest" / "picky.codes"
-    assert main(["trim", str(picky), "--below", "2", "-i", str(text), "-o", str(tmp_path / "out")]) == 2
-    error = capsys.readouterr().err
-    assert f"{picky}: codes of PickyBPE, which removes tokens as it learns; mark codes of BPE" in error
-    assert error.count("\n") == 1 and not (tmp_path / "out").exists()
-    with pytest.raises(UsageError, match="codes of PickyBPE"):
-        trim(picky, tokens=["lo"])
-    for wrong in ({"below": 2, "outfile": codes}, {"tokens": tmp_path / "tokens", "outfile": tmp_path / "tokens"}):
-        with pytest.raises((UsageError, MTScaffoldError)):
-            trim(codes, lines=TEXT if "below" in wrong else None, **wrong)
-    assert codes.read_bytes() == CODES

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dropping import SUSPICIOUS, surprise
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_dropout import SUSPICIOUS, surprise
 
 pytest.importorskip("sentencepiece", reason="needs the extra 'unigram'")
 

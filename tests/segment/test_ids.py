@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import cProfile
 import gzip
 import io
-import operator
 import os
 import pickle
 import random
@@ -144,32 +142,6 @@ def test_the_core_equals_its_reference(pretokeniser: str, algorithm: str) -> Non
 
     check()
     assert bpe.encode(TEXT, disallowed_special=()) == reference.encode(TEXT.encode("utf-8"))
-
-
-def test_random_codes_equal_the_reference() -> None:
-    """Codes that no learner would write: strings made by several pairs, tokens that spell out </w>, runs."""
-    generator = random.Random(5)
-    for number in range(60):
-        marked = number % 2 == 0
-        letters = ["a", "b", *("</w>" if marked else "c")]
-        tokens, lines = [*letters, *(f"{letter}</w>" for letter in letters if marked)], []
-        for _ in range(generator.randint(1, 12)):
-            left = generator.choice([token for token in tokens if not (marked and token.endswith("</w>"))])
-            right = generator.choice(tokens)
-            tokens.append(left + right)
-            lines.append((left, right))
-        scaffold = {"".join(pair) for pair in lines if generator.random() < 0.3}
-        header = "#version: 0.2 byte" if marked else "#version: 0.3 bytes gpt2"
-        merges = "".join(f"{left} {right}{' scaffold' if left + right in scaffold else ''}\n" for left, right in lines)
-        codes = f"{header}\n{merges}".encode()
-        bpe = BPE(codes)
-        reference = reference_of(bpe, codes)
-        assert bpe.tokens == [token for token, _ in reference.tokens]
-        for _ in range(15):
-            text = "".join(generator.choice([*letters, " ", "\r", "</w>"]) for _ in range(generator.randint(1, 20)))
-            ids = bpe.encode(text)
-            assert ids == reference.encode(text.encode("utf-8")), (codes, text)
-            assert bpe.decode(ids) == text
 
 
 # -- tiktoken
@@ -696,22 +668,3 @@ def test_encode_to_numpy_takes_what_encode_takes() -> None:
             encode("a", index=0.0)
         with pytest.raises(UsageError, match="are a set of them, or 'all'"):
             encode("a", allowed_special=END)
-
-
-def test_equal_ids_are_one_object() -> None:
-    """No new integer object is made for an id that was met before, so a list of ids takes no more than its slots."""
-    bpe = bpe_of("gpt2", "bpe")
-    first, again = bpe.encode(TEXT), bpe.encode(TEXT)
-    assert max(first) > 256 and all(map(operator.is_, first, again))
-
-
-def test_a_call_for_one_sentence_runs_no_other_python() -> None:
-    """A Python function takes as long as the core takes for a word or two."""
-    bpe, words = bpe_of("gpt2", "bpe", END), BPE(b"#version: 0.2\na n\nb an\n")
-    calls: list[tuple[Any, int]] = [(bpe.encode, 1), (bpe.encode_to_numpy, 1), (bpe.segment, 2), (words.segment, 3)]
-    for call, functions in calls:
-        call("an apple")
-        profile = cProfile.Profile()
-        profile.runcall(call, "an apple")
-        called = [entry.code.co_name for entry in profile.getstats() if not isinstance(entry.code, str)]
-        assert len(called) <= functions, called

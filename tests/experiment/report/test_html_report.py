@@ -273,13 +273,6 @@ def test_the_first_screen_is_answer_table_figure_and_limits(page: Path, experime
     assert '<details class="limits warning" open>' in html_report(copy).read_text(encoding="utf-8")
 
 
-def test_the_navigation_has_the_order_of_the_page(page: Path) -> None:
-    """A link for each section."""
-    text = page.read_text(encoding="utf-8")
-    links = re.findall('<a href="#(.*?)">', text.partition("</nav>")[0])
-    assert links == re.findall('<section id="(.*?)"', text)
-
-
 def test_synthetic_text_has_neither_tests_nor_embeddings(page: Path, experiment: Path, tmp_path: Path) -> None:
     """It is labelled as synthetic once, clearly; JSON keeps the values that the tables and the page leave out."""
     copy = tmp_path / "copy"
@@ -306,21 +299,6 @@ def test_unfinished_experiment_is_reported(tmp_path: Path) -> None:
     with pytest.raises(MTScaffoldError, match="run the experiment to completion"):
         html_report(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
-
-
-def test_the_page_computes_nothing(page: Path, experiment: Path, tmp_path: Path) -> None:
-    """It shows the results of earlier steps: other statistics give another page, and no text or model is read."""
-    copy = tmp_path / "copy"
-    shutil.copytree(experiment, copy)
-    for path in [*copy.glob("*/train.*"), *copy.glob("*/seed-*/averaged.pt"), *copy.glob("*/binarised/*")]:
-        path.unlink()
-    statistics = json.loads((copy / "statistics.json").read_text())
-    statistics["stats"][1]["entropy_bits"] = 1234.5
-    (copy / "statistics.json").write_text(json.dumps(statistics))
-    assert "1234.5000" in html_report(copy).read_text(encoding="utf-8")
-    (copy / "statistics.json").unlink()
-    with pytest.raises(MTScaffoldError, match=r"has no statistics\.json; run the step statistics first"):
-        html_report(copy)
 
 
 def test_a_training_without_logged_epochs_has_no_curve(experiment: Path, tmp_path: Path) -> None:

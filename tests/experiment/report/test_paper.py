@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from paths import ROOT
 
 pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
-from mt_scaffold.cli import main
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config, load_config
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
@@ -180,40 +178,6 @@ for page in PAGES:
 """
 
 
-def test_each_of_the_papers_numbers_is_in_the_data_file_only() -> None:
-    """A copy can be wrong. (Our own results, in docs/results, may equal one of them by chance.)"""
-    numbers = papers_numbers()
-    found = []
-    for pattern in ("*.md", "docs/*.md", "benchmarks/*.md", "configs/**/*", "mt_scaffold/**/*", "tools/**/*"):
-        for path in sorted(ROOT.glob(pattern)):
-            if path.suffix not in (".md", ".yaml", ".py", ".jinja", ".json", ".hpp", ".cpp"):
-                continue
-            if path.name == "paper.json":
-                continue
-            text = BLOCK.sub("", path.read_text(encoding="utf-8"))
-            found += [f"{path.relative_to(ROOT)}: {number}" for number in DECIMAL.findall(text) if number in numbers]
-    assert not found, "take these from mt_scaffold/experiment/report/paper.json: " + "; ".join(found)
-
-
-def test_the_vocabulary_of_the_paper_is_n_without_base_symbols() -> None:
-    """R = 1 - H / log2 |V|: docs/paper.md has the sizes that its rounded figures allow."""
-    figures = {figure.quantity: figure for figure in read_paper().figures if figure.text == "Pile"}
-    entropy, redundancy = figures["entropy H, bits"], figures["redundancy"]
-
-    def sizes(rounding_of_entropy: float) -> tuple[int, int]:
-        least, most = [], []
-        for side in ("bpe", "scaffold"):
-            h, r = float(getattr(entropy, side)), float(getattr(redundancy, side))
-            least.append(2 ** ((h - rounding_of_entropy) / (1 - (r - 0.00005))))
-            most.append(2 ** ((h + rounding_of_entropy) / (1 - (r + 0.00005))))
-        return math.ceil(max(least)), math.floor(min(most))
-
-    text = " ".join((ROOT / "docs" / "paper.md").read_text(encoding="utf-8").split())
-    assert "{:,} to {:,} (by the rounding".format(*sizes(0)) in text
-    assert "; {:,} to {:,} with that".format(*sizes(0.00005)) in text
-    assert sizes(0.00005)[0] <= 32000 <= sizes(0.00005)[1] < 32000 + 256
-
-
 needs_paper = pytest.mark.skipif(not PAPER, reason="needs the paper's source, ../shared/paper")
 
 
@@ -227,29 +191,3 @@ def test_the_data_file_has_the_papers_results_all_of_them() -> None:
     results = {number for number in DECIMAL.findall(tables) if len(number.split(".")[1]) > 1}
     assert results <= numbers and len(results) > 100
     assert set(re.findall(r"([\d.]+)\\%", source)) <= numbers
-
-
-@needs_paper
-def test_every_algorithm_figure_and_table_has_its_line() -> None:
-    """docs/paper.md covers the paper item by item, and none is missing."""
-    source = PAPER[0].read_text(encoding="utf-8")
-    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
-    for kind, numbered in (("algorithm", "Algorithm {}, "), ("figure", "| {} | "), ("table", "| {} | ")):
-        floats = re.findall(rf"\\begin\{{{kind}\*?\}}(.*?)\\end\{{{kind}\*?\}}", source, re.DOTALL)
-        for number, content in enumerate(floats, 1):
-            caption = re.findall(r"\\caption\{\s*(.*)", content)[-1]
-            shown = re.findall(rf'{re.escape(numbered.format(number))}"([^"]+)"', page)
-            assert any(caption.startswith(each) and len(each) > 20 for each in shown), f"{kind} {number}: {caption}"
-
-
-def test_every_command_of_the_page_exists(capsys: pytest.CaptureFixture[str]) -> None:
-    """A command line that the page shows is accepted as far as its options go."""
-    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
-    commands = {tuple(found.split()) for found in re.findall(r"`mt-scaffold ([^`]+)`", page)}
-    assert len(commands) > 8
-    for name, *arguments in commands:
-        with pytest.raises(SystemExit, match=r"^0$"):
-            main([name, "--help"])
-        shown = capsys.readouterr().out
-        for option in (each for each in arguments if each.startswith("--")):
-            assert option in shown, f"mt-scaffold {name} has no {option}"

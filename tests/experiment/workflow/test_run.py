@@ -227,22 +227,6 @@ def test_a_check_says_what_an_experiment_needs(folder: Path, monkeypatch: pytest
 
 
 @pytest.mark.usefixtures("fairseq_here")
-def test_the_page_of_wmt14_has_the_disk_and_parameters_of_the_check(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The page once counted checkpoints in its own way."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MT_SCAFFOLD_CACHE", str(tmp_path))
-    page, disk, parameters = " ".join((ROOT / "docs" / "paper.md").read_text(encoding="utf-8").split()), [], []
-    for name in ("wmt14_en_de", "wmt14_en_fr"):
-        found = check_experiment(ROOT / "configs" / f"{name}.yaml").as_text()
-        disk += re.findall(r"about (\d+) GB of disk", found)
-        parameters += re.findall(r"([\d.]+) million parameters", found)
-    assert "estimates the disk: {} GB for German and {} GB for French".format(*disk) in page
-    assert "each of {:.0f} or {:.0f} million parameters".format(*map(float, parameters)) in page
-
-
-@pytest.mark.usefixtures("fairseq_here")
 def test_the_parameters_are_those_of_the_model() -> None:
     """The model is built as fairseq-train builds it, but without memory, even for a billion parameters."""
     options = ["--task", "translation_resumable", "--arch", "transformer", "--optimizer", "adam", "--lr", "1"]

@@ -8,10 +8,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from segmenting import hard_text
 
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
@@ -19,10 +19,6 @@ from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 # The size of the file system in bytes, smaller than every output.
 ROOM = 64 << 10
 MESSAGE = "No space left on device"
-
-
-class Unclear(Exception):
-    """A command did not report the full disk as it should; the message says what happened."""
 
 
 class Inputs(NamedTuple):
@@ -112,41 +108,33 @@ def commands(inputs: Inputs, full: Path) -> dict[str, list[object]]:
     }
 
 
-def trial(name: str, inputs: Inputs, full: Path) -> None:
-    """Run one of the commands with its output on the full file system. Raises Unclear."""
-    arguments = commands(inputs, full)[name]
-    before = set(full.iterdir())
-    done = _run(arguments)
-    lines = [line for line in done.stderr.splitlines() if not line.startswith("warning: ")]
-    # An unfinished data folder may remain, to be resumed; without its description, no command accepts it.
-    left = {path.name for path in set(full.iterdir()) - before if path.is_file() or (path / DESCRIPTION).exists()}
-    problem = None
-    if done.returncode != 1:
-        problem = f"status {done.returncode} instead of 1"
-    elif len(lines) != 1 or MESSAGE not in lines[0]:
-        problem = "not one line with the reason"
-    elif str(full) not in lines[0]:
-        problem = "the line does not say which file"
-    elif left:
-        problem = f"left {', '.join(sorted(left))}"
-    for path in set(full.iterdir()) - before:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    if problem:
-        raise Unclear(f"{name}: {problem}; stderr: {done.stderr[-1000:]!r}")
-
-
-@contextmanager
-def full_disk(folder: Path) -> Iterator[Path | None]:
-    """Mount a file system in memory with ROOM bytes at ``folder``; yield None if this user may not mount one."""
+@pytest.fixture
+def full(tmp_path: Path) -> Iterator[Path]:
+    """A file system in memory with ROOM bytes."""
+    folder = tmp_path / "full"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={ROOM}", "none", str(folder)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
-        yield None
-        return
+        pytest.skip("this user may not mount a file system")
     try:
         yield folder
     finally:
         subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.long
+def test_a_full_disk_is_reported_by_every_command(full: Path, tmp_path: Path) -> None:
+    """Status 1, one line with the output's name and the reason, and nothing left that looks complete."""
+    inputs = prepare(tmp_path)
+    for name, arguments in commands(inputs, full).items():
+        done = _run(arguments)
+        lines = [line for line in done.stderr.splitlines() if not line.startswith("warning: ")]
+        assert done.returncode == 1 and len(lines) == 1, (name, done.stderr)
+        assert MESSAGE in lines[0] and str(full) in lines[0], (name, done.stderr)
+        # An unfinished data folder may remain, to be resumed; without its description, no command accepts it.
+        assert not [path for path in full.iterdir() if path.is_file() or (path / DESCRIPTION).exists()], name
+        for path in full.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _run(arguments: list[object]) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,62 @@
+"""Limits: the longest tokens, and more words than fit into the table; the rest is in tests/test_differential.py."""
+
+from __future__ import annotations
+
+import io
+import random
+from typing import Any
+
+import pytest
+from learning import learn_with
+from segmenting import dictionary_lines, learn_with_reference, reference_of
+
+from mt_scaffold import _core
+from mt_scaffold.analysis import reference as reference_module
+
+
+@pytest.mark.parametrize("algorithm", ["scaffold", "bpe"])
+def test_tokens_end_at_the_same_length(algorithm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pair whose token would have more than 2,048 bytes is passed over, and others are merged after it."""
+    assert reference_module.LONGEST_TOKEN == _core.LONGEST_TOKEN
+    counts = {"\u00e9" * 1500: 9, "\u00e9" * 1021 + "xx": 7, "ab" * 1022 + "c": 5, "cd": 2}
+    reference, codes = learn_with_reference(counts, 60, 1, algorithm)
+    native = learn_with(None, None, 60, 1, is_dict=True, algorithm=algorithm, lines=dictionary_lines(counts))
+    assert native.text == codes and (native.restored, native.exhausted) == (reference.restored, reference.exhausted)
+    longest = max(len((left + right).encode()) for left, right in reference.merges)
+    assert 1500 < longest <= _core.LONGEST_TOKEN and ("c", "d</w>") in reference.merges
+    assert "more than 2,048 bytes" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def many_words() -> tuple[bytes, list[str], str]:
+    """Codes, lines of 50,000 distinct words in all, and the first of them as the reference segments them."""
+    generator = random.Random(1)
+    distinct = ["".join(generator.choice("abcde") for _ in range(generator.randint(4, 40))) for _ in range(50_000)]
+    lines = [" ".join(generator.choice(distinct[i : i + 5000]) for _ in range(6)) for i in range(0, 45_000, 5)]
+    codes = learn_with_reference(dict.fromkeys(distinct[:60], 1), 30)[1]
+    reference = reference_of(codes)
+    return codes, lines, "\n".join(reference.segment(line) for line in lines[:500])
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(
+    "limits",
+    [{"max_bytes": 1 << 18}, {"max_words": 1}, {"max_words": 1, "max_bytes": 3 << 17}, {"max_bytes": 0}],
+    ids=str,
+)
+def test_the_table_of_words_is_replaced_when_full(
+    many_words: tuple[bytes, list[str], str], limits: dict[str, Any], workers: int
+) -> None:
+    """With far more distinct words than the table can hold, the output is still the same."""
+    codes, lines, expected = many_words
+    text = "\n".join(lines).encode("utf-8")
+    segmenter = _core.Segmenter(codes, "@@")
+    unlimited = io.BytesIO()
+    _core.Applier(segmenter).apply(("text", text), ("out", unlimited))
+    applier = _core.Applier(segmenter, **limits)
+    for _ in range(2):  # the second time with a table that has been replaced before
+        output = io.BytesIO()
+        applier.apply(("text", text), ("out", output), workers)
+        assert output.getvalue() == unlimited.getvalue()
+        assert applier.segment_line(lines[0]) == expected.split("\n")[0]
+    assert unlimited.getvalue().decode("utf-8").startswith(expected)
