@@ -12,7 +12,6 @@ from mt_scaffold.corpus.vocabulary_file import read_vocabulary as read_vocabular
 from mt_scaffold.errors import MTScaffoldError as MTScaffoldError
 from mt_scaffold.errors import SpecialTokenError as SpecialTokenError
 from mt_scaffold.errors import UsageError as UsageError
-from mt_scaffold.methods import Parity as Parity
 from mt_scaffold.methods import Picky as Picky
 from mt_scaffold.methods import PlainBPE as PlainBPE
 from mt_scaffold.methods import RandomlyTrimmed as RandomlyTrimmed

@@ -9,8 +9,6 @@ from typing_extensions import disjoint_base
 
 from mt_scaffold.segment.draw import Draw
 
-# The kinds of inference, the default first.
-INFERENCES: tuple[str, ...]
 # The size in bytes of the longest token that learning makes, with its end-of-word marker.
 LONGEST_TOKEN: int
 
@@ -42,14 +40,6 @@ class _Learned(TypedDict):
     exhausted: bool
     # A pair was passed over because its token would have more than LONGEST_TOKEN bytes.
     limited: bool
-
-class _LearnedParity(TypedDict):
-    codes: bytes
-    exhausted: bool
-    # A pair was passed over because its token would have more than LONGEST_TOKEN bytes.
-    limited: bool
-    # The one whose pairs were exhausted; None for all languages together.
-    language: int | None
 
 @disjoint_base
 class WordCounts(metaclass=_Class):
@@ -152,22 +142,6 @@ def learn(
     given: bytes | None = None,
 ) -> _Learned: ...
 
-# Words of each language to learn from, and of parallel texts to measure parity on, or none; uses up all of them.
-# on_step: left, right, frequency, the chosen language or None, the length of each language in tokens before the merge.
-def learn_parity(
-    training: list[WordCounts],
-    development: list[WordCounts],
-    symbols: int,
-    min_frequency: int,
-    on_step: Callable[[str, str, int, int | None, list[int]], object] | None = None,
-    progress: _Progress = None,
-    header: _Header = ...,
-    global_merges: int = 0,
-    window: int = 0,
-    # In the window; at least window / languages.
-    most_chosen: int = 0,
-) -> _LearnedParity: ...
-
 # Symbols that are bytes are in GPT-2's notation, here and in what learn() reports.
 def parse_codes(text: bytes, name: str = "codes", merges: int = -1) -> list[tuple[str, str, bool]]: ...
 
@@ -188,8 +162,6 @@ class Segmenter(metaclass=_Class):
         name: str = "codes",
         merges: int = -1,
         vocabulary: set[str] | set[bytes] | None = None,
-        # By its name in INFERENCES.
-        inference: str = "merges",
     ) -> None: ...
     # Without an end-of-word marker: the notation of the 256 bytes in order, then of the normal merged tokens by rank.
     def surface_forms(self, isolates: bool = False) -> list[str]: ...

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import importlib
 import importlib.util
+import itertools
 import os
 import signal
 import sys
@@ -145,12 +146,14 @@ class _Parser(argparse.ArgumentParser):
     def _misspelt_option(self) -> str | None:
         known = [name for name in self._option_string_actions if name.startswith("--")]
         gone = removed.OPTIONS.get(self.prog.rpartition(" ")[2], {})
-        for word in self._given:
-            name = word.partition("=")[0]
+        for word, following in itertools.zip_longest(self._given, self._given[1:], fillvalue=""):
+            name, _, value = word.partition("=")
             if name == "--":
                 break
             if name in gone:
                 return f"{name} was removed: {gone[name]}"
+            if (value := value or following) in (values := removed.VALUES.get(name.removeprefix("--"), {})):
+                return f"{name} {value} was removed: {values[value]}"
             # An abbreviation is not misspelt.
             if name.startswith("--") and not any(each.startswith(name) for each in known):
                 return f"unknown option {name}{nearest(name, known)}"

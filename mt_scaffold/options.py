@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 
 from mt_scaffold.cores import allowed_cores, usable_cores
 from mt_scaffold.errors import UsageError
+from mt_scaffold.removed import VALUES
 
 # Output formats of statistics.
 FORMATS = ("text", "json", "markdown")
@@ -102,5 +103,7 @@ def check_prune(prune: int) -> int:
 def check_choice(kind: str, value: str, choices: Collection[str]) -> str:
     """Return a value that is one of several; UsageError, listing them, for any other."""
     if value not in choices:
+        if gone := VALUES.get(kind, {}).get(value):
+            raise UsageError(f"{kind} '{value}' was removed: {gone}")
         raise UsageError(f"there is no {kind} '{value}'; choose one of {', '.join(choices)}")
     return value

@@ -18,6 +18,10 @@ class Key(NamedTuple):
 
 
 _CTRANSLATE2 = "CTranslate2's own converter takes the models, ct2-fairseq-converter (docs/models.md)"
+_INFERENCE = "codes segment with their merges alone; leave it out"
+_PARITY = "learn parity-aware BPE with the ParityBpeTrainer of tokenizers, and import its file with mt-scaffold import"
+_OF_PARITY = dict.fromkeys(("--dev", "--global-merges", "--window", "--alpha"), _PARITY)
+_UNIFORM_SAMPLING = "use dropout, or for a Unigram model sampling_alpha"
 
 # Command → what takes its place.
 COMMANDS: dict[str, str] = {
@@ -29,6 +33,12 @@ COMMANDS: dict[str, str] = {
 # Command → option, with its dashes → what takes its place.
 OPTIONS: dict[str, dict[str, str]] = {
     "score": {"--losses": "an experiment adds bits per byte of the references to its comparison"},
+    "apply-bpe": {"--inference": _INFERENCE, "--uniform-sampling": _UNIFORM_SAMPLING},
+    "binarise": {"--inference": _INFERENCE},
+    "binarise-words": {"--inference": _INFERENCE},
+    "dictionary": {"--inference": _INFERENCE},
+    "learn-bpe": _OF_PARITY,
+    "learn-joint-bpe-and-vocab": _OF_PARITY,
     "lm-eval": {"--storycloze": "name a task of your own that reads the files (--include-path)"},
     "export": dict.fromkeys(
         [
@@ -47,13 +57,17 @@ OPTIONS: dict[str, dict[str, str]] = {
         "--device": "use --gpus, or set CUDA_VISIBLE_DEVICES",
     },
     "stats": {
+        "--inference": _INFERENCE,
         "--morphemes": "MorphScore, by its authors, compares subwords with morphemes",
         "--typos": "studies/typos.py makes a text with typos, which stats measures as any other",
         "--containing": "explain shows how a word is segmented",
         "--top": "only compare-vocab lists tokens",
     },
     "trim": {"--leaves": "use --below, --ratio or --tokens"},
-    "encode": {"--check": "name one NAME.bin per run, whose manifest has its digests"},
+    "encode": {
+        "--check": "name one NAME.bin per run, whose manifest has its digests",
+        "--uniform-sampling": _UNIFORM_SAMPLING,
+    },
     "run": {
         "--redo": "remove the folder of a training (experiments/NAME/SYSTEM/seed-N); the same command trains it again",
         "--yes": "it belonged to --redo; remove the folder of a training to train it again",
@@ -73,6 +87,7 @@ IMPORTS: dict[str, str] = {
     "experiment.inference.forced_decoding": "experiment.evaluation.losses.references.forced_decode",
     "experiment.packing": "mt_scaffold.experiment.inference.translate_text",
     "experiment.inference.sample": "export_transformers, then transformers' generate()",
+    "Parity": _PARITY,
 }
 # Key, by its last name or dotted with the sections in which it was → what takes its place.
 KEYS: dict[str, Key] = {
@@ -86,6 +101,19 @@ KEYS: dict[str, Key] = {
     ),
     "prepare": Key("one job tokenises each language, and apply-bpe writes the subwords of words; remove it", None),
     "train.expected": Key("the plug-in checks the real length of an epoch before the first update; remove it", None),
+    "inference": Key(_INFERENCE, (None, "merges")),
+    "uniform_sampling": Key(_UNIFORM_SAMPLING, (None, 0.0)),
+    "uniform_sampling_source": Key(_UNIFORM_SAMPLING, (None, 0.0)),
+    "uniform_sampling_target": Key(_UNIFORM_SAMPLING, (None, 0.0)),
+    "global_merges": Key(_PARITY, (None, 0)),
+    "window": Key(_PARITY, (None,)),
+    "alpha": Key(_PARITY, (None,)),
+}
+
+
+# Key or option without its dashes → value → what takes its place.
+VALUES: dict[str, dict[str, str]] = {
+    "algorithm": {"parity": _PARITY},
 }
 
 

@@ -26,7 +26,7 @@ from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import make_folder
 from mt_scaffold.corpus.text import END_OF_WORD, read_lines
 from mt_scaffold.methods import Method, make_method
-from mt_scaffold.methods.base import TooManySymbols, Words
+from mt_scaffold.methods.base import TooManySymbols
 from mt_scaffold.segment.frequencies import INSIDE, Vocabulary
 from studies import exit_status
 
@@ -62,16 +62,23 @@ class Model(NamedTuple):
         return [segmenter.segment(word).split(" ") for word, _ in part.items()]
 
 
+def _copied(counts: WordCounts) -> WordCounts:
+    """Return a copy of counted words, for learning to use up."""
+    copied = WordCounts()
+    copied.add(counts)
+    return copied
+
+
 def learn(settings: Mapping[str, Any], size: int, part: WordCounts, path: Path) -> Model:
     """Learn a method with N = ``size`` from counted words; if they are too few, as much as they allow."""
     given = {name: value for name, value in settings.items() if name not in ("algorithm", "texts")}
     method, complete = make_method(settings["algorithm"], **given).with_settings(symbols=size), True
     start = time.process_time()
     try:
-        learned = method.learn(Words.of(part).together())
+        learned = method.learn(_copied(part))
     except TooManySymbols as error:
         method, complete = method.with_settings(symbols=error.most), False
-        learned = method.learn(Words.of(part).together())
+        learned = method.learn(_copied(part))
     seconds = time.process_time() - start
     path = path.with_suffix(method.suffix)
     path.write_bytes(learned.text)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from reference.parity import LearnedParity
 
 from mt_scaffold import BPE, learn_bpe
 from mt_scaffold.analysis.reference import Learned, Pair, ReferenceBPE, always, learn_merges
@@ -160,12 +159,6 @@ def learn_with_reference(
 ) -> tuple[Learned, bytes]:
     learned = learn_merges(counts, symbols, min_frequency, algorithm, mode.end_of_word)
     return learned, reference_codes(learned, mode)
-
-
-def parity_codes(learned: LearnedParity, mode: Mode = CHARACTERS) -> bytes:
-    """Return the codes file with the reference's merges."""
-    merges = [b" ".join(map(mode.in_file, merge)) for merge in learned.merges]
-    return b"\n".join([mode.first_line.encode(), *merges]) + b"\n"
 
 
 def reference_of(

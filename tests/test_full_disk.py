@@ -71,10 +71,6 @@ def commands(inputs: Inputs, full: Path) -> dict[str, list[object]]:
         words += [f"--{part}", inputs.text.parent / "words"]
     return {
         "learn-bpe": ["learn-bpe", "--symbols", "9000", "--input", text, "--output", full / "codes"],
-        "learn-bpe --algorithm parity": [
-            *("learn-bpe", "--algorithm", "parity", "--symbols", "9000", "--input", text, text),
-            *("--output", full / "codes"),
-        ],
         "trim": ["trim", codes, "--below", "5", "--input", text, "--output", full / "codes"],
         "apply-bpe": ["apply-bpe", "--codes", codes, "--input", text, "--output", full / "subwords"],
         "apply-bpe .gz": ["apply-bpe", "--codes", codes, "--input", text, "--output", full / "subwords.gz"],

@@ -250,7 +250,6 @@ def stats(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
-    inference: str = "merges",
     languages: Sequence[PathLike] | None = None,
 ) -> list[Summary]:
     """Measure codes, learned or imported, on a text: one summary per codes file.
@@ -258,7 +257,7 @@ def stats(
     codes: codes files, each as ``BPE`` takes it; their headers say how the text is cut into words. infile: a path
     (``.gz`` too) or an open file, with words separated by spaces or a document per line (not segmented). paths: several
     of them, read as one text. lines: an iterable of strings. Exactly one of the three is given, or ``languages``, which
-    are then the text. num_workers: threads, as in ``count_words``. inference: as for ``BPE``.
+    are then the text. num_workers: threads, as in ``count_words``.
     languages: parallel texts, a file per language: adds ``gini``.
 
     Raises MTScaffoldError if a file is malformed, missing or not UTF-8, the text has no words, or the files of
@@ -272,21 +271,19 @@ def stats(
         paths = list(languages)
     counts = counts_for(read, infile, num_workers, paths, lines)
     uses = [
-        use_of_vocabulary(source, counted.words, inference, counted.added_spaces)
+        use_of_vocabulary(source, counted.words, counted.added_spaces)
         for source, counted in zip(read, counts, strict=True)
     ]
     found = [summarise(use) for use in uses]
     if languages is not None:
         found = [
             replace(each, gini=gini(costs))
-            for each, costs in zip(found, _costs(read, languages, num_workers, inference), strict=True)
+            for each, costs in zip(found, _costs(read, languages, num_workers), strict=True)
         ]
     return found
 
 
-def _costs(
-    codes: Sequence[Codes], languages: Sequence[PathLike], num_workers: int | None, inference: str
-) -> list[list[float]]:
+def _costs(codes: Sequence[Codes], languages: Sequence[PathLike], num_workers: int | None) -> list[list[float]]:
     """Return the number of subwords of each language, for each of several codes."""
     sizes = {}
     for path in languages:
@@ -302,7 +299,7 @@ def _costs(
     costs: list[list[float]] = [[] for _ in codes]
     for path in languages:
         for source, counted, row in zip(codes, counts_for(codes, path, num_workers, None, None), costs, strict=True):
-            row.append(sum(use_of_vocabulary(source, counted.words, inference).frequencies.values()))
+            row.append(sum(use_of_vocabulary(source, counted.words).frequencies.values()))
     return costs
 
 

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.commands.arguments import (
-    add_codes,
-    add_inference,
-    add_input,
-    add_num_workers,
-    add_segmenting,
-    add_uniform_sampling,
-)
+from mt_scaffold.commands.arguments import add_codes, add_input, add_num_workers, add_segmenting
 from mt_scaffold.corpus.files import input_or_standard, output_or_standard
 from mt_scaffold.corpus.input_checks import warn_of_separator, warning_of_inputs
 from mt_scaffold.segment.apply import apply_bpe
@@ -30,15 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vocabulary", metavar="PATH", help="vocabulary (from get-vocab); subwords not in it are split further"
     )
     add_segmenting(parser)
-    add_uniform_sampling(parser)
-    add_inference(parser)
     parser.add_argument(
         "--epoch",
         type=int,
         default=0,
         metavar="E",
-        help="with --seed and --dropout or --uniform-sampling, segment differently for each E, as in epoch E of a "
-        "training (default: 0)",
+        help="with --seed and --dropout, segment differently for each E, as in epoch E of a training (default: 0)",
     )
     add_num_workers(parser)
 
@@ -50,16 +40,14 @@ def run(options: argparse.Namespace) -> None:
             options.codes,
             source,
             output_or_standard(options.output),
-            options.merges,
-            options.separator,
-            options.vocabulary,
-            options.vocabulary_threshold,
-            options.dropout,
-            options.glossaries,
-            options.seed,
-            options.num_workers,
-            options.epoch,
-            inference=options.inference,
-            uniform_sampling=options.uniform_sampling,
+            merges=options.merges,
+            separator=options.separator,
+            vocabulary=options.vocabulary,
+            vocabulary_threshold=options.vocabulary_threshold,
+            dropout=options.dropout,
+            glossaries=options.glossaries,
+            seed=options.seed,
+            num_workers=options.num_workers,
+            epoch=options.epoch,
             endings=endings,
         )

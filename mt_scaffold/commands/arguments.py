@@ -9,9 +9,7 @@ from mt_scaffold.corpus.documents import DEFAULT_FIELD, DOCUMENT_FORMATS, Docume
 from mt_scaffold.corpus.files import input_or_standard
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.options import FORMATS
-from mt_scaffold.segment.inference import INFERENCES, MERGES, describe_inferences
 
-INFERENCE_HELP = f"how words become subwords. {describe_inferences()}"
 WORKERS_HELP = (
     "number of threads, -1 for all cores; the output is the same for any number (default: MT_SCAFFOLD_NUM_WORKERS, or "
     "else the cores that this process can use, at most 16)"
@@ -101,15 +99,6 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="text", help="output format (default: %(default)s)")
 
 
-def add_inference(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--inference",
-        choices=INFERENCES,
-        default=MERGES,
-        help=f"{INFERENCE_HELP} (default: %(default)s)",
-    )
-
-
 def add_segmenting(parser: argparse.ArgumentParser) -> None:
     """Add the options of segmentation of ``apply-bpe``, without its files."""
     add_merges(parser)
@@ -137,19 +126,7 @@ def add_segmenting(parser: argparse.ArgumentParser) -> None:
         "--seed",
         type=int,
         metavar="S",
-        help="seed for dropout and uniform sampling; the same seed gives the same output for any number of workers "
-        "(default: random)",
-    )
-
-
-def add_uniform_sampling(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--uniform-sampling",
-        type=float,
-        default=0,
-        metavar="P",
-        help="with probability P, draw a word's segmentation from all that the vocabulary allows, each equally likely; "
-        "instead of --dropout",
+        help="seed for dropout; the same seed gives the same output for any number of workers (default: random)",
     )
 
 

@@ -9,7 +9,6 @@ from mt_scaffold.commands.arguments import (
     add_inputs,
     add_merges,
     add_num_workers,
-    add_uniform_sampling,
     input_paths,
 )
 from mt_scaffold.corpus.documents import DOCUMENT_FORMATS
@@ -68,14 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dropout", type=float, default=0, metavar="P", help="skip each merge with probability P (BPE-dropout)"
     )
-    add_uniform_sampling(parser)
-    parser.add_argument("--seed", type=int, metavar="S", help="seed for dropout and uniform sampling (default: random)")
+    parser.add_argument("--seed", type=int, metavar="S", help="seed for dropout (default: random)")
     parser.add_argument(
         "--epoch",
         type=int,
         default=0,
         metavar="E",
-        help="with --seed and --dropout or --uniform-sampling, different ids for each E (default: 0)",
+        help="with --seed and --dropout, different ids for each E (default: 0)",
     )
     add_num_workers(parser)
 
@@ -94,7 +92,6 @@ def run(options: argparse.Namespace) -> None:
         append=options.append,
         in_text=options.in_text,
         dropout=options.dropout,
-        uniform_sampling=options.uniform_sampling,
         seed=options.seed,
         epoch=options.epoch,
         num_workers=options.num_workers,

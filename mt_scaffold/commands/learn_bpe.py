@@ -24,7 +24,6 @@ from mt_scaffold.progress import say_on_terminal
 EXAMPLES = """\
 mt-scaffold learn-bpe --symbols 32000 < corpus.tok > codes
 mt-scaffold learn-bpe --algorithm bpe --symbols 32000 --input train.en train.de --output codes
-mt-scaffold learn-bpe --algorithm parity --symbols 32000 --input train.en train.de --dev dev.en dev.de --output codes
 """
 
 
@@ -60,15 +59,10 @@ def run(options: argparse.Namespace) -> None:
     if options.counts and (options.input or options.format or options.field):
         raise UsageError("--counts takes the place of --input, --format and --field; omit those")
     method = given_method(options)
-    documents: Documents | list[Documents] | None = None
     with warning_of_inputs([] if options.counts else input_paths(options)) as (sources, endings):
-        if not options.counts:
-            texts = [[source] for source in sources] if method.by_language else [sources]
-            several = [Documents(text, options.format, options.field) for text in texts]
-            documents = several if method.by_language else several[0]
         learned = learn(
             method=method,
-            documents=documents,
+            documents=None if options.counts else Documents(sources, options.format, options.field),
             counts=options.counts,
             max_memory=options.max_memory,
             prune=options.prune,

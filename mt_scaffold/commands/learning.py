@@ -33,11 +33,11 @@ def add_settings(parser: argparse.ArgumentParser, kinds: Methods) -> None:
         flags = [f"--{name.replace('_', '-')}", *([f"-{entry.metadata['short']}"] if entry.metadata["short"] else [])]
         options: dict[str, Any] = {"default": None, "help": _help(name, having, len(having) == len(kinds))}
         hint = typing.get_type_hints(first)[name]
-        scalar = next((each for each in (hint, *typing.get_args(hint)) if each in (bool, int, float)), None)
+        scalar = next(each for each in (hint, *typing.get_args(hint)) if each in (bool, int, float))
         if scalar is bool:
             options["action"] = "store_true"
         else:
-            options |= {"metavar": entry.metadata["metavar"]} | ({"type": scalar} if scalar else {"nargs": "+"})
+            options |= {"metavar": entry.metadata["metavar"], "type": scalar}
         parser.add_argument(*flags, **options)
 
 

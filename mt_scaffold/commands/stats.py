@@ -7,7 +7,6 @@ import argparse
 from mt_scaffold.analysis.stats import format_stats, stats
 from mt_scaffold.commands.arguments import (
     add_format,
-    add_inference,
     add_inputs,
     add_num_workers,
     input_paths,
@@ -31,7 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="parallel texts, a file per language: the Gini coefficient between them; without --input also the text",
     )
     add_format(parser)
-    add_inference(parser)
     add_num_workers(parser)
 
 
@@ -41,7 +39,6 @@ def run(options: argparse.Namespace) -> None:
         options.codes,
         num_workers=options.num_workers,
         paths=paths,
-        inference=options.inference,
         languages=options.languages,
     )
     print(format_stats(summaries, options.format), end="")

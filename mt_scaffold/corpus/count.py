@@ -202,22 +202,22 @@ class Counting:
         prune: int = 1,
         endings: _core.WordEndings | None = None,
     ) -> None:
-        self.header, self.is_dict = header, is_dict
+        self.header, self._is_dict = header, is_dict
         self._expected = None if header == CodesHeader() else header
         self._num_workers, self._max_memory, self._prune, self._endings = num_workers, max_memory, prune, endings
 
-    def count(self, text: Text, development: bool = False) -> _core.WordCounts:
-        """Count a text; a development text is never a dictionary, and is not pruned."""
+    def count(self, text: Text) -> _core.WordCounts:
+        """Count a text."""
         return count_words(
             paths=text if isinstance(text, list) else None,
             documents=None if isinstance(text, list) else text,
-            is_dict=self.is_dict and not development,
+            is_dict=self._is_dict,
             num_workers=self._num_workers,
             pretokenise=self.header.pretokeniser,
             split_digits=self.header.split_digits,
             any_bytes=self.header.bytes,
             max_memory=self._max_memory,
-            prune=1 if development else self._prune,
+            prune=self._prune,
             endings=self._endings,
         )
 

@@ -76,14 +76,13 @@ class CharacterSide:
         separator: str = SEPARATOR,
         glossaries: Sequence[str] | None = None,
         split_unknown: bool = False,
-        inference: str = "merges",
     ) -> None:
         self.codes = codes
         self.tokens = tokens
         self.ids = _numbered(tokens, codes.name)
         self._separator = separator
         vocab = [form for token in tokens for form in self._known_as(token)] if split_unknown else None
-        self._bpe = BPE(codes, merges, _BETWEEN, vocab, glossaries, inference=inference)
+        self._bpe = BPE(codes, merges, _BETWEEN, vocab, glossaries)
 
     def _known_as(self, token: str) -> list[str]:
         """Return the core's subwords that a token of the vocabulary may denote: word-final ones or others."""
@@ -148,11 +147,9 @@ class ByteSide:
 
     no_spans: str | None = None
 
-    def __init__(
-        self, codes: Codes, merges: int = -1, inference: str = "merges", numbering: Numbering | None = None
-    ) -> None:
+    def __init__(self, codes: Codes, merges: int = -1, numbering: Numbering | None = None) -> None:
         self.codes = codes
-        self._options = merges, inference
+        self._merges = merges
         self._numbering, self._special, self._found = numbering, list[str](), tuple[str, ...]()
         self._made: BPE | None = None
         self.tokens = self._listed(merges)
@@ -169,9 +166,7 @@ class ByteSide:
     def _bpe(self) -> BPE:
         # Made on first use, since tokens are often added one by one.
         if self._made is None:
-            merges, inference = self._options
-            numbering, special = self._numbering, self._special
-            self._made = BPE(self.codes, merges, inference=inference, numbering=numbering, special_tokens=special)
+            self._made = BPE(self.codes, self._merges, numbering=self._numbering, special_tokens=self._special)
         return self._made
 
     def find(self, tokens: Mapping[str, int]) -> bool:
@@ -262,9 +257,9 @@ class ImportedSide(ByteSide):
     token, or only one that another id has.
     """
 
-    def __init__(self, codes: Codes, numbering: Numbering, merges: int = -1, inference: str = "merges") -> None:
+    def __init__(self, codes: Codes, numbering: Numbering, merges: int = -1) -> None:
         self.numbering = numbering
-        super().__init__(codes, merges, inference, numbering)
+        super().__init__(codes, merges, numbering)
         if numbering.spaces is not None or numbering.unknown is not None:
             self.no_spans = "codes that add spaces to a text or have an id for unknown bytes"
 
@@ -364,7 +359,6 @@ def side_of(
     separator: str = SEPARATOR,
     glossaries: Sequence[str] | None = None,
     split_unknown: bool = False,
-    inference: str = "merges",
     ids_file: PathLike | None = None,
 ) -> Side:
     """Return one side from its files.
@@ -381,7 +375,7 @@ def side_of(
         if glossaries and vocab_file is None:
             raise UsageError(f"{codes.name}: codes do not list what glossaries isolate; pass a vocabulary that does")
         tokens = code_tokens(codes, special, merges, separator) if vocab_file is None else read_tokens(vocab_file)
-        return CharacterSide(codes, tokens, merges, separator, glossaries, split_unknown, inference)
+        return CharacterSide(codes, tokens, merges, separator, glossaries, split_unknown)
     if vocab_file is not None or glossaries or split_unknown or separator != SEPARATOR:
         raise UsageError(
             f"{codes.name}: codes of bytes define their own ids; omit the vocabulary, glossaries, split_unknown and "
@@ -390,8 +384,8 @@ def side_of(
     if not codes.header.end_of_word:
         numbering = numbering_of(codes) if ids_file is None else Numbering.read(ids_file, codes)
         if numbering is not None:
-            return ImportedSide(codes, numbering, merges, inference)
-    return ByteSide(codes, merges, inference)
+            return ImportedSide(codes, numbering, merges)
+    return ByteSide(codes, merges)
 
 
 def _apart(special: Sequence[str], forms: Sequence[str]) -> list[str]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mt_scaffold import removed
 from mt_scaffold.corpus.files import PathLike, open_output, write_text
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
@@ -24,7 +25,6 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.integrations.encodings import Encoding, Encodings
 from mt_scaffold.integrations.sides import ByteSide, CharacterSide, ImportedSide, Side, side_of
 from mt_scaffold.segment.draw import NO_DRAW, Draw
-from mt_scaffold.segment.inference import inference_of
 from mt_scaffold.segment.numbering import write_numbered
 
 _NEEDS = "mt_scaffold.integrations.transformers needs transformers 5: pip install '.[transformers]'"
@@ -216,7 +216,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         works with codes that take text as it is.
     prepend_bos, append_eos: whether ``bos_token`` begins and ``eos_token`` ends a text; by default, only
         ``eos_token`` with codes of code points, and neither with codes of bytes.
-    merges, separator, glossaries, inference: as for ``BPE``. split_unknown: split subwords that are not in the
+    merges, separator, glossaries: as for ``BPE``. split_unknown: split subwords that are not in the
         vocabulary further, as ``apply-bpe --vocabulary`` does.
     src_lang, tgt_lang: kept for the reader of the configuration. saved_files: which of the files save_pretrained wrote.
         Other arguments, including special tokens, are those of PreTrainedTokenizer. A special token that is in no
@@ -225,8 +225,8 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     ``text_target`` is segmented and numbered by the target side. ``decode`` reads ids of the target side, and of the
     source side with ``use_source_tokenizer=True``.
 
-    Raises MTScaffoldError if a file is malformed, UsageError for options that the codes do not support and for sides
-    that cannot be combined.
+    Raises MTScaffoldError if a file is malformed, UsageError for options that the codes do not support, for a setting
+    that an earlier version saved and this one does not have, and for sides that cannot be combined.
     """
 
     vocab_files_names = _FILES
@@ -246,12 +246,17 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         separator: str = SEPARATOR,
         glossaries: Sequence[str] | None = None,
         split_unknown: bool = False,
-        inference: str = "merges",
         src_lang: str | None = None,
         tgt_lang: str | None = None,
         saved_files: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
+        try:
+            kwargs = removed.without_removed_keys(kwargs, {}, "MTScaffoldTokenizer")
+        except KeyError as error:
+            (name,) = error.args
+            said = removed.instead_of_key("MTScaffoldTokenizer", name)
+            raise UsageError(f"MTScaffoldTokenizer: {name}: {said}") from None
         given = {
             "codes_file": codes_file,
             "vocab_file": vocab_file,
@@ -268,7 +273,6 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             "separator": separator,
             "glossaries": None if glossaries is None else list(glossaries),
             "split_unknown": split_unknown,
-            "inference": inference,
         }
         if codes_file is None:
             raise UsageError(
@@ -284,7 +288,6 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             self._target = self._source  # the same codes
         self._draws = NO_DRAW, NO_DRAW
         self._search = _Search(in_core=self._bytes)
-        self._inference = inference_of(inference)
         self.src_lang, self.tgt_lang = src_lang, tgt_lang
         if not self._bytes:
             for name, token in zip(("bos", "pad", "eos", "unk"), SPECIAL_SYMBOLS, strict=True):
@@ -369,12 +372,10 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         seed, epoch: with a seed, the segmentation of a text depends only on the seed, the epoch and the text, not on
             the batch, the order or the worker; without one, it is random.
 
-        ``save_pretrained`` does not save it. Raises UsageError for values out of range, and for any but 0 with a kind
-        of inference that has no merges to skip.
+        ``save_pretrained`` does not save it. Raises UsageError for values out of range.
         """
         on_target = dropout if target_dropout is None else target_dropout
         source, target = (Draw("dropout", amount, seed, epoch) for amount in (dropout, on_target))
-        self._inference.check(dropout=bool(source or target))
         self._draws = source, target
 
     @property

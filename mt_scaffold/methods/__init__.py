@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from mt_scaffold.methods.base import Method as Method
     from mt_scaffold.methods.bpe import PlainBPE as PlainBPE
     from mt_scaffold.methods.bpe import Scaffold as Scaffold
-    from mt_scaffold.methods.parity import Parity as Parity
     from mt_scaffold.methods.picky import Picky as Picky
     from mt_scaffold.methods.random_trimming import RandomlyTrimmed as RandomlyTrimmed
     from mt_scaffold.methods.trimming import Trimmed as Trimmed
@@ -40,7 +39,6 @@ METHODS = {
     "scaffold": Entry("Scaffold", "bpe"),
     "bpe": Entry("PlainBPE", "bpe"),
     "picky": Entry("Picky", "picky"),
-    "parity": Entry("Parity", "parity"),
     "trimmed": Entry("Trimmed", "trimming", "trim"),
     "random": Entry("RandomlyTrimmed", "random_trimming"),
     "unigram": Entry("Unigram", "unigram", "learn-unigram"),
@@ -78,6 +76,10 @@ def method_of_file(model: PathLike) -> type[Method[Any]]:
 def __getattr__(name: str) -> Any:
     module = "base" if name == "Method" else {entry.kind: entry.module for entry in METHODS.values()}.get(name)
     if module is None:
+        from mt_scaffold.removed import IMPORTS
+
+        if name in IMPORTS:
+            raise ImportError(f"{__name__}.{name} was removed: {IMPORTS[name]}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 

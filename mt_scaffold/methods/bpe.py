@@ -13,10 +13,9 @@ from mt_scaffold.corpus.files import PathLike, Writable
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.methods.base import Method, Words, min_frequency_setting, symbols_setting, total_symbols_setting
+from mt_scaffold.methods.base import Method, min_frequency_setting, symbols_setting, total_symbols_setting
 from mt_scaffold.methods.trace import Step, TraceWriter
 from mt_scaffold.progress import progress_line
-from mt_scaffold.segment.inference import INFERENCES, MERGES
 
 # Learning does not import the segmenter.
 if TYPE_CHECKING:
@@ -70,8 +69,7 @@ class MethodWithCodes(Method[LearnedCodes]):
 
     suffix: ClassVar[str] = ".codes"
     stem: ClassVar[str] = "bpe"
-    inferences: ClassVar[tuple[str, ...]] = tuple(INFERENCES)
-    resamplings: ClassVar[tuple[str, ...]] = ("dropout", "uniform_sampling")
+    resampling: ClassVar[str] = "dropout"
 
     @classmethod
     def segmenter(
@@ -80,13 +78,12 @@ class MethodWithCodes(Method[LearnedCodes]):
         separator: str | None = None,
         vocabulary: Sequence[str] | set[str] | None = None,
         glossaries: Sequence[str] | None = None,
-        inference: str | None = None,
     ) -> BPE:
         """Return a ``BPE`` with these codes."""
         from mt_scaffold.segment.apply import BPE
 
-        separator, inference = SEPARATOR if separator is None else separator, inference or MERGES
-        return BPE(model, separator=separator, vocab=vocabulary, glossaries=glossaries or None, inference=inference)
+        separator = SEPARATOR if separator is None else separator
+        return BPE(model, separator=separator, vocab=vocabulary, glossaries=glossaries or None)
 
     @classmethod
     def use(cls, model: CodesSource, counts: _core.WordCounts) -> Vocabulary:
@@ -106,22 +103,19 @@ class MergingMethod(MethodWithCodes):
 
     def learn(
         self,
-        words: Words | _core.WordCounts,
+        words: _core.WordCounts,
         header: CodesHeader = CHARACTERS,
         verbose: bool = False,
         trace: Writable | None = None,
     ) -> LearnedCodes:
-        """Learn merges from the words of all texts together."""
-        if isinstance(words, _core.WordCounts):
-            words = Words.of(words)
-        counts = words.training[0] if len(words.training) == 1 else words.together()
-        if len(counts) == 0:
+        """Learn merges from counted words."""
+        if len(words) == 0:
             raise MTScaffoldError("there are no words in the input to learn from")
         wanted = self.symbols
         if self.total_symbols:
-            wanted = without_base_symbols(wanted, counts, header)
+            wanted = _without_base_symbols(wanted, words, header)
         with progress_line("learning", "merges") as show:
-            learned = self._learn(counts, wanted, _reporter(verbose, trace), show, header)
+            learned = self._learn(words, wanted, _reporter(verbose, trace), show, header)
         warn_of_limit(learned["limited"])
         if learned["exhausted"]:
             print(f"no pair has frequency >= {self.min_frequency}. Stopping", file=sys.stderr)
@@ -156,7 +150,7 @@ class Scaffold(MergingMethod):
     symbols: int = symbols_setting("number of normal merged tokens")
 
 
-def without_base_symbols(num_symbols: int, counts: _core.WordCounts, header: CodesHeader) -> int:
+def _without_base_symbols(num_symbols: int, counts: _core.WordCounts, header: CodesHeader) -> int:
     """Return how many symbols remain to be learned, and print the subtraction to stderr in subword-nmt's words."""
     internal, final = counts.base_symbols(header.bytes, header.end_of_word)
     base = internal + final

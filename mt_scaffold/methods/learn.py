@@ -8,15 +8,15 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from mt_scaffold import _core
-from mt_scaffold.corpus.count import Counting, Text, count_files, sources_of
-from mt_scaffold.corpus.documents import Documents, Texts
+from mt_scaffold.corpus.count import Counting, count_files, counted_text, sources_of
+from mt_scaffold.corpus.documents import Texts
 from mt_scaffold.corpus.files import Output, PathLike, refuse_overwriting, writing_to
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile, text_sources
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import UsageError
 from mt_scaffold.methods import make_method, methods
-from mt_scaffold.methods.base import Inputs, Learned, Method
+from mt_scaffold.methods.base import Learned, Method
 from mt_scaffold.methods.bpe import LearnedCodes, MethodWithCodes, Scaffold
 from mt_scaffold.options import check_choice
 
@@ -30,7 +30,7 @@ def learn(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
-    documents: Texts | Sequence[Documents] | None = None,
+    documents: Texts | None = None,
     counts: Sequence[PathLike] | None = None,
     is_dict: bool = False,
     pretokenise: str = "spaces",
@@ -48,8 +48,7 @@ def learn(
     infile: a path (``.gz`` too) or an open file. paths: several of them, read as one text.
     lines: an iterable of strings. documents: ``Documents``, or an iterable of strings or bytes, each pre-tokenised as a
     whole. counts: count files (``write_counts``, globs too), which record how their words were counted. Exactly one is
-    given. ``Parity`` takes a text for each language: as ``paths``, ``counts``, or as ``documents``, a list of
-    ``Documents``.
+    given.
     method: one of ``mt_scaffold.methods`` with its settings, such as ``Picky(symbols=32000, threshold=0.7)``.
     outfile: a path, or a file open for bytes or text; None to only return the model.
     is_dict: each line of the input is a word and its count.
@@ -84,35 +83,18 @@ def learn(
     method.check_header(header)
     if counts is not None and is_dict:
         raise UsageError("a count file is not a dictionary; give it as counts, without is_dict")
-    inputs = Inputs(infile, paths, lines, documents, counts, max_memory, prune)
+    text = counted_text(infile, paths, lines, documents, counts)
+    count_paths = None if counts is None else count_files(counts)
+    refuse_overwriting([outfile, trace], sources_of(text) if count_paths is None else count_paths)
+    if trace is not None and trace is outfile:
+        raise UsageError("codes and trace would be mixed in one output; give each its own file")
     counting = Counting(
         header, is_dict=is_dict, num_workers=num_workers, max_memory=max_memory, prune=prune, endings=endings
     )
-    return _learn(method, inputs, counting, outfile, verbose, trace)
-
-
-def _learn(
-    method: Method[Model],
-    inputs: Inputs,
-    counting: Counting,
-    outfile: Output | None,
-    verbose: bool,
-    trace: Output | None,
-) -> Model:
-    """Learn from any kind of input."""
-    count_paths = [] if inputs.counts is None else count_files(inputs.counts)
-    texts = method.texts(inputs)
-    sources = [source for text in texts for source in sources_of(text)]
-    refuse_overwriting([outfile, trace], [*sources, *method.more_sources, *count_paths])
-    if trace is not None and trace is outfile:
-        raise UsageError("codes and trace would be mixed in one output; give each its own file")
     with contextlib.ExitStack() as stack:
         stream = stack.enter_context(writing_to(io.BytesIO() if outfile is None else outfile))
         steps = None if trace is None else stack.enter_context(writing_to(trace))
-        if inputs.counts is None:
-            words = method.count(texts, counting.count, counting.is_dict)
-        else:
-            words = method.load(inputs.counts, counting.load, counting.count)
+        words = counting.count(text) if count_paths is None else counting.load(count_paths)
         method.check_header(counting.header)
         learned = method.learn(words, counting.header, verbose, steps)
         stream.write(learned.text)
@@ -138,7 +120,7 @@ def learn_bpe(
 ) -> LearnedCodes:
     """Learn codes as subword-nmt's function of this name does; ``learn`` has every method with all of its settings.
 
-    num_symbols: merges for ``algorithm="bpe"`` and ``"parity"``; normal merged tokens for ``"scaffold"``; merged tokens
+    num_symbols: merges for ``algorithm="bpe"``; normal merged tokens for ``"scaffold"``; merged tokens
     that are not removed for ``"picky"``. min_frequency: stop, with a warning, when the most frequent pair is rarer.
     total_symbols: subtract the number of base symbols from ``num_symbols``. The rest, and the errors, are those of
     ``learn``.
@@ -194,19 +176,20 @@ def learn_joint_bpe_and_vocab(
         raise UsageError(
             f"there must be one vocabulary file per input, not {len(vocabularies)} for {len(sources)} inputs"
         )
-    texts: list[Text] = [[source] for source in sources]
-    if method.by_language:
-        texts = method.texts(Inputs(paths=sources))
-    refuse_overwriting([codes, *vocabularies], [*sources, *method.more_sources])
+    refuse_overwriting([codes, *vocabularies], sources)
 
     with contextlib.ExitStack() as stack:
         codes_stream = stack.enter_context(writing_to(codes))
         streams = [stack.enter_context(writing_to(vocabulary)) for vocabulary in vocabularies]
-        words = method.count(texts, Counting(header, num_workers=num_workers, endings=endings).count)
+        counting = Counting(header, num_workers=num_workers, endings=endings)
+        words = [counting.count([source]) for source in sources]
         # Learning uses up the counts, and each text's are needed again below.
-        learned = method.learn(words.copied(method.by_language), header, verbose)
+        together = _core.WordCounts()
+        for each in words:
+            together.add(each)
+        learned = method.learn(together, header, verbose)
         codes_stream.write(learned.text)
         bpe = BPE(learned.codes, separator=separator)
-        for each, stream in zip(words.training, streams, strict=True):
+        for each, stream in zip(words, streams, strict=True):
             stream.write(bpe.count_subwords(each).format_vocabulary())
     return learned

@@ -10,7 +10,6 @@ from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.errors import UsageError
 from mt_scaffold.methods.base import setting, symbols_setting
 from mt_scaffold.methods.bpe import MergingMethod
-from mt_scaffold.segment.inference import INFERENCES
 
 
 def check_threshold(threshold: float) -> float:
@@ -26,7 +25,6 @@ class Picky(MergingMethod):
 
     name: ClassVar[str] = "picky"
     title: ClassVar[str] = "PickyBPE"
-    inferences: ClassVar[tuple[str, ...]] = tuple(kind.name for kind in INFERENCES.values() if kind.picky)
 
     symbols: int = symbols_setting("number of merged tokens that are not removed")
     threshold: float = setting(

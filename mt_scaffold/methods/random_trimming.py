@@ -14,7 +14,7 @@ from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import Writable
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.errors import UsageError
-from mt_scaffold.methods.base import Words, check_amount, setting, symbols_setting
+from mt_scaffold.methods.base import check_amount, setting, symbols_setting
 from mt_scaffold.methods.bpe import LearnedCodes, MergingMethod, Scaffold
 
 
@@ -36,12 +36,12 @@ class RandomlyTrimmed(MergingMethod):
 
     def learn(
         self,
-        words: Words | _core.WordCounts,
+        words: _core.WordCounts,
         header: CodesHeader = CHARACTERS,
         verbose: bool = False,
         trace: Writable | None = None,
     ) -> LearnedCodes:
-        """Learn Scaffold-BPE from the words of all texts together, and mark random tokens instead of scaffold tokens.
+        """Learn Scaffold-BPE from counted words, and mark random tokens instead of scaffold tokens.
 
         Raises UsageError for a trace: no step marks a token.
         """

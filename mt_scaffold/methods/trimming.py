@@ -24,7 +24,6 @@ from mt_scaffold.corpus.inputs import Lines, TextFile
 from mt_scaffold.corpus.text import decode, is_base_symbol
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.methods.base import (
-    Words,
     min_frequency_setting,
     setting,
     symbols_setting,
@@ -94,17 +93,17 @@ class Trimmed(MethodWithCodes):
 
     def learn(
         self,
-        words: Words | _core.WordCounts,
+        words: _core.WordCounts,
         header: CodesHeader = CHARACTERS,
         verbose: bool = False,
         trace: Writable | None = None,
     ) -> LearnedCodes:
-        """Learn BPE from the words of all texts together, and mark the tokens that are rare in them."""
-        words = Words.of(words) if isinstance(words, _core.WordCounts) else words
-        learned = self.made_of.learn(words.copied(False), header, verbose, trace)
+        """Learn BPE from counted words, and mark the tokens that are rare in them."""
+        counts = _core.WordCounts()
+        counts.add(words)
+        learned = self.made_of.learn(words, header, verbose, trace)
         if not learned.merges:
             return learned._replace(exhausted=True)
-        counts = words.together()
         refill: Literal["same"] | None = "same" if self.refill else None
         below = frequency_below(self.below, learned.codes, counts)
         trimmed = _trim(learned.codes, counts, _rule(below, None), set(), refill, max(self.min_frequency, below))

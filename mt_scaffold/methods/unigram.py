@@ -16,7 +16,7 @@ from mt_scaffold.corpus.files import PathLike, Writable, shown
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.text import SEPARATOR, WORD_START
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.methods.base import Method, TooManySymbols, Words, symbols_setting, total_symbols_setting
+from mt_scaffold.methods.base import Method, TooManySymbols, symbols_setting, total_symbols_setting
 from mt_scaffold.methods.unigram_segmenter import MODEL_SUFFIX, UnigramSegmenter
 from mt_scaffold.segment.frequencies import Vocabulary
 
@@ -59,7 +59,7 @@ class Unigram(Method[LearnedPieces]):
     has_codes: ClassVar[bool] = False
     byte_level: ClassVar[bool] = False
     filters: ClassVar[bool] = False
-    resamplings: ClassVar[tuple[str, ...]] = ("sampling_alpha",)
+    resampling: ClassVar[str] = "sampling_alpha"
 
     symbols: int = symbols_setting("number of pieces besides the single characters")
     total_symbols: bool = total_symbols_setting("the N pieces include the single characters")
@@ -77,12 +77,12 @@ class Unigram(Method[LearnedPieces]):
 
     def learn(
         self,
-        words: Words | WordCounts,
+        words: WordCounts,
         header: CodesHeader = CHARACTERS,
         verbose: bool = False,
         trace: Writable | None = None,
     ) -> LearnedPieces:
-        """Learn pieces from the words of all texts together.
+        """Learn pieces from counted words.
 
         SentencePiece learns with one thread: the order of its sums depends on the number of threads, and the model on
         that order. It needs more memory than the whole text. Words with anything that SentencePiece reserves
@@ -94,7 +94,7 @@ class Unigram(Method[LearnedPieces]):
         if verbose or trace is not None:
             raise UsageError("unigram merges nothing, so that there are no merges to show; omit verbose and trace")
         self.check_header(header)
-        counts = dict((words if isinstance(words, WordCounts) else words.together()).items())
+        counts = dict(words.items())
         reserved = {word for word in counts if any(each in word for each in RESERVED)}
         if reserved:
             print(
@@ -112,13 +112,11 @@ class Unigram(Method[LearnedPieces]):
         separator: str | None = None,
         vocabulary: Sequence[str] | set[str] | None = None,
         glossaries: Sequence[str] | None = None,
-        inference: str | None = None,
     ) -> UnigramSegmenter:
         """Return a segmenter of words with a model. Raises UsageError for any of the options: it supports none."""
         options = {
             "a vocabulary": vocabulary is not None,
             "glossaries": bool(glossaries),
-            "a kind of inference": inference is not None,
             "a separator": separator not in (None, SEPARATOR),
         }
         if wrong := [name for name, given in options.items() if given]:

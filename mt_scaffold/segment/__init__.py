@@ -1,1 +1,1 @@
-"""Words → subwords or ids, and back: with learned codes, by each kind of inference, with resampling."""
+"""Words → subwords or ids, and back: with learned codes, with resampling."""

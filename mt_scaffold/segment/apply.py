@@ -30,7 +30,6 @@ from mt_scaffold.options import check_merges, refuse_text, worker_count
 from mt_scaffold.progress import progress_line
 from mt_scaffold.segment.draw import NO_DRAW, Draw, warn_of_epoch
 from mt_scaffold.segment.ids import TokenIds
-from mt_scaffold.segment.inference import MERGES, inference_of
 
 if TYPE_CHECKING:
     from mt_scaffold.segment.numbering import Numbering, Spaces
@@ -49,14 +48,9 @@ class BPE(TokenIds):
     separator: the ending of every subword but a word's last.
     vocab: the subwords, with separator, that may be used; others are split further (see ``read_vocabulary``).
     glossaries: words or regular expressions that are isolated and never split. With codes of bytes they match bytes.
-    inference: "merges", in order of rank; "longest-merge", the merge that makes the longest token first; or, without
-        vocab and dropout, "remerge": in order of rank, then again without scaffold tokens; or from the normal tokens
-        and base symbols alone, "greedy": from the left, the longest that the rest of the word begins with (Uzan et al.
-        2024), or "fewest": as few as spell the word (Schmidt et al. 2024).
 
-    The methods' ``dropout`` or ``uniform_sampling``, not both, segments training text at random: dropout skips each
-    merge with this probability (BPE-dropout); uniform sampling, with this probability, draws a word's segmentation from
-    all that consist of normal tokens, within vocab, and base symbols (docs/methods.md).
+    The methods' ``dropout`` segments training text at random: it skips each merge with this probability (BPE-dropout,
+    docs/methods.md).
 
     special_tokens: texts with one id each, after those of the codes (see ``encode``). pad_vocab_to: round the
         number of ids up to a multiple of this. numbering: ids of imported codes; None for those next to the file.
@@ -80,12 +74,10 @@ class BPE(TokenIds):
         *,
         special_tokens: Iterable[str] = (),
         pad_vocab_to: int = 1,
-        inference: str = MERGES,
         numbering: Numbering | None = None,
     ) -> None:
         others = {*self.__dict__} - self.__dict__.get("_own", set())
         refuse_text(vocab=vocab, glossaries=glossaries, special_tokens=special_tokens)
-        inference_of(inference).check(vocabulary=vocab is not None)
         read = Codes.of(codes)
         vocab = None if vocab is None else [*vocab]
         glossaries = None if glossaries is None else [*glossaries]
@@ -100,7 +92,7 @@ class BPE(TokenIds):
             what = "a vocabulary" if vocab is not None else "glossaries"
             raise UsageError(f"{read.name}: codes with a pre-tokeniser cannot be applied with {what}")
         vocabulary = None if vocab is None else {as_bytes(subword) for subword in vocab}
-        self._segmenter = _core.Segmenter(read.text, separator, read.name, check_merges(merges), vocabulary, inference)
+        self._segmenter = _core.Segmenter(read.text, separator, read.name, check_merges(merges), vocabulary)
         self._isolate: GlossaryIsolator[str] | GlossaryIsolator[bytes] | None = None
         if glossaries and self.header.bytes:
             self._isolate = GlossaryIsolator([as_bytes(glossary) for glossary in glossaries])
@@ -112,7 +104,7 @@ class BPE(TokenIds):
         # Looked up once: a call for one sentence takes a microsecond.
         self._spaced, self._segment_plain = self.header.end_of_word, self._applier.segment_plain
         filtered = vocab is not None or bool(glossaries)
-        self._prepare_ids(read, merges, special_tokens, pad_vocab_to, filtered, inference, numbering)
+        self._prepare_ids(read, merges, special_tokens, pad_vocab_to, filtered, numbering)
         # How imported codes prepare text.
         self._spaces = None if self._imported is None else self._imported.spaces
         self._arguments: dict[str, Any] = {
@@ -123,7 +115,6 @@ class BPE(TokenIds):
             "glossaries": glossaries,
             "special_tokens": self._given_special,
             "pad_vocab_to": pad_vocab_to,
-            "inference": inference,
             "numbering": numbering,
         }
         self._own = {*self.__dict__, "_own"} - others
@@ -138,34 +129,22 @@ class BPE(TokenIds):
     def __repr__(self) -> str:
         codes: Codes = self._arguments["codes"]
         merges: int = self._arguments["merges"]
-        number, inference = len(codes.merges), self._arguments["inference"]
-        number = number if merges < 0 else min(merges, number)
-        how = "" if inference == MERGES else f", {inference} inference"
-        return f"<BPE of {codes.name}: {number:,} merge{'s' * (number != 1)}{how}>"
+        number = len(codes.merges) if merges < 0 else min(merges, len(codes.merges))
+        return f"<BPE of {codes.name}: {number:,} merge{'s' * (number != 1)}>"
 
-    def segment(
-        self,
-        sentence: AnyStr,
-        dropout: float = 0,
-        seed: int | None = None,
-        index: int = 0,
-        *,
-        uniform_sampling: float = 0,
-    ) -> AnyStr:
+    def segment(self, sentence: AnyStr, dropout: float = 0, seed: int | None = None, index: int = 0) -> AnyStr:
         """Return the subwords of a sentence, both separated by spaces; CRs, LFs and spaces at either end are dropped.
 
         Codes with a pre-tokeniser drop nothing: the sentence is a document, line ends included.
 
         dropout: the probability in [0, 1] that a merge is skipped at a step (BPE-dropout).
-        uniform_sampling: the probability in [0, 1] that a word is drawn from all of its segmentations.
-        seed, index: with either, the result depends only on (seed, index, sentence); it is random without a seed.
+        seed, index: with dropout, the result depends only on (seed, index, sentence); it is random without a seed.
 
-        Raises UsageError for a probability out of range, for dropout with uniform sampling, or a seed of more than 64
-        bits; MTScaffoldError for a lone surrogate.
+        Raises UsageError for a probability out of range or a seed of more than 64 bits; MTScaffoldError for a lone
+        surrogate.
         """
         stripped = sentence.strip(like(sentence, LINE_MARGIN)) if self._spaced else sentence
-        draw = Draw.of(dropout, uniform_sampling, seed) if dropout or uniform_sampling else None
-        return self._segment(stripped, draw, index)
+        return self._segment(stripped, Draw("dropout", dropout, seed) if dropout else None, index)
 
     def join(self, line: AnyStr) -> AnyStr:
         """Join the subwords of a line into words: the inverse of ``segment``, with dropout too.
@@ -180,14 +159,7 @@ class BPE(TokenIds):
         """
         return join_line(line, self.header, self.separator, self._spaces)
 
-    def segment_tokens(
-        self,
-        tokens: Iterable[AnyStr],
-        dropout: float = 0,
-        seed: int | None = None,
-        *,
-        uniform_sampling: float = 0,
-    ) -> list[AnyStr]:
+    def segment_tokens(self, tokens: Iterable[AnyStr], dropout: float = 0, seed: int | None = None) -> list[AnyStr]:
         """Return the subwords of a sequence of words, all but a word's last with the separator.
 
         Empty words are skipped. Codes with a pre-tokeniser take each word as it is: it may hold spaces.
@@ -199,7 +171,7 @@ class BPE(TokenIds):
         words = [word for word in tokens if word]
         if not words:
             return []
-        draw = _draw_of(dropout, uniform_sampling, seed)
+        draw = _draw_of(dropout, seed)
         space = like(words[0], " ")
         if self.header.end_of_word:
             for word in words:
@@ -210,20 +182,12 @@ class BPE(TokenIds):
         given = [as_bytes(word) for word in words]
         return like(words[0], self._applier.segment_words(given, draw)).split(space)
 
-    def process_line(
-        self,
-        line: AnyStr,
-        dropout: float = 0,
-        seed: int | None = None,
-        index: int = 0,
-        *,
-        uniform_sampling: float = 0,
-    ) -> AnyStr:
+    def process_line(self, line: AnyStr, dropout: float = 0, seed: int | None = None, index: int = 0) -> AnyStr:
         """Segment a line as ``segment`` does, but keep its CRs, LFs and spaces at either end unchanged.
 
         With a pre-tokeniser only an LF at the end is set aside; the others are part of the words.
         """
-        draw = _draw_of(dropout, uniform_sampling, seed)
+        draw = _draw_of(dropout, seed)
         if not self.header.end_of_word:
             text = line.removesuffix(like(line, "\n"))
             return self._segment(text, draw, index) + line[len(text) :]
@@ -260,22 +224,21 @@ class BPE(TokenIds):
         epoch: int = 0,
         *,
         lines: Lines | None = None,
-        uniform_sampling: float = 0,
         endings: _core.WordEndings | None = None,
     ) -> None:
         """Segment a text line by line, in order and in bounded memory.
 
         infile: a path (``.gz`` too) or an open file. lines: an iterable of strings. Exactly one of the two is given.
         outfile: a path, or a file open for bytes or text. num_workers: threads, as in ``count_words``.
-        dropout, uniform_sampling, seed: as in ``segment``, with a line's number, from 0, as its index; the output does
-            not depend on the number of workers.
-        epoch: with one of these and a seed, each epoch is segmented differently, as by ``Encoder.encode``.
+        dropout, seed: as in ``segment``, with a line's number, from 0, as its index; the output does not depend on the
+            number of workers.
+        epoch: with dropout and a seed, each epoch is segmented differently, as by ``Encoder.encode``.
         endings: counts the words between spaces that end in its separator.
 
         Raises MTScaffoldError if the input cannot be read or is not UTF-8 (an output path is then not created);
         UsageError for values out of range, none or several inputs, and an output that is the input.
         """
-        draw = Draw.of(dropout, uniform_sampling, seed, epoch)
+        draw = Draw("dropout", dropout, seed, epoch)
         source = text_source(infile, lines)
         refuse_overwriting([outfile], [source])
         self._process(source, outfile, draw, num_workers, endings)
@@ -319,19 +282,18 @@ class BPE(TokenIds):
         """Count the subwords of counted words (``mt_scaffold.count_words``) without reading the text again."""
         return self._applier.count_subwords(counts)
 
-    def reachable(self, counts: _core.WordCounts, dropout: float = 0, *, uniform_sampling: float = 0) -> list[str]:
-        """Return every subword that dropout or uniform sampling can make of counted words, in no particular order.
+    def reachable(self, counts: _core.WordCounts, dropout: float = 0) -> list[str]:
+        """Return every subword that dropout can make of counted words, in no particular order.
 
         These are all single characters (or bytes) of the words, inside a word or at its end as they occur there. With a
         dropout below 1 there are also the tokens of the codes whose characters the words hold: any merge can be the one
         that survives a step, so all merges of a token can happen while its neighbours stay unmerged. A scaffold token,
         or one that is not in ``vocab``, counts as the subwords it is split into. PickyBPE's merges and splits keep
-        their order, so a token that is split must be merged again afterwards. With uniform sampling, there are also the
-        normal tokens in ``vocab``.
+        their order, so a token that is split must be merged again afterwards.
 
         Raises UsageError as ``segment`` does.
         """
-        return self.reachable_by(Draw.of(dropout, uniform_sampling), counts)
+        return self.reachable_by(Draw("dropout", dropout), counts)
 
     def reachable_by(self, draw: Draw, counts: _core.WordCounts) -> list[str]:
         """Return what ``reachable`` does, for a draw."""
@@ -372,16 +334,13 @@ class Encoder:
         seed: int | None = None,
         epoch: int = 0,
         indices: Sequence[int] = (),
-        *,
-        uniform_sampling: float = 0,
     ) -> tuple[memoryview, memoryview]:
         """Segment sentences (text, or UTF-8) into ids in one call.
 
         An LF at the end of a sentence is dropped; with a pre-tokeniser it is part of the sentence.
 
         dropout: the probability in [0, 1] that a merge is skipped at a step (BPE-dropout).
-        uniform_sampling: the probability in [0, 1] that a word is drawn from all of its segmentations.
-        seed, epoch, indices: with either, the segmentation of a sentence depends only on (seed, epoch, its index),
+        seed, epoch, indices: with dropout, the segmentation of a sentence depends only on (seed, epoch, its index),
             the index being its position in ``sentences`` unless ``indices`` are given; without a seed it is random.
 
         Returns two read-only buffers, which ``numpy.asarray`` takes without a copy: the ids of all sentences (int32),
@@ -389,7 +348,7 @@ class Encoder:
 
         Raises UsageError for values out of range, and for ``indices`` that are not one per sentence.
         """
-        return self.ids_of(sentences, Draw.of(dropout, uniform_sampling, seed, epoch), indices)
+        return self.ids_of(sentences, Draw("dropout", dropout, seed, epoch), indices)
 
     def ids_of(
         self, sentences: Sequence[str] | Sequence[bytes], draw: Draw = NO_DRAW, indices: Sequence[int] = ()
@@ -403,9 +362,9 @@ class Encoder:
         return memoryview(ids).cast("i"), memoryview(offsets).cast("q")
 
 
-def _draw_of(dropout: float, uniform_sampling: float, seed: int | None) -> Draw | None:
+def _draw_of(dropout: float, seed: int | None) -> Draw | None:
     """Return the draw of a call for one sentence; None, without checking the seed, if nothing is drawn."""
-    return Draw.of(dropout, uniform_sampling, seed) if dropout or uniform_sampling else None
+    return Draw("dropout", dropout, seed) if dropout else None
 
 
 def _rebuild(kind: type[BPE], arguments: dict[str, Any]) -> BPE:
@@ -452,8 +411,6 @@ def apply_bpe(
     epoch: int = 0,
     *,
     lines: Lines | None = None,
-    inference: str = MERGES,
-    uniform_sampling: float = 0,
     endings: _core.WordEndings | None = None,
 ) -> None:
     """Segment a text with a codes file, as the command ``apply-bpe`` does.
@@ -474,7 +431,7 @@ def apply_bpe(
             )
     elif vocabulary_threshold is not None:
         print("warning: a vocabulary threshold has no effect without a vocabulary", file=sys.stderr)
-    draw = Draw.of(dropout, uniform_sampling, seed, epoch)
+    draw = Draw("dropout", dropout, seed, epoch)
     warn_of_epoch(draw)
-    bpe = BPE(read, merges, separator, vocab, glossaries, inference=inference)
+    bpe = BPE(read, merges, separator, vocab, glossaries)
     bpe._process(source, outfile, draw, num_workers, endings)

@@ -22,13 +22,6 @@ def check_dropout(dropout: float) -> float:
     return dropout
 
 
-def check_uniform_sampling(uniform_sampling: float) -> float:
-    """Return the probability that a word is sampled; raise UsageError if it is not in [0, 1]."""
-    if not 0 <= uniform_sampling <= 1:
-        raise UsageError(f"the probability of uniform sampling must be between 0 and 1, not {uniform_sampling}")
-    return uniform_sampling
-
-
 def check_alpha(alpha: float) -> float:
     """Return the exponent of the probabilities in sampling; raise UsageError if it is out of range."""
     if not 0 < alpha <= _LARGEST_ALPHA:
@@ -53,12 +46,11 @@ class Kind(NamedTuple):
     by_side: bool = True
 
 
-# Each by its name; Method.resamplings lists those of a method.
+# Each by its name; Method.resampling is that of a method.
 RESAMPLINGS = {
     each.name: each
     for each in (
         Kind("dropout", "BPE-dropout", "bpe-dropout", "dropout", check_dropout),
-        Kind("uniform_sampling", "uniform sampling", "bpe-uniform-sampling", "uniform", check_uniform_sampling),
         Kind("sampling_alpha", "sampling with alpha", "sampling-alpha", "sampling", check_alpha, by_side=False),
     )
 }
@@ -74,8 +66,8 @@ class _Fields(NamedTuple):
 class Draw(_Fields):
     """How text is segmented at random: the kind of resampling, and its amount; 0 for none.
 
-    amount: for ``dropout``, the probability of skipping a merge; for ``uniform_sampling``, that of drawing a word from
-        all of its segmentations; for ``sampling_alpha``, the exponent of the probabilities of a Unigram model.
+    amount: for ``dropout``, the probability of skipping a merge; for ``sampling_alpha``, the exponent of the
+        probabilities of a Unigram model.
     seed, epoch: a text is segmented alike with the same seed, epoch and index, and otherwise independently; without a
         seed, every call draws one.
 
@@ -100,15 +92,6 @@ class Draw(_Fields):
         if epoch and amount and seed is None:
             raise UsageError(f"epoch {epoch} is random without a seed; give one, the same for every epoch")
         return super().__new__(cls, kind, amount, seed, epoch)
-
-    @classmethod
-    def of(cls, dropout: float = 0, uniform_sampling: float = 0, seed: int | None = None, epoch: int = 0) -> Draw:
-        """Return the draw that the options of a call describe; UsageError for dropout with uniform sampling."""
-        if not uniform_sampling:
-            return cls("dropout", dropout, seed, epoch)
-        if dropout:
-            raise UsageError("uniform sampling takes the place of dropout; omit one of them")
-        return cls("uniform_sampling", uniform_sampling, seed, epoch)
 
     def __bool__(self) -> bool:
         return bool(self.amount > 0)
@@ -137,14 +120,9 @@ NO_DRAW = Draw()
 
 
 def warn_of_epoch(draw: Draw) -> None:
-    """Warn on stderr that an epoch without dropout or uniform sampling changes nothing."""
+    """Warn on stderr that an epoch without dropout changes nothing."""
     if draw.epoch and not draw:
-        print("warning: an epoch has no effect without dropout or uniform sampling", file=sys.stderr)
-
-
-def every_resampling(names: Iterable[str], dropout: bool = True) -> tuple[Draw, ...]:
-    """Return a draw of each of these kinds, for all the subwords they can make; dropout: whether there are merges."""
-    return tuple(Draw(name, 0.5) for name in names if dropout or name != "dropout")
+        print("warning: an epoch has no effect without dropout", file=sys.stderr)
 
 
 def training_options(resamplings: Sequence[Draw]) -> dict[str, float]:

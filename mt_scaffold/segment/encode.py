@@ -90,8 +90,8 @@ def encode_documents(
     special_tokens: as for ``BPE``. append: a token to end every document with; a special token if it is not one yet.
     in_text: whether a special token that a document spells out is an error (``refuse``), its id (``token``) or text
         like any other (``text``).
-    dropout, uniform_sampling, seed, epoch: as for ``BPE.encode_batch``, a document's index being its position among
-        all. num_workers: threads; the files are the same for any number.
+    dropout, seed, epoch: as for ``BPE.encode_batch``, a document's index being its position among all. num_workers:
+        threads; the files are the same for any number.
 
     Memory is bounded by the longest documents: each thread takes 8 to 12 times their bytes.
 
@@ -147,7 +147,6 @@ class _DocumentEncoder:
         seed: int | None = None,
         epoch: int = 0,
         num_workers: int | None = None,
-        uniform_sampling: float = 0,
     ) -> None:
         check_choice("treatment of special tokens", in_text, IN_TEXT)
         check_choice("index", index, INDEXES)
@@ -155,7 +154,7 @@ class _DocumentEncoder:
         self._bpe = bpe_of(codes, merges, special_tokens, append)
         self._index = index
         self._width = id_width(self._bpe.n_vocab, dtype)
-        self._draw = Draw.of(dropout, uniform_sampling, seed, epoch)
+        self._draw = Draw("dropout", dropout, seed, epoch)
         warn_of_epoch(self._draw)
         self._made_with = {
             "codes": codes.used(merges)._asdict(),

@@ -52,10 +52,8 @@ class Vocabulary:
         return sorted(self.frequencies.values(), reverse=True)
 
 
-def use_of_vocabulary(
-    codes: CodesSource, counts: _core.WordCounts, inference: str = "merges", added_spaces: int = 0
-) -> Vocabulary:
-    """Measure how often counted words (``count_words``) use each token of ``codes``; inference: as for ``BPE``.
+def use_of_vocabulary(codes: CodesSource, counts: _core.WordCounts, added_spaces: int = 0) -> Vocabulary:
+    """Measure how often counted words (``count_words``) use each token of ``codes``.
 
     added_spaces: bytes of the words that are not in the text (``Spaces``).
 
@@ -66,7 +64,7 @@ def use_of_vocabulary(
     codes = Codes.of(codes)
     merges, header = codes.merges, codes.header
     marked = header.end_of_word
-    bpe = BPE(codes, separator=INSIDE, inference=inference) if marked else BPE(codes, inference=inference)
+    bpe = BPE(codes, separator=INSIDE) if marked else BPE(codes)
     base = {symbol for merge in merges for symbol in (merge.left, merge.right) if is_base_symbol(symbol, marked)}
     if not marked:
         base.update(map(bytes_to_notation, map(bytes, ([byte] for byte in range(256)))))

@@ -55,7 +55,6 @@ class TokenIds:
         special_tokens: Iterable[str],
         pad_vocab_to: int,
         filtered: bool,
-        inference: str,
         numbering: Numbering | None,
     ) -> None:
         """Keep the settings of ids; filtered: whether a vocabulary or glossaries change the subwords."""
@@ -65,7 +64,7 @@ class TokenIds:
                 f"the number of ids is padded to a multiple of 1 or more, an integer below 2^31, not {pad_vocab_to}"
             )
         self._multiple = pad_vocab_to
-        self._id_codes = codes, merges, filtered, inference
+        self._id_codes = codes, merges, filtered
         self._given_numbering = numbering
 
     @cached_property
@@ -87,14 +86,14 @@ class TokenIds:
     @property
     def numbering(self) -> Numbering | None:
         """The ids of imported codes; None for others, whose tokens are numbered by rank."""
-        codes, merges, *_ = self._id_codes
+        codes, merges, _ = self._id_codes
         if self._imported is not None and merges != -1:
             raise UsageError(f"{codes.name}: imported codes have ids for all of their merges; omit --merges")
         return self._imported
 
     @cached_property
     def _ids(self) -> _core.Ids:
-        codes, merges, filtered, inference = self._id_codes
+        codes, merges, filtered = self._id_codes
         if not codes.header.bytes:
             raise MTScaffoldError(
                 f"{codes.name}: only codes of bytes have ids; learn them with learn-bpe --pretokenise or --bytes"
@@ -104,7 +103,7 @@ class TokenIds:
         segmenter = self._segmenter
         if codes.header.end_of_word:
             # No word holds a space, so with this separator no two subwords look alike.
-            segmenter = _core.Segmenter(codes.text, " ", codes.name, merges, inference=inference)
+            segmenter = _core.Segmenter(codes.text, " ", codes.name, merges)
         numbering = self.numbering
         if numbering is None:
             return _core.Ids(segmenter, self._pretokeniser, self._special, self._multiple)
@@ -145,13 +144,12 @@ class TokenIds:
         dropout: float = 0,
         seed: int | None = None,
         index: int = _FIRST,
-        uniform_sampling: float = 0,
         allowed_special: Some = _NONE,
         disallowed_special: Some = _ALL,
     ) -> list[int]:
         """Return the ids of a text, which may be any bytes; a text is a document, line ends included.
 
-        dropout, uniform_sampling, seed, index: as for ``segment``.
+        dropout, seed, index: as for ``segment``.
         allowed_special: the special tokens that become their id wherever the text spells them out, or "all". Of several
             that match at one place, the longest does.
         disallowed_special: those that the text must not hold, or "all" for all that are not allowed. A special token
@@ -165,9 +163,9 @@ class TokenIds:
         [257, 256, 97, 258]
         """
         plain = allowed_special is _NONE and disallowed_special is _ALL and index is _FIRST
-        if plain and not (dropout or uniform_sampling):
+        if plain and not dropout:
             return self._encode_plain(text)
-        chosen = self._chosen(dropout, uniform_sampling, seed, index, allowed_special, disallowed_special)
+        chosen = self._chosen(dropout, seed, index, allowed_special, disallowed_special)
         return self._ids.encode(text, *chosen)
 
     def encode_to_numpy(
@@ -177,7 +175,6 @@ class TokenIds:
         dropout: float = 0,
         seed: int | None = None,
         index: int = _FIRST,
-        uniform_sampling: float = 0,
         allowed_special: Some = _NONE,
         disallowed_special: Some = _ALL,
     ) -> NDArray[numpy.uint32]:
@@ -189,9 +186,9 @@ class TokenIds:
         [257, 256, 97]
         """
         plain = allowed_special is _NONE and disallowed_special is _ALL and index is _FIRST
-        if plain and not (dropout or uniform_sampling):
+        if plain and not dropout:
             return self._encode_plain_array(text)
-        chosen = self._chosen(dropout, uniform_sampling, seed, index, allowed_special, disallowed_special)
+        chosen = self._chosen(dropout, seed, index, allowed_special, disallowed_special)
         return self._ids.encode_array(text, *chosen)
 
     @cached_property
@@ -205,7 +202,6 @@ class TokenIds:
     def _chosen(
         self,
         dropout: float,
-        uniform_sampling: float,
         seed: int | None,
         index: int,
         allowed_special: Some,
@@ -214,9 +210,9 @@ class TokenIds:
         """Return the core's arguments for one text: the states of special tokens, the draw and the index."""
         special = self.special_states(allowed_special, disallowed_special)
         check_index(index)
-        if not (dropout or uniform_sampling):
+        if not dropout:
             return special, None, 0
-        return special, Draw.of(dropout, uniform_sampling, seed), index
+        return special, Draw("dropout", dropout, seed), index
 
     def encode_batch(
         self,
@@ -227,13 +223,12 @@ class TokenIds:
         epoch: int = 0,
         indices: Sequence[int] | None = None,
         num_workers: int | None = None,
-        uniform_sampling: float = 0,
         allowed_special: Some = (),
         disallowed_special: Some = "all",
     ) -> tuple[NDArray[numpy.uint32], NDArray[numpy.int64]]:
         """Encode many texts in one call of the core, on several threads and without an object per id.
 
-        dropout, uniform_sampling, seed, epoch, indices: a text's ids depend only on (seed, epoch, its index), the index
+        dropout, seed, epoch, indices: a text's ids depend only on (seed, epoch, its index), the index
             being its position unless ``indices`` are given; with epoch 0 they are those of ``encode``.
         num_workers: threads, as for ``count_words``; the result is the same for any number.
 
@@ -249,7 +244,7 @@ class TokenIds:
         if isinstance(texts, str | bytes):
             raise UsageError("encode_batch takes a list of texts; pass a single one to encode")
         chosen = check_indices(indices, len(texts))
-        draw = Draw.of(dropout, uniform_sampling, seed, epoch)
+        draw = Draw("dropout", dropout, seed, epoch)
         special = self.special_states(allowed_special, disallowed_special)
         ids, offsets = self._ids.encode_batch(texts, special, chosen, draw, worker_count(num_workers))
         return numpy.frombuffer(ids, numpy.uint32), numpy.frombuffer(offsets, numpy.int64)

@@ -69,21 +69,6 @@ class Glossaries:
         self.encoder.encode([*FEW, *TEXTS[0]])
 
 
-class Sampling:
-    """Uniform sampling, whose tokens are collected once per BPE object."""
-
-    def __init__(self) -> None:
-        self.codes = learned(5000)
-        self.encoder = BPE(self.codes).encoder({}, 0)
-
-    def work(self) -> None:
-        self.encoder = encoder = BPE(self.codes).encoder({}, 0)
-        encoder.encode(FEW, uniform_sampling=1.0)
-
-    def child(self) -> None:
-        self.encoder.encode(FEW, uniform_sampling=1.0)
-
-
 class Properties:
     """Properties that Python computes once per BPE object, with the core's help."""
 
@@ -153,7 +138,7 @@ class SmallReads(io.BytesIO):
         return super().read(100)
 
 
-KINDS = {kind.__name__.lower(): kind for kind in (Words, Glossaries, Sampling, Properties, Ids, Counts, Streams)}
+KINDS = {kind.__name__.lower(): kind for kind in (Words, Glossaries, Properties, Ids, Counts, Streams)}
 
 
 def repeat(work: Callable[[], object]) -> None:

@@ -99,19 +99,6 @@ def adding_to_counts_that_are_read(case: Case) -> None:
     assert set(read) <= {before, after} and len(counts) == 2 * WORDS
 
 
-def parity_from_counts_that_are_read(case: Case) -> None:
-    """As with learning from one text."""
-    first, second, tests = case.counts(), case.counts(), [case.counts(), case.counts()]
-    results = at_once(
-        lambda: case.bpe.count_subwords(first).total(),
-        lambda: case.bpe.count_subwords(second).total(),
-        lambda: _core.learn_parity([first, second], tests, 5, 2)["exhausted"],
-    )
-    whole = case.bpe.count_subwords(case.counts()).total()
-    for result, right in zip(results, (whole, whole, False), strict=True):
-        assert result == right or (isinstance(result, ValueError) and "used up" in str(result)), (result, right)
-
-
 def counted_words_of_two_calls(case: Case) -> None:
     """One call at a time may use counted words; any other raises ValueError."""
     counted = _core.count_within([("text", case.text)], 1 << 26, str(case.folder), 2)
@@ -190,7 +177,7 @@ def ids_that_change_while_they_are_read(case: Case) -> None:
 
 
 def encoding(case: Case) -> None:
-    """Tables, workers, cached glossaries and uniform sampling, in six threads: the results of one call at a time."""
+    """Tables, workers, cached glossaries and dropout, in six threads: the results of one call at a time."""
 
     def calls() -> list[Callable[[], object]]:
         with_glossaries, plain = BPE(case.codes, glossaries=["abc", "x"]), BPE(case.codes)
@@ -199,8 +186,8 @@ def encoding(case: Case) -> None:
         return [
             lambda: [bytes(each) for each in encoder.encode(case.lines[:300])],
             lambda: [bytes(each) for each in encoder.encode(case.lines[200:500], 0.1, seed=1)],
-            lambda: [bytes(each) for each in drawn.encode(case.lines, uniform_sampling=0.5, seed=2)],
-            lambda: [bytes(each) for each in drawn.encode(case.lines[::-1], uniform_sampling=0.5, seed=3)],
+            lambda: [bytes(each) for each in drawn.encode(case.lines, 0.5, seed=2)],
+            lambda: [bytes(each) for each in drawn.encode(case.lines[::-1], 0.5, seed=3)],
             *[lambda: [bytes(each) for each in case.bytes.encode_batch(case.lines, num_workers=2)]] * 2,
         ]
 
@@ -212,7 +199,6 @@ CASES: dict[str, Callable[[Case], None]] = {
     for each in (
         learning_from_counts_that_are_read,
         adding_to_counts_that_are_read,
-        parity_from_counts_that_are_read,
         counted_words_of_two_calls,
         count_files_whose_bytes_are_gone,
         arrays_that_change_while_they_are_read,

@@ -20,7 +20,6 @@ from mt_scaffold.cli import main
 from mt_scaffold.commands.learning import add_method, given_method
 from mt_scaffold.methods import (
     METHODS,
-    Parity,
     Picky,
     PlainBPE,
     RandomlyTrimmed,
@@ -34,14 +33,12 @@ from mt_scaffold.methods.base import min_frequency_setting, setting, symbols_set
 from mt_scaffold.methods.bpe import MergingMethod
 from mt_scaffold.methods.trimming import trim
 from mt_scaffold.segment.draw import NO_DRAW, RESAMPLINGS, Draw, description, training_options
-from mt_scaffold.segment.inference import INFERENCES
 
 LINES = ["low lower lowest", "low low newer newest", "wide wider widest low"] * 4
 # Settings without a default, and some with a value other than the default.
 NEEDED: dict[str, dict[str, Any]] = {"trimmed": {"below": 3}}
 OTHER: dict[str, dict[str, Any]] = {
     "picky": {"threshold": 0.5},
-    "parity": {"global_merges": 3, "window": 4, "alpha": 1.5},
     "trimmed": {"below": 3, "refill": True},
     "random": {"draw": 2},
 }
@@ -52,7 +49,7 @@ def test_every_method_describes_itself(name: str) -> None:
     """The users of the registry rely on this."""
     kind = methods()[name]
     assert kind.name == name and kind.title and METHODS[name].command and kind.suffix.startswith(".")
-    assert {*kind.resamplings} <= {*RESAMPLINGS} and {*kind.inferences} <= {*INFERENCES}
+    assert kind.resampling in RESAMPLINGS
     assert {"symbols", "total_symbols"} <= {*kind.settings()}
     assert all(entry.metadata["help"] for entry in kind.settings().values())
     method = make_method(name, symbols=7, **NEEDED.get(name, {}))
@@ -69,7 +66,6 @@ def test_names_of_files_stay_as_they_are() -> None:
     assert Trimmed(4000, below=20, refill=True, min_frequency=5).label == "trimmed-4000-below20-refill-min5"
     assert RandomlyTrimmed(50, draw=2).label == "random-50-draw2"
     assert Unigram(50, total_symbols=True).label == "unigram-50-total"
-    assert Parity(9).label == "parity-9" and Parity(9, window=8, alpha=1.5).label == "parity-9-window8-alpha1.5"
 
 
 @pytest.mark.parametrize("name", methods("learn-bpe"))
@@ -94,19 +90,18 @@ def test_a_wrong_setting_is_one_error_that_lists_the_settings(capsys: pytest.Cap
     assert main(["learn-bpe", "--algorithm", "bpe", "--threshold", "0.7"]) == 2
     assert capsys.readouterr().err == f"mt-scaffold: --threshold: {says}\n"
     with pytest.raises(
-        UsageError, match="algorithm 'bpa'; choose one of scaffold, bpe, picky, parity, trimmed, random, unigram"
+        UsageError, match="algorithm 'bpa'; choose one of scaffold, bpe, picky, trimmed, random, unigram"
     ):
         make_method("bpa")
     for call in (
         lambda: PlainBPE(0),
         lambda: Picky(threshold=0),
         lambda: Trimmed(below=1.5),
-        lambda: Parity(alpha=2),
         lambda: Unigram(-1),
     ):
         with pytest.raises(UsageError):
             call()
-    with pytest.raises(UsageError, match="choose one of scaffold, bpe, picky, parity"):
+    with pytest.raises(UsageError, match="choose one of scaffold, bpe, picky"):
         learn_bpe(lines=LINES, algorithm="unigram")
 
 
@@ -135,14 +130,12 @@ def test_trimmed_is_bpe_that_is_trimmed(refill: bool) -> None:
 
 
 def test_words_of_the_wrong_kind_are_refused() -> None:
-    """A Unigram model has no bytes and no steps; parity-aware BPE needs several languages."""
+    """A Unigram model has no bytes and no steps."""
     for options in ({"pretokenise": "gpt2"}, {"byte_level": True}):
         with pytest.raises(UsageError, match="unigram learns from words between spaces"):
             learn(lines=LINES, method=Unigram(5), **options)
     with pytest.raises(UsageError, match="no merges to show"):
         learn(lines=LINES, method=Unigram(5), verbose=True)
-    with pytest.raises(UsageError, match="compares languages"):
-        Parity(5).learn(count_words(lines=LINES))
 
 
 def test_a_new_method_is_a_file_and_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -191,11 +184,11 @@ def test_a_draw_reaches_the_encoder_as_it_is() -> None:
     plain = [*encoder.encode(LINES)[0]]
     assert not NO_DRAW and ids(NO_DRAW) == plain == ids(Draw("sampling_alpha"))
     assert ids(Draw("dropout", 0.5, 3, 1)) == [*encoder.encode(LINES, 0.5, 3, 1)[0]] != plain
-    uniform = Draw("uniform_sampling", 0.5, 3)
-    assert ids(uniform.at(1)) == [*encoder.encode(LINES, 0, 3, 1, uniform_sampling=0.5)[0]] != plain
-    assert training_options([uniform, NO_DRAW]) == {"bpe-uniform-sampling-src": 0.5, "bpe-uniform-sampling-tgt": 0.0}
+    dropout = Draw("dropout", 0.5, 3)
+    assert ids(dropout.at(1)) == [*encoder.encode(LINES, 0.5, 3, 1)[0]]
+    assert training_options([dropout, NO_DRAW]) == {"bpe-dropout-src": 0.5, "bpe-dropout-tgt": 0.0}
     assert training_options([Draw("sampling_alpha", 0.2)] * 2) == {"sampling-alpha": 0.2}
-    assert description([Draw("dropout", 0.1), uniform]) == "BPE-dropout 0.1 and 0, uniform sampling 0 and 0.5"
+    assert description([NO_DRAW, dropout]) == "BPE-dropout 0 and 0.5"
 
 
 @pytest.mark.parametrize(
@@ -206,7 +199,7 @@ def test_a_draw_reaches_the_encoder_as_it_is() -> None:
         (("dropout", 0.1, 2**64), "the seed must fit into 64 bits"),
         (("dropout", 0.1, 1, -1), "the epoch must be 0 or more and fit into 64 bits, not -1"),
         (("dropout", 0.1, None, 2), "epoch 2 is random without a seed; give one"),
-        (("mixing",), "there is no kind of resampling 'mixing'; choose one of dropout, uniform_sampling"),
+        (("mixing",), "there is no kind of resampling 'mixing'; choose one of dropout, sampling_alpha"),
     ],
 )
 def test_a_draw_is_checked_when_it_is_made(fields: tuple[Any, ...], problem: str) -> None:

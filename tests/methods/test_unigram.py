@@ -287,7 +287,6 @@ def test_a_stored_segmentation_is_found_again(text: Path, tmp_path: Path) -> Non
     ("changes", "wrong"),
     [
         ({"glossaries": ["a"]}, "glossaries"),
-        ({"inference": "greedy"}, "inference"),
         ({"separator": "##"}, "separator"),
         ({"vocabularies": ("a", "b"), "vocabulary_threshold": 1}, "vocabulary"),
         ({"codes": ("a.model", "b.codes")}, "the other"),

@@ -384,4 +384,4 @@ def test_an_epoch_without_dropout_is_warned_of(
 ) -> None:
     """As by apply-bpe, in case dropout was forgotten."""
     encode_documents(folder / "codes", [folder / "lines.txt"], tmp_path / "x.bin", epoch=1)
-    assert capsys.readouterr().err == "warning: an epoch has no effect without dropout or uniform sampling\n"
+    assert capsys.readouterr().err == "warning: an epoch has no effect without dropout\n"

@@ -651,7 +651,6 @@ def test_encode_to_numpy_takes_what_encode_takes() -> None:
         {"allowed_special": "all"},
         {"disallowed_special": ()},
         {"dropout": 0.5, "seed": 3, "index": 7, "disallowed_special": ()},
-        {"uniform_sampling": 0.5, "seed": 3, "disallowed_special": ()},
     ):
         text = TEXT + END
         assert bpe.encode_to_numpy(text, **options).tolist() == bpe.encode(text, **options)

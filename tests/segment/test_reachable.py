@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from awkward_words import word_counts
 from hypothesis import given
 from hypothesis import strategies as st
 from learning import learn_with
 from segmenting import CHARACTERS, MODE_NAMES, MODES, Mode, picky_reference_of, reference_of
-from test_uniform_sampling import sampler_of
 
-from mt_scaffold import BPE, UsageError, count_words
+from mt_scaffold import BPE, count_words
 from mt_scaffold.corpus.text import END_OF_WORD
 from mt_scaffold.segment.draw import Draw
 
@@ -66,27 +63,14 @@ def test_codes_in_any_order_and_with_tokens_that_nothing_makes(
     assert reached(codes, words, Draw("dropout", 0.5)) == enumerated(codes, words, 0.5)
 
 
-@given(word_counts.filter(lambda counts: max(map(len, counts)) <= 6), st.integers(1, 12))
-def test_uniform_sampling_makes_every_normal_token_that_a_word_holds(counts: dict[str, int], symbols: int) -> None:
-    """The reference enumerates the segmentations into such tokens and single characters."""
-    text = " ".join(word for word, count in counts.items() for _ in range(count))
-    codes = learn_with(lines=[text], num_symbols=symbols, min_frequency=1, algorithm="scaffold").text
-    sampler = sampler_of(codes)
-    expected = {form for word in counts for each in sampler.distribution(word) for form in forms(each)}
-    assert reached(codes, [*counts], Draw("uniform_sampling", 0.5)) == expected
-
-
-@pytest.mark.parametrize("draw", [Draw("dropout", 0.4), Draw("uniform_sampling", 1)])
-@pytest.mark.parametrize("inference", ["merges", "longest-merge"])
-def test_vocabulary_glossaries_and_inference_are_those_of_segmenting(draw: Draw, inference: str) -> None:
+def test_vocabulary_and_glossaries_are_those_of_segmenting() -> None:
     """A split subword is not reached, a glossary entry stays whole, and what ends before one does not end a word."""
     codes = b"#version: 0.2\na b\nab a\nb a</w>\nab ab</w>\naba b</w>\n"
     words = ["abab", "abaXba", "Xab", "bXX"]
-    options = {"vocab": ["ab@@", "ba", "aba@@", "X@@"], "glossaries": ["X"], "inference": inference}
+    options = {"vocab": ["ab@@", "ba", "aba@@", "X@@"], "glossaries": ["X"]}
     bpe = BPE(codes, **options)  # type: ignore[arg-type]
-    key: dict[str, Any] = {draw.kind: draw.amount}
-    drawn = {form for word in words for seed in range(400) for form in bpe.segment(word, seed=seed, **key).split()}
-    assert reached(codes, words, draw, **options) == drawn
+    drawn = {form for word in words for seed in range(400) for form in bpe.segment(word, 0.4, seed).split()}
+    assert reached(codes, words, Draw("dropout", 0.4), **options) == drawn
     assert "X@@" in drawn and "abab" not in drawn
 
 
@@ -102,11 +86,3 @@ def test_sampled_text_holds_nothing_else(mode: Mode) -> None:
         for line in text:
             assert {*bpe.segment(line, 0.5, seed).split()} <= found
     assert (mode != CHARACTERS) or {"🙂", "z@@", "z"} <= found
-
-
-def test_inference_without_merges_has_no_dropout() -> None:
-    """There are no merges to skip, so the call is refused."""
-    bpe = BPE(b"#version: 0.2\na b\n", inference="greedy")
-    with pytest.raises(UsageError, match="greedy inference merges nothing"):
-        bpe.reachable(count_words(lines=["ab"]), 0.1)
-    assert {*bpe.reachable(count_words(lines=["abb"]), uniform_sampling=0.1)} == {"ab@@", "a@@", "b@@", "b"}

@@ -11,7 +11,6 @@
 #include "bindings/bindings_draw.hpp"
 #include "bindings/bindings_gil.hpp"
 #include "bindings/bindings_ids.hpp"
-#include "bindings/bindings_parity.hpp"
 #include "bindings/bindings_pretokeniser.hpp"
 #include "codes/codes.hpp"
 #include "count/word_counts.hpp"
@@ -88,7 +87,6 @@ NB_MODULE(_core, module) {
   bind_pretokeniser(module);
   bind_counts(module);
   bind_codes(module);
-  bind_parity(module);
 
   module.def(
       "learn",
@@ -136,20 +134,17 @@ NB_MODULE(_core, module) {
 
   module.attr("LONGEST_TOKEN") = MergeQueue::kLongestToken;
 
-  nb::list inferences;
-  for (const InferenceKind& kind : kInferences) inferences.append(nb::str(kind.name.data(), kind.name.size()));
-  module.attr("INFERENCES") = nb::tuple(inferences);
   nb::class_<Segmenter>(module, "Segmenter")
       .def(
           "__init__",
           [](Segmenter* self, std::string_view codes, std::string separator, const std::string& name, int64_t merges,
-             const std::optional<StringSet>& vocabulary, const std::string& inference) {
+             const std::optional<StringSet>& vocabulary) {
             nb::gil_scoped_release released;
             new (self) Segmenter(parse_codes(codes, name, merges), std::move(separator),
-                                 vocabulary ? &*vocabulary : nullptr, inference);
+                                 vocabulary ? &*vocabulary : nullptr);
           },
           nb::arg("codes"), nb::arg("separator"), nb::arg("name") = "codes", nb::arg("merges") = -1,
-          nb::arg("vocabulary") = nb::none(), nb::arg("inference") = "merges")
+          nb::arg("vocabulary") = nb::none())
       .def(
           "surface_forms",
           [](const Segmenter& self, bool isolates) {

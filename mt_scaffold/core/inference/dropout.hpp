@@ -1,4 +1,4 @@
-// The random decisions of BPE-dropout and of uniform sampling: reproducible on every platform.
+// The random decisions of BPE-dropout: reproducible on every platform.
 #pragma once
 
 #include <cstddef>
@@ -7,16 +7,13 @@
 
 namespace mt_scaffold {
 
-// How text is segmented at random: each merge is dropped, or each word is drawn from all of its segmentations, with
-// probability `amount`.
+// How text is segmented at random: each merge is dropped with probability `dropout`.
 struct Draw {
-  enum class Kind { kNone, kDropout, kUniform };
-  Kind kind = Kind::kNone;
-  double amount = 0;
+  double dropout = 0;
   uint64_t seed = 0;
   uint64_t epoch = 0;
 
-  bool any() const { return kind != Kind::kNone; }
+  bool any() const { return dropout > 0; }
 };
 
 // SplitMix64, with a separate stream for each (seed, epoch, index of the line).
@@ -35,8 +32,7 @@ class RandomStream {
   uint64_t state_;
 };
 
-// Draws the number of merges that survive before the next drop, if each is dropped with probability p; for uniform
-// sampling, the number of words segmented as usual before the next drawn one.
+// Draws the number of merges that survive before the next drop, if each is dropped with probability p.
 class DropoutLaw {
  public:
   explicit DropoutLaw(double p);

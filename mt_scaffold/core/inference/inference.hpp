@@ -1,10 +1,8 @@
-// How a word becomes subwords: each kind of inference is a class in a separate file, found here by its name.
+// How a word becomes subwords: with the codes' merges or, for PickyBPE, with their merges and splits.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -45,26 +43,7 @@ class Inference {
   virtual size_t tokens_of(std::string_view /* word */, int32_t* /* tokens */) const { return 0; }
 };
 
-using MakeInference = std::unique_ptr<const Inference>(const MergeTable& table, const Codes& codes);
-
-MakeInference make_merges, make_greedy, make_longest_merge, make_fewest, make_remerge;
-
-struct InferenceKind {
-  std::string_view name;
-  // Whether it applies merges, which dropout can skip and a vocabulary can undo.
-  bool merges;
-  MakeInference* make;
-};
-
-inline constexpr std::array kInferences = {
-    InferenceKind{"merges", true, make_merges},
-    InferenceKind{"greedy", false, make_greedy},
-    InferenceKind{"longest-merge", true, make_longest_merge},
-    InferenceKind{"fewest", false, make_fewest},
-    InferenceKind{"remerge", false, make_remerge},
-};
-
-// Throws UsageError, which lists the names, for an unknown one.
-const InferenceKind& inference_named(std::string_view name);
+// The inference of these codes; `table` must outlive it.
+std::unique_ptr<const Inference> make_inference(const MergeTable& table, const Codes& codes);
 
 }  // namespace mt_scaffold

@@ -1,4 +1,4 @@
-// The numbered tokens of a codes file and the merges between them, which every kind of inference starts from.
+// The numbered tokens of a codes file and the merges between them, which inference starts from.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,6 @@ struct MergeTable {
 
   // The strings of the normal merged tokens, in order of the first merge that makes each.
   std::vector<std::string> normal_tokens() const;
-
-  bool is_scaffold(int32_t token) const { return scaffold[static_cast<size_t>(token)]; }
 
   struct Pair {
     int32_t left, right;

@@ -196,7 +196,7 @@ void Merges::merge_long(Symbols& symbols, MergesScratch& scratch, Decisions* dec
 
 }  // namespace
 
-std::unique_ptr<const Inference> make_merges(const MergeTable& table, const Codes& codes) {
+std::unique_ptr<const Inference> make_inference(const MergeTable& table, const Codes& codes) {
   if (codes.header.picky) return std::make_unique<const PickyMerges>(codes, table.texts);
   return std::make_unique<const Merges>(table);
 }

@@ -18,12 +18,6 @@ namespace {
 // Results of more drops in one word rarely recur: looking them up costs more than it saves.
 constexpr size_t kRememberedDrops = 2;
 
-void check_draw(const Segmenter& segmenter, const Draw& draw) {
-  if (!segmenter.inference().merges && draw.kind == Draw::Kind::kDropout)
-    throw UsageError(std::string(segmenter.inference().name) +
-                     " inference merges nothing, so dropout has nothing to skip; omit one of them");
-}
-
 InputError word_not_utf8(std::string_view word) {
   return InputError("the word '" + notation_of(word) +
                     "' is not UTF-8, which codes of characters need; convert the text to UTF-8, or use codes of bytes");
@@ -60,7 +54,6 @@ Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate,
 Applier::~Applier() = default;
 
 Applier::Lease::Lease(Applier& applier, const Draw& draw) : applier_(applier) {
-  check_draw(*applier.segmenter_, draw);
   {
     std::lock_guard lock(shared_state);
     if (!applier.idle_.empty()) {
@@ -72,7 +65,7 @@ Applier::Lease::Lease(Applier& applier, const Draw& draw) : applier_(applier) {
     worker_ = std::make_unique<Worker>(*applier.segmenter_, draw);
     return;
   }
-  if (worker_->draw.amount != draw.amount) worker_->law = DropoutLaw(draw.amount);
+  if (worker_->draw.dropout != draw.dropout) worker_->law = DropoutLaw(draw.dropout);
   worker_->draw = draw;
 }
 
@@ -151,7 +144,7 @@ void Applier::segment_with_drops(Worker& worker, const WordEntry* entry, const H
   output.append(worker.text.data(), worker.text.size());
 }
 
-template <Draw::Kind kDraw, typename Words>
+template <bool kDropout, typename Words>
 size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output) {
   const bool text = dictionary_ == nullptr;
   WordTable& table = *worker.table;
@@ -174,16 +167,10 @@ size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, 
         entry = entry_of_new_word(worker, word);
         if (!entry) return static_cast<size_t>(word.text.data() - begin) + first_invalid_byte(word.text);
       }
-      const uint32_t decisions = kDraw == Draw::Kind::kUniform ? 1 : entry->decisions;
-      if (kDraw != Draw::Kind::kNone && worker.survivors < decisions) {
-        if constexpr (kDraw == Draw::Kind::kUniform) {
-          sample_word(worker, word.text, output);
-          worker.survivors = worker.law.survivors_before_drop(worker.random);
-        } else {
-          segment_with_drops(worker, entry, word, output);
-        }
+      if (kDropout && worker.survivors < entry->decisions) {
+        segment_with_drops(worker, entry, word, output);
       } else {
-        if (kDraw != Draw::Kind::kNone) worker.survivors -= decisions;
+        if (kDropout) worker.survivors -= entry->decisions;
         emit(output, entry->output(), entry->output_length);
       }
       if (text) {
@@ -198,14 +185,8 @@ size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, 
 
 template <typename Words>
 size_t Applier::append_words(Worker& worker, Words words, const char* begin, OutputBuffer& output) {
-  switch (worker.draw.kind) {
-    case Draw::Kind::kUniform:
-      return append_words_as<Draw::Kind::kUniform>(worker, words, begin, output);
-    case Draw::Kind::kDropout:
-      return append_words_as<Draw::Kind::kDropout>(worker, words, begin, output);
-    default:
-      return append_words_as<Draw::Kind::kNone>(worker, words, begin, output);
-  }
+  return worker.draw.any() ? append_words_as<true>(worker, words, begin, output)
+                           : append_words_as<false>(worker, words, begin, output);
 }
 
 void Applier::start(Worker& worker, uint64_t index) {
@@ -237,7 +218,6 @@ size_t Applier::append_line(Worker& worker, std::string_view line, Margins margi
 
 void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Draw& draw, const Tick& tick,
                     WordEndings* endings) {
-  check_draw(*segmenter_, draw);
   std::vector<std::unique_ptr<Worker>> states;
   for (unsigned i = 0; i < workers; ++i) states.push_back(std::make_unique<Worker>(*segmenter_, draw));
   transform_blocks(
@@ -326,9 +306,7 @@ WordCounts Applier::count_subwords(const WordCounts& counts) {
 }
 
 std::vector<std::string> Applier::reachable(const WordCounts& counts, const Draw& draw) const {
-  check_draw(*segmenter_, draw);
-  Reachable found =
-      segmenter_->reachable(draw.kind == Draw::Kind::kUniform, draw.kind == Draw::Kind::kDropout && draw.amount >= 1);
+  Reachable found = segmenter_->reachable(draw.dropout >= 1);
   counts.for_each([&](const WordCount& entry) {
     const std::string_view word = entry.word;
     if (!any_bytes_ && first_invalid_byte(word) != word.size()) throw word_not_utf8(word);

@@ -34,8 +34,7 @@ class Applier {
   Applier(const Applier&) = delete;
   ~Applier();
 
-  // Segments a text. A line's random numbers, under dropout and uniform sampling, depend on (seed, epoch, index of the
-  // line) alone. `endings` counts among words between spaces.
+  // Segments a text. A line's random numbers, under dropout, depend on (seed, epoch, index of the line) alone. `endings` counts among words between spaces.
   void apply(BlockReader& reader, Sink& sink, unsigned workers, const Draw& draw, const Tick& tick,
              WordEndings* endings = nullptr);
 
@@ -98,7 +97,7 @@ class Applier {
   // or the position of the first byte that is not UTF-8 in the text that begins at `begin`.
   template <typename Words>
   size_t append_words(Worker& worker, Words words, const char* begin, OutputBuffer& output);
-  template <Draw::Kind kDraw, typename Words>
+  template <bool kDropout, typename Words>
   size_t append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output);
 
   // Appends the ids of a document's words; nothing is drawn.
@@ -109,13 +108,7 @@ class Applier {
   size_t ids_of_word(std::string_view word, int32_t* ids, uint32_t& merges) const;
   // Segments a word in which dropout drops a merge.
   void segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output);
-  // Draws one of all segmentations of a word, or of each part between glossaries.
-  void sample_word(Worker& worker, std::string_view word, OutputBuffer& output);
   uint32_t segment_word(Worker& worker, std::string_view word, Decisions* decisions);
-  // Collects in worker.pieces the glossary entries of a word and the pieces of each other part, which `segment(part)`
-  // puts into worker.part_pieces.
-  template <typename Segment>
-  void segment_parts(Worker& worker, std::string_view word, Segment&& segment);
   // Writes worker.pieces of a word to worker.text.
   void write_pieces(Worker& worker, std::string_view word) const;
   void refresh_table(Worker& worker);

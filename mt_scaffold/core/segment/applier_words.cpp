@@ -1,4 +1,4 @@
-// One word at a time: merged, with or without dropout, or drawn from all of its segmentations.
+// One word at a time, with or without dropout.
 #include <cstring>
 
 #include "io/interruption.hpp"
@@ -8,50 +8,28 @@
 
 namespace mt_scaffold {
 
-template <typename Segment>
-void Applier::segment_parts(Worker& worker, std::string_view word, Segment&& segment) {
-  std::vector<Piece>& pieces = worker.pieces;
-  if (!isolate_) {
-    segment(word);
-    pieces.swap(worker.part_pieces);
-    return;
-  }
-  pieces.clear();
-  uint32_t begin = 0;
-  for (const WordPart& part : isolate_(word)) {
-    if (part.glossary) {
-      pieces.push_back({begin, begin + part.length});
-    } else {
-      segment(word.substr(begin, part.length));
-      for (const Piece& piece : worker.part_pieces) pieces.push_back({begin + piece.begin, begin + piece.end});
-    }
-    begin += part.length;
-  }
-}
-
 // Writes the output to worker.text and returns the number of decisions that dropout makes on the word.
 uint32_t Applier::segment_word(Worker& worker, std::string_view word, Decisions* decisions) {
   uint32_t replacements = 0;
-  segment_parts(worker, word, [&](std::string_view part) {
-    replacements += segmenter_->segment(part, worker.part_pieces, *worker.scratch, decisions);
-  });
+  std::vector<Piece>& pieces = worker.pieces;
+  if (!isolate_) {
+    replacements = segmenter_->segment(word, pieces, *worker.scratch, decisions);
+  } else {
+    pieces.clear();
+    uint32_t begin = 0;
+    for (const WordPart& part : isolate_(word)) {
+      if (part.glossary) {
+        pieces.push_back({begin, begin + part.length});
+      } else {
+        replacements +=
+            segmenter_->segment(word.substr(begin, part.length), worker.part_pieces, *worker.scratch, decisions);
+        for (const Piece& piece : worker.part_pieces) pieces.push_back({begin + piece.begin, begin + piece.end});
+      }
+      begin += part.length;
+    }
+  }
   write_pieces(worker, word);
   return replacements;
-}
-
-void Applier::sample_word(Worker& worker, std::string_view word, OutputBuffer& output) {
-  const UniformSampler& sampler = segmenter_->sampler();
-  segment_parts(worker, word, [&](std::string_view part) {
-    sampler.draw(part, worker.random, worker.sampling);
-    worker.part_pieces.clear();
-    uint32_t begin = 0;
-    for (const uint32_t end : worker.sampling.ends) {
-      worker.part_pieces.push_back({begin, end});
-      begin = end;
-    }
-  });
-  write_pieces(worker, word);
-  output.append(worker.text.data(), worker.text.size());
 }
 
 // Writes the ids of pieces; returns false if a piece is not a token with an id.

@@ -21,12 +21,12 @@ struct MissingWord {
 class alignas(128) Applier::Worker {
  public:
   Worker(const Segmenter& segmenter, const Draw& draw)
-      : draw(draw), law(draw.amount), random(0, 0, 0), scratch(segmenter.make_scratch()) {}
+      : draw(draw), law(draw.dropout), random(0, 0, 0), scratch(segmenter.make_scratch()) {}
 
   Draw draw;
   DropoutLaw law;
   RandomStream random;
-  uint64_t survivors = 0;       // merges of this line that survive before the next drop, or words before the next drawn
+  uint64_t survivors = 0;       // merges of this line that survive before the next drop
   std::vector<uint64_t> drops;  // of the current word: the survivors before each
 
   std::shared_ptr<WordTable> table;
@@ -35,7 +35,6 @@ class alignas(128) Applier::Worker {
   std::vector<MissingWord> missing;  // of the current batch
 
   std::shared_ptr<Segmenter::Scratch> scratch;
-  UniformSampler::Scratch sampling;
   std::vector<Piece> pieces, part_pieces;
   std::string text;  // the output of the last segmented word
   std::vector<size_t> word_ends;

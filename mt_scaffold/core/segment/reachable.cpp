@@ -39,7 +39,7 @@ std::vector<bool> mergeable_tokens(const MergeTable& table, const std::vector<Sp
 }
 
 Reachable::Reachable(const MergeTable& table, std::string separator, const std::vector<bool>& tokens,
-                     const Expansions* expansions)
+                     const Expansions& expansions)
     : table_(table), separator_(std::move(separator)), expansions_(expansions), seen_tokens_(table.texts.size()) {
   for (size_t token = 0; token < tokens.size(); ++token) {
     const std::string_view text = table.texts[static_cast<int32_t>(token)];
@@ -69,14 +69,12 @@ void Reachable::add(std::string_view word, bool ends_word) {
       const bool at_end = end == word.size();
       if (!is_new(seen_tokens_, static_cast<uint32_t>(token), at_end, ends_word)) return true;
       size_t at = begin;
-      if (expansions_) {
-        const auto& by_token = at_end && !expansions_->last.empty() ? expansions_->last : expansions_->inner;
-        const Expansion& pieces = by_token[static_cast<size_t>(token)];
-        for (size_t k = 0; k + 1 < pieces.size(); ++k) {
-          const size_t size = table_.texts[pieces[k]].size();
-          add_form(word.substr(at, size), false);
-          at += size;
-        }
+      const auto& by_token = at_end && !expansions_.last.empty() ? expansions_.last : expansions_.inner;
+      const Expansion& pieces = by_token[static_cast<size_t>(token)];
+      for (size_t k = 0; k + 1 < pieces.size(); ++k) {
+        const size_t size = table_.texts[pieces[k]].size();
+        add_form(word.substr(at, size), false);
+        at += size;
       }
       add_form(word.substr(at, end - at), at_end && ends_word);
       return true;

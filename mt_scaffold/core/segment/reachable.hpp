@@ -1,4 +1,4 @@
-// The subwords that resampling (BPE-dropout or uniform sampling) can make of words.
+// The subwords that BPE-dropout can make of words.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ std::vector<bool> mergeable_tokens(const MergeTable& table, const std::vector<Sp
 class Reachable {
  public:
   // `tokens`: by token, whether it may be a symbol of a segmented word; single characters or bytes always may. Tokens
-  // are printed as their `expansions`; null: as they are.
+  // are printed as their `expansions`.
   Reachable(const MergeTable& table, std::string separator, const std::vector<bool>& tokens,
-            const Expansions* expansions);
+            const Expansions& expansions);
 
   // Adds the subwords of a word, or of a part of one; `ends_word`: it is the last part.
   void add(std::string_view word, bool ends_word);
@@ -44,7 +44,7 @@ class Reachable {
 
   const MergeTable& table_;
   const std::string separator_;
-  const Expansions* const expansions_;
+  const Expansions& expansions_;
   TokenTrie tokens_;
   std::vector<uint8_t> seen_tokens_, seen_symbols_;  // by number, a bit for each place
   std::vector<std::string> forms_;

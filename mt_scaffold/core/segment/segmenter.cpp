@@ -13,12 +13,11 @@ std::shared_ptr<Segmenter::Scratch> Segmenter::make_scratch() const {
   return std::make_shared<Scratch>(Scratch{{}, inference_->make_scratch()});
 }
 
-Segmenter::Segmenter(const Codes& codes, std::string separator, const StringSet* vocabulary, std::string_view inference)
+Segmenter::Segmenter(const Codes& codes, std::string separator, const StringSet* vocabulary)
     : header_(codes.header),
       separator_(std::move(separator)),
-      kind_(inference_named(inference)),
       table_(codes),
-      inference_(kind_.make(table_, codes)),
+      inference_(make_inference(table_, codes)),
       splits_(codes.splits),
       expansions_(expand(table_, separator_, vocabulary)),
       expands_(expansions_.inner.size()) {
@@ -27,31 +26,9 @@ Segmenter::Segmenter(const Codes& codes, std::string separator, const StringSet*
       if (!(*by_token)[token].empty()) expands_[token] = 1;
 }
 
-const UniformSampler& Segmenter::sampler() const {
-  const UniformSampler* made = sampler_.load(std::memory_order_acquire);
-  if (made) return *made;
-  auto sampler = std::make_unique<UniformSampler>(table_.alphabet);
-  for (const int32_t token : table_.merged_of_rank)
-    if (is_drawn(token)) sampler->add(table_.texts[token]);
-  sampler->link();
-  // Not std::call_once, which never returns in a child that was forked while another thread was in it.
-  return sampler_.compare_exchange_strong(made, sampler.get(), std::memory_order_acq_rel) ? *sampler.release() : *made;
-}
-
-bool Segmenter::is_drawn(int32_t token) const {
-  const auto at = static_cast<size_t>(token);
-  const bool last = is_marked(table_.texts[token], table_.alphabet) && !expansions_.last.empty();
-  return !table_.scaffold[at] && (last ? expansions_.last : expansions_.inner)[at].empty();
-}
-
-Reachable Segmenter::reachable(bool uniform, bool every) const {
-  if (!uniform) {
-    const std::vector<bool> none;
-    return {table_, separator_, every ? none : mergeable_tokens(table_, splits_, header_.picky), &expansions_};
-  }
-  std::vector<bool> drawn(table_.texts.size());
-  for (const int32_t token : table_.merged_of_rank) drawn[static_cast<size_t>(token)] = is_drawn(token);
-  return {table_, separator_, drawn, nullptr};
+Reachable Segmenter::reachable(bool every) const {
+  const std::vector<bool> none;
+  return {table_, separator_, every ? none : mergeable_tokens(table_, splits_, header_.picky), expansions_};
 }
 
 std::vector<std::string> Segmenter::surface_forms(bool isolates) const {

@@ -1,7 +1,6 @@
-// Segmenting one word: a kind of inference, then demolishing and subword-nmt's vocabulary filter.
+// Segmenting one word: inference, then demolishing and subword-nmt's vocabulary filter.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,7 +11,6 @@
 #include "inference/expansions.hpp"
 #include "inference/inference.hpp"
 #include "inference/merge_table.hpp"
-#include "inference/uniform_sampler.hpp"
 #include "segment/reachable.hpp"
 #include "text/hashing.hpp"
 
@@ -26,11 +24,9 @@ struct Piece {
 
 class Segmenter {
  public:
-  // `vocabulary`: the surface forms (with separator) to keep; null or empty keeps all. Only for a kind that merges.
-  Segmenter(const Codes& codes, std::string separator, const StringSet* vocabulary,
-            std::string_view inference = kInferences[0].name);
+  // `vocabulary`: the surface forms (with separator) to keep; null or empty keeps all.
+  Segmenter(const Codes& codes, std::string separator, const StringSet* vocabulary);
   Segmenter(const Segmenter&) = delete;
-  ~Segmenter() { delete sampler_.load(); }
 
   // The buffers of one thread.
   struct Scratch;
@@ -46,17 +42,13 @@ class Segmenter {
   // Empty: the token itself. Only for codes without an end-of-word marker, and without a vocabulary.
   const Expansion& expansion(int32_t token) const { return expansions_.inner[static_cast<size_t>(token)]; }
 
-  // Draws from all segmentations into subwords that the codes and the vocabulary allow. Made when first needed.
-  const UniformSampler& sampler() const;
-
-  // Returns a collector of the subwords that resampling can make of words; this must outlive it. `uniform`: by uniform
-  // sampling; otherwise by dropout, of every merge with `every`.
-  Reachable reachable(bool uniform, bool every) const;
+  // Returns a collector of the subwords that dropout can make of words; this must outlive it. `every`: it drops every
+  // merge.
+  Reachable reachable(bool every) const;
 
   const CodesHeader& header() const { return header_; }
   Alphabet alphabet() const { return table_.alphabet; }
   const std::string& separator() const { return separator_; }
-  const InferenceKind& inference() const { return kind_; }
   // All subwords that the codes can make: base symbols and normal merged tokens, word-internal and word-final. Without
   // an end-of-word marker, all bytes and the normal merged tokens, as bytes. `isolates`: a word may be segmented in
   // parts, so that a token that ends a part can be inside the word.
@@ -67,18 +59,13 @@ class Segmenter {
   const Interner& texts() const { return table_.texts; }
 
  private:
-  // Whether uniform sampling draws a token: a normal one that the vocabulary leaves whole.
-  bool is_drawn(int32_t token) const;
-
   const CodesHeader header_;
   const std::string separator_;
-  const InferenceKind& kind_;
   const MergeTable table_;
   const std::unique_ptr<const Inference> inference_;
   const std::vector<Split> splits_;
   Expansions expansions_;
   std::vector<uint8_t> expands_;  // by token: whether it has an expansion, in a table that fits the processor's cache
-  mutable std::atomic<const UniformSampler*> sampler_{nullptr};  // owned
 };
 
 }  // namespace mt_scaffold

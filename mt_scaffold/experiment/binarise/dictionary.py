@@ -15,7 +15,7 @@ from mt_scaffold.corpus.vocabulary_file import read_dictionary as read_dictionar
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS, Limits
-from mt_scaffold.segment.draw import Draw
+from mt_scaffold.segment.draw import NO_DRAW, Draw
 from mt_scaffold.segment.segmenter import Segmenter
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 END_ID, UNKNOWN_ID = SPECIAL_SYMBOLS.index("</s>"), SPECIAL_SYMBOLS.index("<unk>")
 NO_LIMITS = Limits()
-# The kinds of resampling of source and target.
-SidesResampling = tuple[Sequence[Draw], Sequence[Draw]]
-NO_RESAMPLING: SidesResampling = ((), ())
+NO_RESAMPLING = (NO_DRAW, NO_DRAW)
 
 
 def make_dictionaries(
@@ -35,7 +33,7 @@ def make_dictionaries(
     target: str,
     segmentation: Segmentation,
     limits: Limits = NO_LIMITS,
-    resamplings: SidesResampling = NO_RESAMPLING,
+    resamplings: tuple[Draw, Draw] = NO_RESAMPLING,
     num_workers: int = 1,
 ) -> None:
     """Write ``dict.SOURCE.txt`` and ``dict.TARGET.txt`` into the folder ``output``.
@@ -43,8 +41,8 @@ def make_dictionaries(
     ``train`` is the prefix of the training words: ``words/train`` stands for ``words/train.SOURCE`` and
     ``words/train.TARGET``. Without ``resamplings`` the dictionaries are those of fairseq-preprocess on the segmented
     text, byte for byte: the most frequent subword first, equally frequent ones by code point, then padding.
-    ``resamplings`` are the kinds of resampling of each side's training text; the subwords that only these can make of
-    its words come before the padding (see ``added_by``), in that side's dictionary only, if there are two. Characters
+    ``resamplings`` are the resampling of each side's training text; the subwords that only this can make of its words
+    come before the padding (see ``added_by``), in that side's dictionary only, if there are two. Characters
     that a Unigram model does not know are in neither. ``num_workers``: threads, -1 for all cores.
 
     Raises MTScaffoldError if a text is missing or not UTF-8, or the codes are malformed; UsageError for limits out of
@@ -73,7 +71,7 @@ class _Side(NamedTuple):
 
     segmenter: Segmenter
     counts: WordCounts
-    resamplings: Sequence[Draw]
+    resampling: Draw
 
 
 def _format(sides: Sequence[_Side], nwords: int, threshold: int, padding_factor: int) -> str:
@@ -85,7 +83,7 @@ def _format(sides: Sequence[_Side], nwords: int, threshold: int, padding_factor:
     kept = limited(frequencies, nwords, threshold)
     added: set[str] = set()
     for side in sides:
-        added |= added_by(side.resamplings, side.segmenter, side.counts, kept)
+        added |= added_by(side.resampling, side.segmenter, side.counts, kept)
     in_order = sorted(added, key=lambda form: (-frequencies[form], form))
     return format_dictionary((kept | {form: frequencies[form] for form in in_order}).items(), padding_factor)
 
@@ -97,13 +95,15 @@ def limited(frequencies: Mapping[str, int], nwords: int = -1, threshold: int = 0
     return {form: count for form, count in in_order[:most] if count >= threshold}
 
 
-def added_by(resamplings: Iterable[Draw], segmenter: Segmenter, counts: WordCounts, kept: Container[str]) -> set[str]:
+def added_by(draw: Draw, segmenter: Segmenter, counts: WordCounts, kept: Container[str]) -> set[str]:
     """Return the subwords that resampling can make of counted words and that must be added to those in ``kept``.
 
     A character in no merge is as frequent with resampling as without: if the limits of the dictionary exclude it, it
     stays unknown. Other subwords that they exclude may be frequent with resampling, and are added again.
     """
-    made = {form for each in resamplings if each for form in segmenter.reachable_by(each, counts) if form not in kept}
+    if not draw:
+        return set()
+    made = {form for form in segmenter.reachable_by(draw, counts) if form not in kept}
     return made.intersection(segmenter.surface_forms()) if made else made
 
 

@@ -22,7 +22,6 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.binarised_format import Counts, carriage_return, empty_text
 from mt_scaffold.experiment.binarise.dictionary import (
     NO_LIMITS,
-    SidesResampling,
     added_by,
     make_dictionaries,
     read_ids,
@@ -40,6 +39,7 @@ from mt_scaffold.experiment.binarise.pairs_as_ids import (
 from mt_scaffold.experiment.binarise.segmentation import STORED, Segmentation
 from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.runtime.provenance import digest_of
+from mt_scaffold.segment.draw import Draw
 
 if TYPE_CHECKING:
     import numpy
@@ -57,15 +57,15 @@ def binarise_words(
     tests: Sequence[PathLike] = (),
     dictionaries: PathLike | None = None,
     limits: Limits = NO_LIMITS,
-    resamplings: SidesResampling | None = None,
+    resamplings: tuple[Draw, Draw] | None = None,
     num_workers: int = 1,
 ) -> Binarised:
     """Make the fairseq data folder ``output`` for the task ``translation_bpe_dropout``.
 
-    The arguments are those of ``binarise``, and ``resamplings``: the kinds of resampling that a training can use for
-    each side (default: all kinds). The segmentation is copied into the folder. Dictionaries made here have all subwords
-    that these kinds can make of the training words (``make_dictionaries``). The kinds whose subwords all have ids are
-    recorded, whoever made the dictionaries: a training with another kind is refused.
+    The arguments are those of ``binarise``, and ``resamplings``: the resampling that a training can use for each side
+    (default: that of the method). The segmentation is copied into the folder. Dictionaries made here have all subwords
+    that it can make of the training words (``make_dictionaries``). The kinds whose subwords all have ids are recorded,
+    whoever made the dictionaries: a training with another kind is refused.
 
     The same call resumes an interrupted run: complete files are kept, and ``binarised.json``, without which the folder
     is not accepted, is written last.
@@ -102,7 +102,7 @@ def binarise_words(
     covered: dict[str, list[str]] = {}
     for subset, prefix in prefixes.items():
         counts[subset] = {}
-        for language, bpe, kinds in zip(languages, segmenters, resamplings, strict=True):
+        for language, bpe, draw in zip(languages, segmenters, resamplings, strict=True):
             text = Path(f"{prefix}.{language}")
             stored = output / f"{subset}.{source}-{target}.{language}.words"
             digests[f"{subset}.{language}"], copied = _store(text, stored)
@@ -111,7 +111,7 @@ def binarise_words(
             subwords = bpe.count_subwords(words)
             known = sum(count for form, count in subwords.items() if form in ids[language] and bpe.can_have_id(form))
             if subset == "train":
-                covered[language] = [each.reach for each in kinds if not added_by([each], bpe, words, ids[language])]
+                covered[language] = [draw.reach] if draw and not added_by(draw, bpe, words, ids[language]) else []
             counts[subset][language] = replace(copied, subwords=subwords.total(), unknown=subwords.total() - known)
         lines = [counts[subset][language].lines for language in languages]
         check_parallel(f"{prefix}.{source}", lines[0], f"{prefix}.{target}", lines[1])

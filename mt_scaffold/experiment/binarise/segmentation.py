@@ -19,9 +19,8 @@ from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.manifest import raw_digest
 from mt_scaffold.methods import Method, method_of_file
 from mt_scaffold.options import refuse_text
-from mt_scaffold.segment.draw import Draw, every_resampling
+from mt_scaffold.segment.draw import Draw
 from mt_scaffold.segment.frequencies import INSIDE
-from mt_scaffold.segment.inference import MERGES, inference_of
 from mt_scaffold.segment.segmenter import Segmenter, SentenceEncoder
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class Segmentation:
     Unigram model of SentencePiece (``learn_unigram``), on both sides or neither; nothing below applies to it.
     vocabularies: the vocabulary file of each side (``get-vocab``), used with ``vocabulary_threshold``: subwords that
     are rarer there are split further, as with ``apply-bpe --vocabulary``.
-    glossaries, separator, inference: as for ``BPE``; inference None is its default.
+    glossaries, separator: as for ``BPE``.
     """
 
     codes: tuple[str, str]
@@ -48,7 +47,6 @@ class Segmentation:
     vocabulary_threshold: int | None = None
     glossaries: list[str] = field(default_factory=list)
     separator: str = SEPARATOR
-    inference: str | None = field(default=None, metadata={"omit_none": True})
 
     def __post_init__(self) -> None:
         refuse_text(codes=self.codes, vocabularies=self.vocabularies, glossaries=self.glossaries)
@@ -69,10 +67,10 @@ class Segmentation:
         return self.kind.word_start
 
     @property
-    def resamplings(self) -> tuple[Sequence[Draw], Sequence[Draw]]:
-        """A draw of every possible kind of resampling, for each side."""
-        every = every_resampling(self.kind.resamplings, dropout=inference_of(self.inference or MERGES).dropout)
-        return every, every
+    def resamplings(self) -> tuple[Draw, Draw]:
+        """A draw of each side, for all the subwords that resampling can make."""
+        draw = Draw(self.kind.resampling, 0.5)
+        return draw, draw
 
     def segmenters(self) -> tuple[Segmenter, Segmenter]:
         """Return the segmenters of source and target, one object for both if the sides are segmented alike.
@@ -102,14 +100,12 @@ class Segmentation:
         if self.kind.has_codes:
             check_mark(self.separator)
         if not self.kind.has_codes or not Codes.read(codes).header.end_of_word:
-            return self.kind.segmenter(codes, self.separator, vocabulary, self.glossaries, self.inference)
+            return self.kind.segmenter(codes, self.separator, vocabulary, self.glossaries)
         if vocabulary is not None:
             # In a vocabulary file, as in segmented text, a form with the separator may also be the end of a word.
             inside = [form for form in vocabulary if read_symbol(form, self.separator)[1]]
             vocabulary |= {form.removesuffix(self.separator) + INSIDE for form in inside}
-        return _NamingSegmenter(
-            self.kind.segmenter(codes, INSIDE, vocabulary, self.glossaries, self.inference), self.separator
-        )
+        return _NamingSegmenter(self.kind.segmenter(codes, INSIDE, vocabulary, self.glossaries), self.separator)
 
     def store(self, folder: Path, languages: Sequence[str]) -> dict[str, str]:
         """Copy the files into a folder, for ``stored_segmentation``; return the SHA-256 digest of each copy.
@@ -201,5 +197,4 @@ def segmentation_in(layout: TranslationLayout, name: str) -> Segmentation:
         vocabularies,
         setting.vocabulary_threshold,
         list(setting.glossaries),
-        inference=None if setting.inference == MERGES else setting.inference,
     )

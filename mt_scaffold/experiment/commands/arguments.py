@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from mt_scaffold.commands.arguments import INFERENCE_HELP, WORKERS_HELP
+from mt_scaffold.commands.arguments import WORKERS_HELP
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.dictionary import NO_LIMITS
@@ -14,7 +14,6 @@ from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.configuration.yaml_file import settings_from
 from mt_scaffold.options_from_signature import Option
-from mt_scaffold.segment.inference import INFERENCES, MERGES
 
 File = Annotated[str, Option("FILE")]
 Folder = Annotated[str, Option("FOLDER")]
@@ -34,7 +33,6 @@ Vocabularies = Annotated[tuple[str, str], Option("FILE", help="vocabulary files 
 VocabularyThreshold = Annotated[int, Option(help="split subwords with a frequency below N in --vocabulary")]
 Glossaries = Annotated[Sequence[str], Option("STR", help="words or patterns never to split")]
 Separator = Annotated[str, Option("STR", help="the end of every subword except the last of a word")]
-Inference = Annotated[str, Option(choices=INFERENCES, help=INFERENCE_HELP)]
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,6 @@ class SegmentationOptions:
     vocabulary_threshold: VocabularyThreshold | None = None
     glossaries: Glossaries = ()
     separator: Separator = SEPARATOR
-    inference: Inference = MERGES
 
     @property
     def segmentation(self) -> Segmentation:
@@ -99,7 +96,6 @@ class SegmentationOptions:
             self.vocabulary_threshold,
             list(self.glossaries),
             self.separator,
-            None if self.inference == MERGES else self.inference,
         )
 
 

@@ -19,7 +19,6 @@ from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build, joi
 from mt_scaffold.methods import Method, make_method, methods
 from mt_scaffold.methods.bpe import MethodWithCodes
 from mt_scaffold.segment.draw import NO_DRAW, RESAMPLINGS, Draw
-from mt_scaffold.segment.inference import INFERENCES, MERGES
 
 
 def check_glossary(glossary: str) -> None:
@@ -33,7 +32,7 @@ def check_glossary(glossary: str) -> None:
 class Learn:
     """How codes are learned, unless a system says otherwise: the settings that methods share.
 
-    symbols: merges (bpe, parity), normal merged tokens (scaffold), merged tokens that are not removed (picky) or pieces
+    symbols: merges (bpe), normal merged tokens (scaffold), merged tokens that are not removed (picky) or pieces
     besides the single characters (unigram), from source and target training words together.
     """
 
@@ -67,11 +66,11 @@ class System:
     ``symbols_target`` if given. ``codes`` is a file to use instead (``codes_source``, ``codes_target``: one per side).
 
     ``vocabulary_threshold`` splits subwords that are rarer than that in the training text of their side
-    (apply-bpe --vocabulary-threshold), counted without dropout or sampling; ``glossaries`` are words or patterns that
-    are never split, and ``inference`` is a kind other than merges (apply-bpe --inference).
+    (apply-bpe --vocabulary-threshold), counted without dropout; ``glossaries`` are words or patterns that are never
+    split.
 
-    ``dropout``, ``uniform_sampling`` (also as ``..._source`` and ``..._target``) and ``sampling_alpha`` segment the
-    training text again in every epoch (``mt_scaffold.segment.draw``).
+    ``dropout`` (also as ``dropout_source`` and ``dropout_target``) and ``sampling_alpha`` segment the training text
+    again in every epoch (``mt_scaffold.segment.draw``).
 
     ``baseline`` is the system to test this one against (default: the experiment's). ``train``: options of its training.
 
@@ -87,7 +86,6 @@ class System:
     files: tuple[str, ...]
     joint: bool
     resamplings: tuple[Draw, ...]
-    inference: str
     vocabulary_threshold: int | None
     glossaries: tuple[str, ...]
     baseline: str | None
@@ -106,7 +104,7 @@ class System:
         keys = {"algorithm": _Key(Literal[tuple(kinds)])}
         for kind in (*(kinds[name] for name in (algorithm,) if name in kinds), *kinds.values()):
             hints = typing.get_type_hints(kind)
-            for name, entry in kind.settings(in_files=True).items():
+            for name, entry in kind.settings().items():
                 keys.setdefault(name, _Key(hints[name], entry.metadata))
         first = ("algorithm", "symbols", "symbols_source", "symbols_target", *SHARED[1:])
         keys |= {f"symbols_{side}": _Key(int, _COUNT) for side in cls.sides}
@@ -119,7 +117,6 @@ class System:
         keys |= {name: _Key(str) for name in ("codes", *(f"codes_{side}" for side in cls.sides))}
         keys["vocabulary_threshold"] = _Key(int, _COUNT)
         keys["glossaries"] = _Key(list[str], bounds(check=check_glossary), [])
-        keys["inference"] = _Key(Literal[tuple(INFERENCES)])
         for kind in RESAMPLINGS.values():
             keys[kind.name] = _Key(float, bounds(check=kind.check), 0.0 if kind.by_side else None)
             keys |= {f"{kind.name}_{side}": _Key(float, bounds(check=kind.check)) for side in cls.sides * kind.by_side}
@@ -154,7 +151,6 @@ class System:
             files=files,
             joint=given.get("joint", True),
             resamplings=tuple(_resampling(given, side) for side in cls.sides or ("",)),
-            inference=given.get("inference", MERGES),
             vocabulary_threshold=given.get("vocabulary_threshold"),
             glossaries=tuple(given.get("glossaries", ())),
             baseline=given.get("baseline"),
@@ -181,15 +177,13 @@ class System:
                 yield name, "has no effect on codes that are given as a file; leave it out"
             elif name in given and kind is not None and not name.startswith("symbols"):
                 try:
-                    kind.check_setting(name, in_files=True)
+                    kind.check_setting(name)
                 except UsageError as error:
                     yield name, str(error)
         for name, entry in (kind.settings() if kind else {}).items():
             if name not in given and entry.default is dataclasses.MISSING:
                 yield name, f"missing: give it, to {entry.metadata['help']}"
         joint = given.get("joint", True)
-        if kind is not None and kind.by_language and not joint:
-            yield "joint", f"the codes of {kind.name}, which compares source and target, are always joint; leave it out"
         if files and not joint:
             yield "joint", "has no effect on codes that are given as files; leave it out"
         sizes = [f"symbols_{side}" for side in cls.sides]
@@ -202,30 +196,15 @@ class System:
 
     @classmethod
     def _unsupported(cls, given: Mapping[str, Any], kind: type[Method[Any]]) -> Iterator[tuple[str, str]]:
-        """Yield keys of segmentation that a method does not support, or that exclude each other, with the problem."""
+        """Yield keys of segmentation that a method does not support, with the problem."""
         for name in ("vocabulary_threshold", "glossaries"):
             if given.get(name) and not kind.filters:
                 yield name, f"not possible with {kind.name}; leave it out"
-        inference = INFERENCES[given.get("inference", MERGES)]
-        if "inference" in given and inference.name not in kind.inferences:
-            yield "inference", f"not possible with {kind.name}; leave it out"
-        if "vocabulary_threshold" in given and not inference.vocabulary:
-            yield "vocabulary_threshold", f"not possible with {inference.name} inference; leave out one of them"
-        for resampling in RESAMPLINGS.values():
-            for name in _keys_of(resampling.name, cls.sides):
-                if given.get(name) and resampling.name not in kind.resamplings:
+        for resampling in RESAMPLINGS:
+            for name in (resampling, *(f"{resampling}_{side}" for side in cls.sides)):
+                if given.get(name) and resampling != kind.resampling:
                     with_what = "codes" if kind.has_codes else kind.name
-                    others = " or ".join(kind.resamplings)
-                    yield name, f"not possible with {with_what}; give {others} instead, or leave it out"
-                if given.get(name) and resampling.name == "dropout" and not inference.dropout:
-                    yield name, f"not possible with {inference.name} inference; leave out one of them"
-        for side in cls.sides:
-            used = [name for name in RESAMPLINGS if (_resampling_of(name, given, side))]
-            if len(used) > 1:
-                own = f"{used[1]}_{side}"
-                wrong = own if own in given else used[1]
-                yield wrong, f"takes the place of {used[0]}, which the {side} side also has; leave out one of them"
-                break
+                    yield name, f"not possible with {with_what}; give {kind.resampling} instead, or leave it out"
 
     @property
     def file_keys(self) -> tuple[str, ...]:
@@ -259,7 +238,7 @@ class LanguageModelSystem(System):
     @classmethod
     def methods(cls) -> dict[str, type[Method[Any]]]:
         """Return the methods that learn from the bytes of a single text, by name."""
-        return {name: kind for name, kind in methods().items() if kind.byte_level and not kind.by_language}
+        return {name: kind for name, kind in methods().items() if kind.byte_level}
 
     @classmethod
     def _keys_of_segmentation(cls) -> dict[str, _Key]:
@@ -276,18 +255,8 @@ class LanguageModelSystem(System):
         return super().from_keys(value, key)
 
 
-def _keys_of(resampling: str, sides: tuple[str, ...]) -> list[str]:
-    return [resampling, *(f"{resampling}_{side}" for side in sides)]
-
-
-def _resampling_of(name: str, given: Mapping[str, Any], side: str) -> float:
-    """Return the amount of one kind of resampling on a side."""
-    amount: float = given.get(f"{name}_{side}", given.get(name, 0.0))
-    return amount
-
-
 def _resampling(given: Mapping[str, Any], side: str) -> Draw:
-    amounts = {name: _resampling_of(name, given, side) for name in RESAMPLINGS}
+    amounts = {name: given.get(f"{name}_{side}", given.get(name, 0.0)) for name in RESAMPLINGS}
     return next((Draw(name, amount) for name, amount in amounts.items() if amount), NO_DRAW)
 
 
@@ -345,7 +314,6 @@ class SegmentationSetting:
     target: CodesSetting
     vocabulary_threshold: int | None
     glossaries: tuple[str, ...]
-    inference: str = MERGES
 
     @property
     def kind(self) -> type[Method[Any]]:
@@ -364,7 +332,7 @@ class SegmentationSetting:
         name += f"-threshold{self.vocabulary_threshold}" if self.vocabulary_threshold is not None else ""
         if self.glossaries:
             name += "-glossaries" + hashlib.sha256("\0".join(self.glossaries).encode()).hexdigest()[:6]
-        return name + (f"-{self.inference}" if self.inference != MERGES else "")
+        return name
 
 
 @dataclass(frozen=True)
@@ -404,4 +372,4 @@ def segmentation_of(system: System, learn: Learn, languages: tuple[str, str]) ->
         else:
             languages_of = languages if system.joint else (language,)
             sides.append(CodesSetting(system.method_with(learn, side), languages_of))
-    return SegmentationSetting(sides[0], sides[1], system.vocabulary_threshold, system.glossaries, system.inference)
+    return SegmentationSetting(sides[0], sides[1], system.vocabulary_threshold, system.glossaries)

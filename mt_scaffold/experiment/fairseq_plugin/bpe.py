@@ -1,6 +1,5 @@
 """``--bpe scaffold_bpe``: words to subwords and back, for fairseq-interactive, -generate and the hub interface."""
 
-import dataclasses
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -12,7 +11,6 @@ from mt_scaffold.corpus.symbols import join_symbols
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
-from mt_scaffold.segment.inference import MERGES, describe_inferences
 
 
 # fairseq derives options from Optional[X], not from X | None.
@@ -23,7 +21,6 @@ class ScaffoldBPEConfig(FairseqDataclass):
 
     bpe_codes: Optional[str] = field(default=None, metadata={"help": "codes file of mt-scaffold or subword-nmt"})
     bpe_separator: str = field(default=SEPARATOR, metadata={"help": "what every subword but a word's last ends in"})
-    bpe_inference: str = field(default=MERGES, metadata={"help": describe_inferences()})
 
 
 @register_bpe("scaffold_bpe", dataclass=ScaffoldBPEConfig)
@@ -35,7 +32,7 @@ class ScaffoldBPE:
             raise UsageError("--bpe scaffold_bpe needs --bpe-codes FILE")
         self._separator = cfg.bpe_separator
         segmentation = joint_segmentation(file_utils.cached_path(cfg.bpe_codes), cfg.bpe_separator)
-        self._segmenter, _ = dataclasses.replace(segmentation, inference=cfg.bpe_inference).segmenters()
+        self._segmenter, _ = segmentation.segmenters()
 
     def encode(self, x: str) -> str:
         """Segment a line of words into subwords, both separated by spaces."""

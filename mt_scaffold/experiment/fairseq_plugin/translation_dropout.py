@@ -21,7 +21,6 @@ from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile
 from mt_scaffold.experiment.binarise.segmentation import CODES, Segmentation, joint_segmentation, stored_segmentation
 from mt_scaffold.experiment.training.epoch_lengths import DrawnAhead
 from mt_scaffold.segment.draw import NO_DRAW, RESAMPLINGS, Draw, Kind
-from mt_scaffold.segment.inference import MERGES, inference_of
 from mt_scaffold.segment.segmenter import SentenceEncoder
 
 from .segmented_pairs import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
@@ -47,25 +46,10 @@ class TranslationBPEDropoutConfig(ExperimentTranslationConfig):
     )
     bpe_dropout: Optional[float] = field(
         default=None,
-        metadata={
-            "help": "probability of skipping a merge in training; 0: always the same subwords (default: 0.1, or 0 with "
-            "uniform sampling)"
-        },
+        metadata={"help": "probability of skipping a merge in training; 0: always the same subwords (default: 0.1)"},
     )
     bpe_dropout_src: Optional[float] = field(default=None, metadata={"help": "the same, for the source side only"})
     bpe_dropout_tgt: Optional[float] = field(default=None, metadata={"help": "the same, for the target side only"})
-    bpe_uniform_sampling: float = field(
-        default=0.0,
-        metadata={
-            "help": "probability of sampling uniformly from all segmentations of a word in training, instead of dropout"
-        },
-    )
-    bpe_uniform_sampling_src: Optional[float] = field(
-        default=None, metadata={"help": "the same, for the source side only"}
-    )
-    bpe_uniform_sampling_tgt: Optional[float] = field(
-        default=None, metadata={"help": "the same, for the target side only"}
-    )
     sampling_alpha: Optional[float] = field(
         default=None,
         metadata={
@@ -81,9 +65,9 @@ class TranslationBPEDropoutConfig(ExperimentTranslationConfig):
 class TranslationBPEDropoutTask(ExperimentTranslationTask):
     """Translation from a folder that ``mt-scaffold binarise-words`` made.
 
-    The training set is segmented with dropout (Provilkov et al. 2020) or uniform sampling (Cognetta et al. 2024), or
-    sampled from a Unigram model (Kudo 2018), differently in every epoch; validation and test sets are not resampled.
-    Scaffold tokens are demolished after dropout and never sampled, so that none reaches the model.
+    The training set is segmented with dropout (Provilkov et al. 2020), or sampled from a Unigram model (Kudo 2018),
+    differently in every epoch; validation and test sets are not resampled. Scaffold tokens are demolished after
+    dropout, so that none reaches the model.
     """
 
     def __init__(self, cfg: TranslationBPEDropoutConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
@@ -96,33 +80,24 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
     def draw_of(self, side: int) -> Draw:
         """Return the resampling of the source (0) or target (1) side in training.
 
-        Raises UsageError for options that exclude each other or do not suit the segmentation.
+        Raises UsageError for a value out of range, and for an option that does not suit the segmentation.
         """
-        segmentation = self._segmentation(self._folder(1))
-        found = NO_DRAW
+        method = self._segmentation(self._folder(1)).kind
+        own = RESAMPLINGS[method.resampling]
         for kind in RESAMPLINGS.values():
             option, amount = self._given(kind, side)
-            if kind.name not in segmentation.kind.resamplings:
-                if amount:
-                    has = "codes" if segmentation.kind.has_codes else f"a {segmentation.kind.title} model"
-                    instead = RESAMPLINGS[segmentation.kind.resamplings[0]].option
-                    raise UsageError(f"--{option}: the data folder has {has}; give --{instead}")
-                continue
-            if amount is None:
-                amount = _DEFAULTS.get(kind.name, 0.0) if not self._chosen() else 0.0
-            try:
-                draw = Draw(kind.name, float(amount))
-            except UsageError as error:
-                raise UsageError(f"--{option}: {error}") from None
-            if draw and found:
-                other = RESAMPLINGS[found.kind].title
-                raise UsageError(f"--{option}: {kind.title} takes the place of {other}; omit one of them")
-            found = draw or found
-            inference = inference_of(segmentation.inference or MERGES)
-            if found and found.kind == "dropout" and not inference.dropout:
-                problem = f"{inference.name} inference has no merges to skip"
-                raise UsageError(f"--{option}: {problem}; give 0, or --bpe-uniform-sampling")
-        return Draw(found.kind, found.amount, side_seed(self.cfg.seed, side))
+            if kind is not own and amount:
+                has = "codes" if method.has_codes else f"a {method.title} model"
+                raise UsageError(f"--{option}: the data folder has {has}; give --{own.option}")
+        option, amount = self._given(own, side)
+        try:
+            return Draw(
+                own.name,
+                _DEFAULTS.get(own.name, 0.0) if amount is None else float(amount),
+                side_seed(self.cfg.seed, side),
+            )
+        except UsageError as error:
+            raise UsageError(f"--{option}: {error}") from None
 
     def _given(self, kind: Kind, side: int) -> tuple[str, float | None]:
         """Return the option that sets a kind of resampling for a side, and its value."""
@@ -131,12 +106,6 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
         if own is not None:
             return f"{kind.option}-{_SIDES[side]}", own
         return kind.option, getattr(self.cfg, name)
-
-    def _chosen(self) -> bool:
-        """Return whether an option chooses a kind of resampling other than the default."""
-        return any(
-            self._given(kind, side)[1] for kind in RESAMPLINGS.values() for side in _SIDES if kind.name not in _DEFAULTS
-        )
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """Open a subset: map its files, and compute the lengths of its sentences in ``epoch``."""
@@ -231,7 +200,7 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
         if self.cfg.bpe_codes or self.cfg.bpe_separator is not None:
             segmenter = self._segmentation(folder).segmenters()[side]
             counts = count_words(self._words_path(folder, self.cfg.train_subset, side))
-            covered = not added_by([draw], segmenter, counts, (self.src_dict, self.tgt_dict)[side].indices)
+            covered = not added_by(draw, segmenter, counts, (self.src_dict, self.tgt_dict)[side].indices)
         else:
             known = (read_binarised(folder).resampling or {}).get(language, [])
             # A dropout of 1 makes only characters, which every other dropout also makes.

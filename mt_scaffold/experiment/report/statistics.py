@@ -52,7 +52,6 @@ from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.methods import PlainBPE, Scaffold
 from mt_scaffold.segment.draw import labels
 from mt_scaffold.segment.frequencies import Vocabulary
-from mt_scaffold.segment.inference import MERGES
 from mt_scaffold.tables import decimal, format_table
 
 DIFFERENCES = (
@@ -348,8 +347,7 @@ def _by_size(layout: TranslationLayout, values: Mapping[str, float]) -> dict[str
         codes = layout.config.segmentation(name).codes
         method = codes[0].method
         if name in values and len(codes) == 1 and method is not None:
-            inference = [] if system.inference == MERGES else [system.inference]
-            kind = "+".join([method.variant, *inference, *labels(system.resamplings)])
+            kind = "+".join([method.variant, *labels(system.resamplings)])
             series.setdefault(kind, []).append((method.amount, values[name]))
     ordered = {kind: sorted(points) for kind, points in series.items()}
     return {kind: points for kind, points in ordered.items() if len({size for size, _ in points}) > 1}

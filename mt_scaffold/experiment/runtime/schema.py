@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from mt_scaffold.errors import MTScaffoldError, printable
-from mt_scaffold.removed import instead_of_key, without_removed_keys
+from mt_scaffold.removed import VALUES, instead_of_key, without_removed_keys
 
 # The value of a fairseq option.
 OptionValue = bool | int | float | str | list[int | float | str]
@@ -84,6 +84,8 @@ def build(kind: Any, value: Any, key: str = "", limits: Mapping[str, Any] = {}) 
     if origin is Literal:
         choices = typing.get_args(kind)
         if value not in choices:
+            if gone := VALUES.get(key.rpartition(".")[2], {}).get(str(value)):
+                raise WrongValue(key, f"'{value}' was removed; {gone}")
             raise WrongValue(key, f"must be {' or '.join(choices)}, not {show(value)}")
         return value
     if origin is list:

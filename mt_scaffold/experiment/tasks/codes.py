@@ -19,7 +19,6 @@ from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_
 from mt_scaffold.methods import Trimmed
 from mt_scaffold.methods.learn import learn
 from mt_scaffold.methods.trimming import SAME, trim
-from mt_scaffold.segment.inference import inference_of
 
 # A rough number of characters in a dictionary.
 _CHARACTERS = 300
@@ -28,12 +27,6 @@ _CHARACTERS = 300
 def learned_from(layout: TranslationLayout, codes: str) -> list[Path]:
     """Return the training words that codes are learned from."""
     return [layout.words("train", language) for language in made_codes(layout.config)[codes].languages]
-
-
-def compared_on(layout: TranslationLayout, codes: str) -> list[Path]:
-    """Return the validation words that a method compares languages on; none for other methods."""
-    setting = made_codes(layout.config)[codes]
-    return [layout.words("valid", language) for language in setting.languages if setting.kind.by_language]
 
 
 def untrimmed_codes(config: Experiment, codes: str) -> str:
@@ -97,11 +90,6 @@ def check_codes(config: Experiment, of_bytes: bool = False) -> None:
                 _ = codes.merges
             except MTScaffoldError as error:
                 raise UsageError(f"systems.{name}.{key}: {error}") from None
-            if codes.header.picky and not inference_of(system.inference).picky:
-                raise UsageError(
-                    f"systems.{name}.inference: {system.inference} is not possible with codes of PickyBPE ({path}); "
-                    "choose another"
-                )
             if of_bytes and not codes.header.bytes:
                 raise UsageError(f"systems.{name}.{key}: {path}: not of bytes; learn codes with --pretokenise")
 
@@ -150,11 +138,10 @@ def learn_model(
 ) -> LearnReport:
     """Learn codes, or another model, and return the report.
 
-    text: the arguments of ``learn`` that select the text, and as ``dev`` the texts that languages are compared on.
+    text: the arguments of ``learn`` that select the text.
     """
-    assert setting.method is not None
-    text = dict(text)
-    method = setting.method.with_settings(dev=text.pop("dev")) if "dev" in text else setting.method
+    method = setting.method
+    assert method is not None
     learned = learn(method=method, outfile=output, num_workers=num_workers, **text)
     return _report(name, method.name, method.amount, learned, getattr(method, "total_symbols", False))
 

@@ -16,7 +16,7 @@ from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import PathLike, open_output
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.binarise.dictionary import SidesResampling, make_dictionaries, read_dictionary, read_ids
+from mt_scaffold.experiment.binarise.dictionary import make_dictionaries, read_dictionary, read_ids
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, binarise
 from mt_scaffold.experiment.binarise.segmentation import segmentation_in
 from mt_scaffold.experiment.configuration import Config, Published
@@ -33,7 +33,7 @@ from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, number_of, optio
 from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
-from mt_scaffold.experiment.tasks.codes import check_codes, check_packages, compared_on, dictionary_size, learned_from
+from mt_scaffold.experiment.tasks.codes import check_codes, check_packages, dictionary_size, learned_from
 from mt_scaffold.experiment.tasks.task import (
     Cache,
     Checkpoint,
@@ -173,8 +173,7 @@ def vocabulary(
     from mt_scaffold.segment.apply import BPE
 
     counts = count_words(layout.words("train", language), num_workers=num_workers)
-    inference = layout.config.segmentations[segmentation].inference
-    subwords = BPE(codes_of_side(layout, segmentation, language), inference=inference).count_subwords(counts)
+    subwords = BPE(codes_of_side(layout, segmentation, language)).count_subwords(counts)
     with open_output(layout.vocabulary(segmentation, language)) as stream:
         stream.write(subwords.format_vocabulary())
 
@@ -187,15 +186,9 @@ def dictionary(layout: TranslationLayout, data: DataName, num_workers: Workers =
         *layout.languages,
         segmentation_in(layout, layout.segmentation_behind(data)),
         layout.config.binarise,
-        _kinds(layout.config.resamplings_of(data)),
+        layout.config.resamplings_of(data),
         num_workers,
     )
-
-
-def _kinds(resamplings: tuple[Draw, Draw]) -> SidesResampling:
-    """Return the kinds of resampling on each side, one or none."""
-    source, target = ([each] if each else [] for each in resamplings)
-    return source, target
 
 
 # -- models → translations → scores → report
@@ -380,13 +373,10 @@ class Translation(Task[TranslationLayout]):
         return [*lines, f"{results}; open {layout.report} in a browser."]
 
     def learned_from(self, layout: TranslationLayout, codes: str) -> list[Path]:
-        return [*learned_from(layout, codes), *compared_on(layout, codes)]
+        return learned_from(layout, codes)
 
     def learning(self, layout: TranslationLayout, codes: str) -> dict[str, Any]:
-        words, development = learned_from(layout, codes), compared_on(layout, codes)
-        if development:
-            return {"documents": [Documents([path]) for path in words], "dev": development}
-        return {"documents": Documents(words)}
+        return {"documents": Documents(learned_from(layout, codes))}
 
     def binarised_from(self, layout: TranslationLayout, data: str, *parts: str) -> list[Path]:
         words = [layout.words(part, language) for part in parts for language in layout.languages]
@@ -399,7 +389,7 @@ class Translation(Task[TranslationLayout]):
         train, resampling = "train" in parts, layout.config.resamplings_of(data)
         make: Callable[..., object] = binarise
         if train and any(resampling):
-            make = functools.partial(binarise_words, resamplings=_kinds(resampling))
+            make = functools.partial(binarise_words, resamplings=resampling)
         make(
             output,
             *layout.languages,

@@ -10,7 +10,6 @@ from mt_scaffold.corpus.count import count_words
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.dictionary import (
     NO_RESAMPLING,
-    SidesResampling,
     format_dictionary,
     make_dictionaries,
     read_dictionary,
@@ -21,12 +20,12 @@ from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.data.synthetic import sentence_pairs
 from mt_scaffold.methods.learn import learn_bpe
 from mt_scaffold.segment.apply import apply_bpe
-from mt_scaffold.segment.draw import Draw
+from mt_scaffold.segment.draw import NO_DRAW, Draw
 from mt_scaffold.vocabulary import get_vocab
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
-DROPOUT = (Draw("dropout", 0.1),)
+DROPOUT = Draw("dropout", 0.1)
 
 
 def make(words: Path, output: Path, tests: tuple[Path, ...] = (), languages: tuple[str, str] = ("en", "de")) -> None:
@@ -165,19 +164,19 @@ def test_dropout_adds_the_subwords_that_it_makes_of_the_words_and_no_others(text
     assert {count for _, count in dropout[len(plain) :]} == {0}
     source, _ = segmentation.segmenters()
     words = count_words(paths=[text / "train.en", text / "train.de"])
-    assert {form for form, _ in dropout} == {*source.reachable_by(*DROPOUT, words)}
+    assert {form for form, _ in dropout} == {*source.reachable_by(DROPOUT, words)}
 
 
 def test_each_side_has_the_subwords_that_its_resampling_makes_of_its_words(text: Path, tmp_path: Path) -> None:
     """With separate dictionaries, forms of the other language would be classes that never occur."""
     segmentation = joint_segmentation(text / "codes")
     limits = Limits(joined_dictionary=False)
-    kinds: dict[str, SidesResampling] = {"plain": ((), ()), "both": (DROPOUT, DROPOUT), "target": ((), DROPOUT)}
+    kinds = {"plain": NO_RESAMPLING, "both": (DROPOUT, DROPOUT), "target": (NO_DRAW, DROPOUT)}
     for name, sides in kinds.items():
         make_dictionaries(text / "train", tmp_path / name, "en", "de", segmentation, limits, sides)
     source, _ = segmentation.segmenters()
     for language in ("en", "de"):
-        made = source.reachable_by(*DROPOUT, count_words(text / f"train.{language}"))
+        made = source.reachable_by(DROPOUT, count_words(text / f"train.{language}"))
         assert {*forms_of(tmp_path / "both", language)} == {*made}
     assert forms_of(tmp_path / "target", "en") == forms_of(tmp_path / "plain", "en")
     assert forms_of(tmp_path / "target", "de") == forms_of(tmp_path / "both", "de")
@@ -203,7 +202,7 @@ def test_a_limited_dictionary_keeps_rare_characters_unknown_with_dropout_too(tex
     make_dictionaries(text / "train", tmp_path, "en", "de", segmentation, limits, (DROPOUT, DROPOUT))
     forms = {*forms_of(tmp_path, "en")}
     source, _ = segmentation.segmenters()
-    made = {*source.reachable_by(*DROPOUT, count_words(paths=[text / "train.en", text / "train.de"]))}
+    made = {*source.reachable_by(DROPOUT, count_words(paths=[text / "train.en", text / "train.de"]))}
     assert "🙂" in made - forms and (made - forms).isdisjoint(source.surface_forms()) and forms <= made
 
 

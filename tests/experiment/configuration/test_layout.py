@@ -204,26 +204,19 @@ def test_options_of_the_steps_follow_the_configuration() -> None:
     assert resampling_options(bpe.resamplings) == {}
     assert resampling_options(dropout.resamplings) == {"bpe-dropout": 0.1}
     assert training_options(config, "bpe_dropout")["bpe-dropout"] == 0.1
-    uniform = System.from_keys({**bpe.to_keys(), "uniform_sampling": 0.1})
-    mixed = System.from_keys({**bpe.to_keys(), "dropout_source": 0.2, "uniform_sampling_target": 0.1})
-    assert resampling_options(uniform.resamplings) == {"bpe-uniform-sampling": 0.1}
-    assert resampling_options(mixed.resamplings) == {
-        "bpe-dropout-src": 0.2,
-        "bpe-dropout-tgt": 0.0,
-        "bpe-uniform-sampling-src": 0.0,
-        "bpe-uniform-sampling-tgt": 0.1,
-    }
-    assert [system.resamples for system in (bpe, uniform, mixed)] == [False, True, True]
+    source = System.from_keys({**bpe.to_keys(), "dropout_source": 0.2})
+    assert resampling_options(source.resamplings) == {"bpe-dropout-src": 0.2, "bpe-dropout-tgt": 0.0}
+    assert [system.resamples for system in (bpe, dropout, source)] == [False, True, True]
     # A system that resamples has its own dictionary and data, and does not affect those of others.
     plain, resampled = (
         dataclasses.replace(layout, config=dataclasses.replace(config, systems={"bpe": system}, baseline="bpe"))
-        for system in (bpe, uniform)
+        for system in (bpe, dropout)
     )
     assert plain.data_of("bpe") == plain.segmentation_of("bpe") == resampled.segmentation_of("bpe")
     assert depends_on(plain, "dictionary") == depends_on(resampled, "dictionary")
     assert depends_on(plain, "tokenise", "train") == depends_on(resampled, "tokenise", "train")
     assert depends_on(layout, "tokenise", "train") != depends_on(layout, "tokenise", "newstest2014")
-    assert resampled.binarised_of("bpe").name == f"{plain.data_of('bpe')}.uniform"
+    assert resampled.binarised_of("bpe").name == f"{plain.data_of('bpe')}.dropout"
     assert gpus_per_node(16, 2) == 8
     with pytest.raises(UsageError, match="3 GPUs cannot be shared by 2 nodes"):
         gpus_per_node(3, 2)

@@ -46,30 +46,26 @@ def data(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def draw(data: Path, dropout: float = 0.3, uniform: float = 0.0, dictionary: dict[str, int] | None = None) -> Lengths:
+def draw(data: Path, dropout: float = 0.3, dictionary: dict[str, int] | None = None) -> Lengths:
     """Return a function that yields the lengths of both sides of the training set in an epoch."""
-    kind, amount = ("uniform_sampling", uniform) if uniform else ("dropout", dropout)
 
     def sides(epoch: int) -> Iterator[Any]:
         for side, language in enumerate(LANGUAGES):
             path = data / f"train.en-de.{language}.words"
             ids = read_ids(data / f"dict.{language}.txt") if dictionary is None else dictionary
             encoder = BPE(data / "bpe.codes").encoder(ids, UNKNOWN_ID)
-            yield from draw_lengths(WordsFile(path), encoder, Draw(kind, amount, 6 + side, epoch), UNKNOWN_ID)
+            yield from draw_lengths(WordsFile(path), encoder, Draw("dropout", dropout, 6 + side, epoch), UNKNOWN_ID)
 
     return sides
 
 
-def here(data: Path, epoch: int, dropout: float = 0.3, uniform: float = 0.0) -> Any:
+def here(data: Path, epoch: int, dropout: float = 0.3) -> Any:
     """The same lengths, computed with one call of the core per sentence."""
     encoder = BPE(data / "bpe.codes").encoder({}, 0)
     sides = []
     for side, language in enumerate(LANGUAGES):
         lines = (data / f"train.en-de.{language}.words").read_text(encoding="utf-8").splitlines()
-        encoded = [
-            encoder.encode([line], dropout, 6 + side, epoch, [number], uniform_sampling=uniform)[0]
-            for number, line in enumerate(lines)
-        ]
+        encoded = [encoder.encode([line], dropout, 6 + side, epoch, [number])[0] for number, line in enumerate(lines)]
         sides.append([len(ids) + 1 for ids in encoded])
     return sides
 

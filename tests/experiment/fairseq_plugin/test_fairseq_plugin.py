@@ -1,6 +1,5 @@
 """The plug-in inside fairseq: the segmentation of a sentence in each epoch, however training is stopped or shared."""
 
-import dataclasses
 import json
 import os
 import pickle
@@ -235,67 +234,6 @@ def test_the_sides_are_drawn_independently_and_may_differ_in_dropout(words: Path
     plain = training_set(tmp_path / "data", "--bpe-dropout", "0")
     for sample, without, dropped in zip(*(each.__getitems__(range(50)) for each in (one, plain, both)), strict=True):
         assert ids(sample) == (ids(without)[0], ids(dropped)[1])
-
-
-def test_uniform_sampling_takes_the_place_of_dropout(words: Path, tmp_path: Path) -> None:
-    """Sentences and lengths are those of the core for (seed, epoch, side, number); dropout then defaults to 0."""
-    from fairseq.data import Dictionary
-
-    dictionary = Dictionary.load(str(words / "scaffold" / "dict.en.txt"))
-    encoder = BPE(words / "scaffold.codes").encoder(dictionary.indices, dictionary.unk())
-    texts = [(words / f"train.{language}").read_text(encoding="utf-8").splitlines() for language in ("en", "de")]
-    options = ["--bpe-uniform-sampling-src", "0.3", "--bpe-uniform-sampling-tgt", "0.6"]
-    dataset = training_set(words / "scaffold", *options)
-    for epoch in (2, 1):
-        batches = batches_of(dataset, epoch)
-        assert sorted(number for batch in batches for number in batch) == list(range(PAIRS))
-        for number, sample in enumerate(dataset.__getitems__(range(60))):
-            assert dataset.size(number) == tuple(map(len, ids(sample)))
-            for side, (p, sentence) in enumerate(zip((0.3, 0.6), ids(sample), strict=True)):
-                line = texts[side][number]
-                encoded, _ = encoder.encode([line], 0, 2 * SEED + side, epoch, [number], uniform_sampling=p)
-                assert sentence == [*encoded.tolist(), dictionary.eos()]
-    # Dropout on one side, uniform sampling on the other.
-    mixed = training_set(words / "scaffold", "--bpe-dropout-src", "0.5", "--bpe-uniform-sampling-tgt", "0.6")
-    dropped = training_set(words / "scaffold", "--bpe-dropout", "0.5")
-    dataset.set_epoch(1)
-    for sample, source, target in zip(
-        *(each.__getitems__(range(50)) for each in (mixed, dropped, dataset)), strict=True
-    ):
-        assert ids(sample) == (ids(source)[0], ids(target)[1])
-    for refused, message in (
-        (["--bpe-uniform-sampling", "1.5"], "--bpe-uniform-sampling: the probability of uniform sampling must be"),
-        ([*options, "--bpe-dropout", "0.1"], "--bpe-uniform-sampling-src: uniform sampling takes the place of BPE-"),
-    ):
-        with pytest.raises(UsageError, match=message):
-            training_set(words / "scaffold", *refused)
-
-
-def test_dropout_of_greedy_inference_is_refused(words: Path, tmp_path: Path) -> None:
-    """It is refused before anything trains, with the option to use instead; uniform sampling is possible."""
-    segmentation = dataclasses.replace(joint_segmentation(words / "bpe.codes"), inference="greedy")
-    binarise_words(tmp_path / "data", "en", "de", segmentation, words / "train", words / "valid")
-    for options in ([], ["--bpe-dropout-src", "0.1", "--bpe-dropout-tgt", "0"]):
-        with pytest.raises(UsageError, match=r"--bpe-dropout.*: greedy inference has no merges to skip; give 0, or"):
-            training_set(tmp_path / "data", *options)
-    greedy = BPE(words / "bpe.codes", inference="greedy")
-    plain = training_set(tmp_path / "data", "--bpe-dropout", "0")
-    sampled = training_set(tmp_path / "data", "--bpe-uniform-sampling", "0.5")
-    lines = (words / "train.en").read_text(encoding="utf-8").splitlines()[:50]
-    encoder = greedy.encoder(plain.src_dict.indices, plain.src_dict.unk())
-    for number, line in enumerate(lines):
-        assert plain.src_dict.string(plain[number]["source"]) == greedy.segment(line)
-        drawn, _ = encoder.encode([line], 0, 2 * SEED, 1, [number], uniform_sampling=0.5)
-        assert sampled[number]["source"].tolist() == [*drawn.tolist(), plain.src_dict.eos()]
-
-
-def test_a_training_with_uniform_sampling_resumes_as_if_never_stopped(words: Path, tmp_path: Path) -> None:
-    """The same batches and losses, even if it resumes within an epoch with another number of workers."""
-    common = [str(words / "scaffold"), *MODEL, *ON_THE_FLY, "--bpe-uniform-sampling", "0.2", "--max-epoch", "1"]
-    steps = fairseq_train([*common, "--save-dir", str(tmp_path / "one")])
-    stop = len(steps) // 2
-    before = fairseq_train([*common, "--save-dir", str(tmp_path), "--max-update", str(stop), "--num-workers", "0"])
-    assert before + fairseq_train([*common, "--save-dir", str(tmp_path), "--num-workers", "2"]) == steps
 
 
 def test_validation_and_generation_use_no_dropout(words: Path) -> None:
@@ -540,14 +478,13 @@ def test_the_hub_example_of_the_documentation_runs(model: Path, tmp_path: Path) 
     assert translator.decode(translator.encode(RAW[1])) == RAW[1]
 
 
-def test_fairseqs_bpe_can_be_greedy(tmp_path: Path) -> None:
-    """A greedy system's model would otherwise get different subwords from those it was trained with."""
+def test_fairseqs_bpe_segments_with_codes(tmp_path: Path) -> None:
+    """As apply-bpe does."""
     from mt_scaffold.experiment.fairseq_plugin.bpe import ScaffoldBPE, ScaffoldBPEConfig
 
     (tmp_path / "codes").write_text("#version: 0.2\nb c\na b\n")
     codes = str(tmp_path / "codes")
     assert ScaffoldBPE(ScaffoldBPEConfig(bpe_codes=codes)).encode("abcd") == "a@@ bc@@ d"
-    assert ScaffoldBPE(ScaffoldBPEConfig(bpe_codes=codes, bpe_inference="greedy")).encode("abcd") == "ab@@ c@@ d"
 
 
 def test_the_hub_interface_refuses_a_checkpoint_that_would_run_code(model: Path, tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from mt_scaffold.cli import main
 for needed in ("jinja2", "matplotlib", "sacrebleu", "sacremoses", "torch", "yaml"):
     pytest.importorskip(needed)
 
-from mt_scaffold.experiment.binarise.segmentation import segmentation_in  # noqa: E402
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout  # noqa: E402
 from mt_scaffold.experiment.data.clean import CleanReport  # noqa: E402
 from mt_scaffold.experiment.data.parallel import RawCorpus, RawReport  # noqa: E402
@@ -136,26 +135,13 @@ def test_examples_are_segmented_as_for_the_model(tmp_path: Path) -> None:
     assert _source_segmenter(layout, "bpe").segment("the catan") == "th@@ e cat@@ a@@ n"
 
 
-def test_greedy_systems_are_segmented_greedily(tmp_path: Path) -> None:
-    """In the examples, as in training."""
-    own = "{bpe: {algorithm: bpe}, greedy: {algorithm: bpe, inference: greedy}"
-    write(tmp_path / "config.yaml", CONFIG.replace("{bpe: {algorithm: bpe}", own))
-    layout = TranslationLayout.read(tmp_path)
-    for name in ("bpe-60", "scaffold-60"):
-        write(layout.codes(name), "#version: 0.2\nb c\nbc d</w>\na b\nc d</w>\n")
-    for system, subwords in (("bpe", "a@@ bcd"), ("greedy", "ab@@ cd")):
-        assert _source_segmenter(layout, system).segment("abcd") == subwords
-        segmentation = segmentation_in(layout, layout.segmentation_of(system))
-        assert [bpe.segment("abcd") for bpe in segmentation.segmenters()] == [subwords] * 2
-
-
 def test_systems_that_differ_in_more_than_n_are_separate_series(tmp_path: Path) -> None:
     """Systems of one algorithm are not joined by a line if they trim, refill or segment differently."""
     own = "".join(
         f", {kind}-{size}: {{symbols: {size}, {options}}}"
         for size in (60, 90)
         for kind, options in (
-            ("greedy", "algorithm: bpe, inference: greedy"),
+            ("sampled", "algorithm: bpe, dropout: 0.1"),
             ("trimmed", "algorithm: trimmed, below: 3"),
             ("refilled", "algorithm: trimmed, below: 3, refill: true"),
         )
@@ -166,7 +152,7 @@ def test_systems_that_differ_in_more_than_n_are_separate_series(tmp_path: Path) 
     series = _by_size(layout, {name: float(len(name)) for name in layout.config.systems})
     assert series == {
         "bpe": [(60, 3.0), (90, 6.0)],
-        "bpe+greedy": [(60, 9.0), (90, 9.0)],
+        "bpe+dropout": [(60, 10.0), (90, 10.0)],
         "trimmed": [(60, 10.0), (90, 10.0)],
         "trimmed+refill": [(60, 11.0), (90, 11.0)],
     }
@@ -333,7 +319,7 @@ def test_examples_are_segmented_with_glossaries_and_threshold(experiment: Path, 
 @pytest.mark.parametrize(
     ("system", "shown"),
     [
-        ("{algorithm: scaffold, uniform_sampling: 0.2}", "uniform sampling 0.2 and 0.2"),
+        ("{algorithm: scaffold, dropout: 0.2}", "BPE-dropout 0.2 and 0.2"),
         ("{algorithm: unigram, sampling_alpha: 0.2}", "sampling with alpha 0.2"),
     ],
 )

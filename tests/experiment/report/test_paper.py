@@ -78,8 +78,7 @@ def test_published_scores_are_shown_beside_the_system_of_the_same_kind(name: str
         {"vocabulary_threshold": 50},
         {"glossaries": ["URL"]},
         {"dropout_source": 0.1},
-        {"uniform_sampling": 0.1},
-        {"uniform_sampling_target": 0.1},
+        {"dropout_target": 0.1},
     ],
     ids=str,
 )

@@ -12,15 +12,11 @@ pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 pytest.importorskip("sacremoses", reason="comes with the extra 'workflow'")
 
 from mt_scaffold.cli import main
-from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import SCHEMAS, load_experiment
 from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.tasks import TASKS, layout_of, read_layout, task_of
-from mt_scaffold.experiment.tasks.codes import check_codes
 from mt_scaffold.experiment.workflow.folder import open_folder
-from mt_scaffold.methods import Picky
-from mt_scaffold.methods.learn import learn
 
 
 @pytest.fixture
@@ -62,43 +58,6 @@ def test_a_step_finds_its_files_by_the_configuration(layout: TranslationLayout) 
     assert layout.words("test", layout.source).read_text(encoding="utf-8").lower() == "hello , world !\n"
     with gzip.open(layout.uncleaned("valid", layout.source), "rt", encoding="utf-8") as stream:
         assert "@-@" in stream.read()
-
-
-def test_a_vocabulary_has_the_subwords_of_the_inference(tmp_path: Path) -> None:
-    """Otherwise a threshold would split subwords as rare that the system's own inference produces often."""
-    codes = tmp_path / "given.codes"
-    codes.write_text("#version: 0.2\nc d\na b\nb cd\n", encoding="utf-8")
-    system = {"codes": str(codes), "inference": "longest-merge", "vocabulary_threshold": 2}
-    overrides = {"systems": {"longest": system}}
-    layout = TranslationLayout.of(tmp_path / "demo", load_experiment(ROOT / "configs" / "demo.yaml", overrides))
-    open_folder(layout).close()
-    segmentation, name = layout.segmentation_of("longest"), layout.config.segmentation("longest").source.name
-    for path in (layout.words("train", layout.source), layout.codes(name)):
-        path.parent.mkdir()
-    layout.words("train", layout.source).write_text("abcde abcde\n", encoding="utf-8")
-    config = ["--config", str(layout.config_file)]
-    assert main(["experiment", "copy-codes", *config, "--codes", name]) == 0
-    layout.vocabulary(segmentation, layout.source).parent.mkdir()
-    step = ["experiment", "vocabulary", *config, "--segmentation", segmentation, "--language", layout.source]
-    assert main(step) == 0
-    vocabulary = layout.vocabulary(segmentation, layout.source).read_text(encoding="utf-8")
-    assert {line.split(" ")[0] for line in vocabulary.splitlines()} == {"a@@", "bcd@@", "e"}
-
-
-def test_codes_are_checked_with_their_inference_before_anything_runs(tmp_path: Path) -> None:
-    """That a file is of PickyBPE shows only in the file; its order of merges and splits has no longest merge."""
-    codes = tmp_path / "given.codes"
-    learn(lines=["banana ananas"], method=Picky(symbols=3), outfile=codes)
-    for inference in ("greedy", "longest-merge"):
-        overrides = {"systems": {"given": {"codes": str(codes), "inference": inference}}}
-        layout = TranslationLayout.of(tmp_path / "demo", load_experiment(ROOT / "configs" / "demo.yaml", overrides))
-        if inference == "greedy":
-            check_codes(layout.config)
-        else:
-            with pytest.raises(
-                UsageError, match=r"^systems\.given\.inference: longest-merge is not possible with codes"
-            ):
-                check_codes(layout.config)
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,11 @@ from paths import ROOT
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
-from learning import learn_with
 from tiny_experiments import TRANSFORMER, forms_of_the_result
 
-from mt_scaffold import BPE, Codes
+from mt_scaffold import Codes
 from mt_scaffold.cli import main
-from mt_scaffold.corpus.text import read_lines, surface_form
+from mt_scaffold.corpus.text import surface_form
 from mt_scaffold.experiment.binarise.dictionary import read_dictionary
 from mt_scaffold.experiment.runtime.fairseq import user_dir
 
@@ -445,13 +444,9 @@ def test_given_codes_that_cannot_be_read_are_named_in_a_dry_run(run: Run, tmp_pa
 
 
 @pytest.mark.long
-def test_trimmed_and_greedy_systems_have_their_codes_and_dictionaries(run: Run, tmp_path: Path) -> None:
-    """BPE codes are learned, rare tokens marked, and no marked token is in the dictionary; greedy has its own.
-
-    Parity-aware BPE learns from both languages, which it compares on the validation words.
-    """
-    systems = "trimmed: {algorithm: trimmed, below: 20, refill: true}\n  greedy: {algorithm: bpe, inference: greedy}"
-    systems += "\n  parity: {algorithm: parity}"
+def test_trimmed_systems_have_their_codes_and_dictionaries(run: Run, tmp_path: Path) -> None:
+    """BPE codes are learned, rare tokens marked, and no marked token is in the dictionary."""
+    systems = "trimmed: {algorithm: trimmed, below: 20, refill: true}"
     text = CONFIGURATION.replace("scaffold: {algorithm: scaffold}", systems)
     done = run(tmp_path, text, "--until", "dictionary", "--config", f"output={tmp_path}/out")
     assert done.returncode == 0, done.stdout
@@ -463,17 +458,9 @@ def test_trimmed_and_greedy_systems_have_their_codes_and_dictionaries(run: Run, 
     forms = {surface_form(token) for token in trimmed.scaffold}
     dictionaries = {
         name: {form for form, _ in read_dictionary(folder / "dictionaries" / name / "dict.en.txt")}
-        for name in ("bpe-150", "trimmed-150-below20-refill", "bpe-150-greedy")
+        for name in ("bpe-150", "trimmed-150-below20-refill")
     }
     assert not forms & dictionaries["trimmed-150-below20-refill"] and forms & dictionaries["bpe-150"]
-    words = [line for side in ("en", "de") for line in read_lines(folder / "words" / f"train.{side}")]
-    greedy = BPE(bpe, inference="greedy")
-    pieces = {piece for line in words for piece in greedy.segment(line).split(" ")}
-    assert pieces <= dictionaries["bpe-150-greedy"]
-    assert pieces != {piece for line in words for piece in BPE(bpe).segment(line).split(" ")}
-    paths = {part: [folder / "words" / f"{part}.{side}" for side in ("en", "de")] for part in ("train", "valid")}
-    parity = learn_with(paths=paths["train"], dev=paths["valid"], num_symbols=150, algorithm="parity")
-    assert (folder / "codes" / "parity-150.codes").read_bytes() == parity.text != bpe.text
 
 
 @pytest.mark.long

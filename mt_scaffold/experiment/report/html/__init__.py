@@ -33,7 +33,6 @@ from mt_scaffold.experiment.report.statistics import LanguageModelStatistics, St
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.segment.draw import description
-from mt_scaffold.segment.inference import MERGES
 from mt_scaffold.segment.segmenter import Segmenter
 
 # The metrics that can choose checkpoint_best.pt (TrainingReport.valid_metric), as the page names them.
@@ -126,7 +125,7 @@ def _system_row(config: Config, name: str) -> dict[str, str]:
     codes = ", ".join(codes.file_or_name for codes in setting.codes)
     return {
         "system": name,
-        "codes": codes if setting.inference == MERGES else f"{codes}, {setting.inference} inference",
+        "codes": codes,
         "dropout or sampling, source and target": description(system.resamplings),
         "vocabulary threshold": str(setting.vocabulary_threshold or ""),
         "glossaries": " ".join(setting.glossaries),
