@@ -218,8 +218,8 @@ class Applier(metaclass=_Class):
 # A text that is not empty, as Ids with `metaspace` and this `prefix` encode it.
 def with_spaces(text: bytes, prefix: int) -> bytes: ...
 
-# The ids of codes whose symbols are bytes. `special` has a digit for each special token: in a text it is 0 text,
-# 1 the token, 2 an error.
+# The ids of codes whose symbols are bytes. `special` has a byte for each special token, a Special of
+# mt_scaffold.segment.ids.
 @disjoint_base
 class Ids(metaclass=_Class):
     def __init__(
@@ -251,12 +251,12 @@ class Ids(metaclass=_Class):
     def encode_plain(self, arg: str | bytes, /) -> list[int]: ...
     def encode_plain_array(self, arg: str | bytes, /) -> NDArray[numpy.uint32]: ...
     def encode_array(
-        self, text: str | bytes, special: str, draw: Draw | None = None, index: int = 0
+        self, text: str | bytes, special: bytes, draw: Draw | None = None, index: int = 0
     ) -> NDArray[numpy.uint32]: ...
     def encode(
         self,
         text: str | bytes,
-        special: str,
+        special: bytes,
         draw: Draw | None = None,
         index: int = 0,
         # More of the text comes before.
@@ -266,7 +266,7 @@ class Ids(metaclass=_Class):
     def encode_batch(
         self,
         texts: Sequence[str] | Sequence[bytes],
-        special: str,
+        special: bytes,
         indices: Sequence[int] = ...,
         draw: Draw | None = None,
         workers: int = 1,
@@ -280,7 +280,7 @@ class Ids(metaclass=_Class):
         input: _Input,
         ids: _Output,
         sizes: _Output,
-        special: str,
+        special: bytes,
         first: int = 0,
         width: int = 4,
         append: int = -1,

@@ -29,7 +29,7 @@ _PACKAGES = ("mt_scaffold.commands", "mt_scaffold.experiment.commands")
 # The commands in the groups of --help, from what people use to what workflows and programs call.
 GROUPS = {
     "codes and text": {
-        "learn-bpe": "learn merges from text: BPE, Scaffold-BPE, PickyBPE or parity-aware BPE",
+        "learn-bpe": "learn merges from text: BPE, Scaffold-BPE or PickyBPE",
         "apply-bpe": "segment text with learned codes",
         "join": "join the subwords of a text into words",
         "import": "read a vocabulary of another program: tokenizers, tiktoken, SentencePiece, fastBPE",

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, AnyStr
 
 from mt_scaffold import _core
-from mt_scaffold.cached import cached_property
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.files import Output, PathLike, refuse_overwriting, shown, writing_to
-from mt_scaffold.corpus.glossaries import GlossaryIsolator
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.inputs import (
     Changed,
@@ -29,7 +27,8 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.options import check_merges, refuse_text, worker_count
 from mt_scaffold.progress import progress_line
 from mt_scaffold.segment.draw import NO_DRAW, Draw, warn_of_epoch
-from mt_scaffold.segment.ids import TokenIds
+from mt_scaffold.segment.ids import TokenIds, check_special_tokens
+from mt_scaffold.segment.native import Native
 
 if TYPE_CHECKING:
     from mt_scaffold.segment.numbering import Numbering, Spaces
@@ -76,11 +75,8 @@ class BPE(TokenIds):
         pad_vocab_to: int = 1,
         numbering: Numbering | None = None,
     ) -> None:
-        others = {*self.__dict__} - self.__dict__.get("_own", set())
         refuse_text(vocab=vocab, glossaries=glossaries, special_tokens=special_tokens)
         read = Codes.of(codes)
-        vocab = None if vocab is None else [*vocab]
-        glossaries = None if glossaries is None else [*glossaries]
         try:
             separator.encode("utf-8")
         except UnicodeEncodeError as error:
@@ -91,40 +87,28 @@ class BPE(TokenIds):
         if not self.header.end_of_word and (vocab is not None or glossaries):
             what = "a vocabulary" if vocab is not None else "glossaries"
             raise UsageError(f"{read.name}: codes with a pre-tokeniser cannot be applied with {what}")
-        vocabulary = None if vocab is None else {as_bytes(subword) for subword in vocab}
-        self._segmenter = _core.Segmenter(read.text, separator, read.name, check_merges(merges), vocabulary)
-        self._isolate: GlossaryIsolator[str] | GlossaryIsolator[bytes] | None = None
-        if glossaries and self.header.bytes:
-            self._isolate = GlossaryIsolator([as_bytes(glossary) for glossary in glossaries])
-        elif glossaries:
-            self._isolate = GlossaryIsolator(glossaries)
-        pretokeniser = self.header.make_pretokeniser()
-        self._pretokeniser = None if pretokeniser is None else pretokeniser.core
-        self._applier = _core.Applier(self._segmenter, self._isolate, pretokeniser=self._pretokeniser)
-        # Looked up once: a call for one sentence takes a microsecond.
-        self._spaced, self._segment_plain = self.header.end_of_word, self._applier.segment_plain
-        filtered = vocab is not None or bool(glossaries)
-        self._prepare_ids(read, merges, special_tokens, pad_vocab_to, filtered, numbering)
-        # How imported codes prepare text.
-        self._spaces = None if self._imported is None else self._imported.spaces
+        if not isinstance(pad_vocab_to, int) or not 1 <= pad_vocab_to < 2**31:
+            raise UsageError(
+                f"the number of ids is padded to a multiple of 1 or more, an integer below 2^31, not {pad_vocab_to}"
+            )
         self._arguments: dict[str, Any] = {
             "codes": Codes(read.text, read.name, read.manifest),
-            "merges": merges,
+            "merges": check_merges(merges),
             "separator": separator,
-            "vocab": vocab,
-            "glossaries": glossaries,
-            "special_tokens": self._given_special,
+            "vocab": None if vocab is None else [*vocab],
+            "glossaries": None if glossaries is None else [*glossaries],
+            "special_tokens": check_special_tokens(special_tokens),
             "pad_vocab_to": pad_vocab_to,
             "numbering": numbering,
         }
-        self._own = {*self.__dict__, "_own"} - others
+        self._native = Native(**{**self._arguments, "codes": read})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_native"}
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The core's objects cannot be pickled or copied, only rebuilt; a subclass's attributes are kept.
-        if type(self).__getstate__ is not object.__getstate__:
-            return _rebuild, (type(self), self._arguments), self.__getstate__()
-        own = self._own | {name for name in self.__dict__ if isinstance(getattr(BPE, name, None), cached_property)}
-        return _rebuild, (type(self), self._arguments), {k: v for k, v in self.__dict__.items() if k not in own} or None
+        # With the state, a copy keeps the attributes of a subclass.
+        return _rebuild, (type(self), self._arguments), self.__getstate__()
 
     def __repr__(self) -> str:
         codes: Codes = self._arguments["codes"]
@@ -143,7 +127,7 @@ class BPE(TokenIds):
         Raises UsageError for a probability out of range or a seed of more than 64 bits; MTScaffoldError for a lone
         surrogate.
         """
-        stripped = sentence.strip(like(sentence, LINE_MARGIN)) if self._spaced else sentence
+        stripped = sentence.strip(like(sentence, LINE_MARGIN)) if self._native.spaced else sentence
         return self._segment(stripped, Draw("dropout", dropout, seed) if dropout else None, index)
 
     def join(self, line: AnyStr) -> AnyStr:
@@ -157,7 +141,7 @@ class BPE(TokenIds):
         >>> BPE(b"#version: 0.2\\na n\\nb an\\n").join("ban@@ an@@ a")
         'banana'
         """
-        return join_line(line, self.header, self.separator, self._spaces)
+        return join_line(line, self.header, self.separator, self._native.spaces)
 
     def segment_tokens(self, tokens: Iterable[AnyStr], dropout: float = 0, seed: int | None = None) -> list[AnyStr]:
         """Return the subwords of a sequence of words, all but a word's last with the separator.
@@ -180,7 +164,7 @@ class BPE(TokenIds):
             joined = space.join(words)
             return self._segment(joined, draw, keep_margins=False).split(space)
         given = [as_bytes(word) for word in words]
-        return like(words[0], self._applier.segment_words(given, draw)).split(space)
+        return like(words[0], self._native.applier.segment_words(given, draw)).split(space)
 
     def process_line(self, line: AnyStr, dropout: float = 0, seed: int | None = None, index: int = 0) -> AnyStr:
         """Segment a line as ``segment`` does, but keep its CRs, LFs and spaces at either end unchanged.
@@ -199,16 +183,17 @@ class BPE(TokenIds):
         return leading + segmented + without_leading[len(sentence) :]
 
     def _segment(self, sentence: AnyStr, draw: Draw | None, index: int = 0, keep_margins: bool = True) -> AnyStr:
-        if self._spaces is not None:
-            sentence = self._spaces.prepared(sentence)
+        native = self._native
+        if native.spaces is not None:
+            sentence = native.spaces.prepared(sentence)
         if draw is None and isinstance(sentence, str):
             try:
-                return self._segment_plain(sentence, keep_margins)
+                return native.segment_plain(sentence, keep_margins)
             except TypeError:  # a lone surrogate
                 pass
         given = as_bytes(sentence) if self.header.bytes else sentence
         try:
-            return like(sentence, self._applier.segment_line(given, keep_margins, draw, index))
+            return like(sentence, native.applier.segment_line(given, keep_margins, draw, index))
         except TypeError:
             if isinstance(sentence, str):
                 as_bytes(sentence, "strict")
@@ -254,20 +239,21 @@ class BPE(TokenIds):
         threads = worker_count(num_workers)
         with (
             core_input(
-                source if self._spaces is None else Changed(self._prepared(source), source_name(source))
+                source if self._native.spaces is None else Changed(self._prepared(source), source_name(source))
             ) as opened,
             progress_line("segmenting") as show,
             writing_to(outfile, durable=False) as stream,
         ):
             name = shown(outfile) if isinstance(outfile, str | os.PathLike) else None
             output = core_output(stream, name)
-            self._applier.apply(opened, output, threads, draw, show, endings)
+            self._native.applier.apply(opened, output, threads, draw, show, endings)
 
     def _prepared(self, source: TextFile) -> Iterator[bytes]:
-        assert self._spaces is not None
+        spaces = self._native.spaces
+        assert spaces is not None
         for block in whole_lines(source):
             lines = block.split(b"\n")
-            prepared = map(self._spaces.prepared, lines if lines[-1] else lines[:-1])
+            prepared = map(spaces.prepared, lines if lines[-1] else lines[:-1])
             yield b"\n".join(prepared) + b"\n" * (not lines[-1])
 
     def surface_forms(self) -> list[str]:
@@ -276,11 +262,11 @@ class BPE(TokenIds):
         Base symbols in both positions come first, then the normal merged tokens; with glossaries, those that end a word
         can also end a part of one. Characters that no merge holds and isolated glossary entries are not listed.
         """
-        return self._segmenter.surface_forms(self._isolate is not None)
+        return self._native.segmenter.surface_forms(self._native.isolate is not None)
 
     def count_subwords(self, counts: _core.WordCounts) -> _core.WordCounts:
         """Count the subwords of counted words (``mt_scaffold.count_words``) without reading the text again."""
-        return self._applier.count_subwords(counts)
+        return self._native.applier.count_subwords(counts)
 
     def reachable(self, counts: _core.WordCounts, dropout: float = 0) -> list[str]:
         """Return every subword that dropout can make of counted words, in no particular order.
@@ -297,7 +283,7 @@ class BPE(TokenIds):
 
     def reachable_by(self, draw: Draw, counts: _core.WordCounts) -> list[str]:
         """Return what ``reachable`` does, for a draw."""
-        return self._applier.reachable(counts, draw)
+        return self._native.applier.reachable(counts, draw)
 
     def can_have_id(self, subword: str) -> bool:
         """Return whether a subword can be in a dictionary: always."""
@@ -310,8 +296,9 @@ class BPE(TokenIds):
         """
         as_key = as_bytes if self.header.end_of_word else notation_to_bytes
         keys = {as_key(subword): number for subword, number in dictionary.items()}
-        applier = _core.Applier(self._segmenter, self._isolate, keys, unknown, pretokeniser=self._pretokeniser)
-        return Encoder(applier, self._spaces)
+        native = self._native
+        applier = _core.Applier(native.segmenter, native.isolate, keys, unknown, pretokeniser=native.pretokeniser)
+        return Encoder(applier, native.spaces)
 
 
 class Encoder:

@@ -294,7 +294,7 @@ def bpe_of(codes: CodesSource, merges: int, tokens: Sequence[str], append: str |
     return BPE(codes, merges, special_tokens=_special(tokens, append))
 
 
-def states_in_text(bpe: BPE, in_text: str) -> str:
+def states_in_text(bpe: BPE, in_text: str) -> bytes:
     """Return the treatment, one of ``IN_TEXT``, of all special tokens, as the core takes it."""
     return bpe.special_states("all" if in_text == "token" else (), "all" if in_text == "refuse" else ())
 

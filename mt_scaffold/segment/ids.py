@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from mt_scaffold import _core
-from mt_scaffold.cached import cached_property
-from mt_scaffold.codes import Codes
-from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.errors import UsageError
 from mt_scaffold.options import check_index, check_indices, worker_count
 from mt_scaffold.segment.draw import Draw
+from mt_scaffold.segment.native import Native
 
 if TYPE_CHECKING:
     import numpy
@@ -28,8 +28,13 @@ Some = Collection[str] | Literal["all"]
 # The defaults of a call, each a single object: comparing identity is the fastest way to recognise them.
 _FIRST, _NONE, _ALL = 0, (), "all"
 
-# The core's names for the treatments of a special token in the text.
-_TEXT, _ALLOWED, _REFUSED = "012"
+
+class Special(IntEnum):
+    """How a call treats a special token in a text: as text, as the token, or as an error."""
+
+    TEXT = 0
+    ALLOWED = 1
+    REFUSED = 2
 
 
 class TokenIds:
@@ -45,97 +50,37 @@ class TokenIds:
     spell out every other margin. ``decode_bytes(encode(x)) == x`` for any bytes either way.
     """
 
-    _segmenter: _core.Segmenter
-    _pretokeniser: _core.Pretokeniser | None
-
-    def _prepare_ids(
-        self,
-        codes: Codes,
-        merges: int,
-        special_tokens: Iterable[str],
-        pad_vocab_to: int,
-        filtered: bool,
-        numbering: Numbering | None,
-    ) -> None:
-        """Keep the settings of ids; filtered: whether a vocabulary or glossaries change the subwords."""
-        self._given_special = check_special_tokens(special_tokens)
-        if not isinstance(pad_vocab_to, int) or not 1 <= pad_vocab_to < 2**31:
-            raise UsageError(
-                f"the number of ids is padded to a multiple of 1 or more, an integer below 2^31, not {pad_vocab_to}"
-            )
-        self._multiple = pad_vocab_to
-        self._id_codes = codes, merges, filtered
-        self._given_numbering = numbering
-
-    @cached_property
-    def _special(self) -> list[str]:
-        numbered = {} if self.numbering is None else self.numbering.special
-        return list(dict.fromkeys([*numbered, *self._given_special]))
-
-    @cached_property
-    def _imported(self) -> Numbering | None:
-        codes = self._id_codes[0]
-        if codes.header.end_of_word:
-            return None
-        if self._given_numbering is not None or codes.manifest is None:
-            return self._given_numbering
-        from mt_scaffold.segment.numbering import numbering_of  # takes longer than segmenting a short text
-
-        return numbering_of(codes)
+    _native: Native
 
     @property
     def numbering(self) -> Numbering | None:
         """The ids of imported codes; None for others, whose tokens are numbered by rank."""
-        codes, merges, _ = self._id_codes
-        if self._imported is not None and merges != -1:
-            raise UsageError(f"{codes.name}: imported codes have ids for all of their merges; omit --merges")
-        return self._imported
-
-    @cached_property
-    def _ids(self) -> _core.Ids:
-        codes, merges, filtered = self._id_codes
-        if not codes.header.bytes:
-            raise MTScaffoldError(
-                f"{codes.name}: only codes of bytes have ids; learn them with learn-bpe --pretokenise or --bytes"
-            )
-        if filtered:
-            raise UsageError(f"{codes.name}: there are no ids with a vocabulary or with glossaries")
-        segmenter = self._segmenter
-        if codes.header.end_of_word:
-            # No word holds a space, so with this separator no two subwords look alike.
-            segmenter = _core.Segmenter(codes.text, " ", codes.name, merges)
-        numbering = self.numbering
-        if numbering is None:
-            return _core.Ids(segmenter, self._pretokeniser, self._special, self._multiple)
-        special = dict(numbering.special)
-        for token in self._special:
-            special.setdefault(token, numbering.n_vocab + len(special) - len(numbering.special))
-        return _core.Ids(segmenter, self._pretokeniser, self._special, self._multiple, **numbering.for_core(special))
+        return self._native.numbering
 
     @property
     def ids_in_core(self) -> _core.Ids:
         """The core's encoder and decoder."""
-        return self._ids
+        return self._native.ids
 
     @property
     def pretokeniser(self) -> _core.Pretokeniser | None:
         """The core's pre-tokeniser; None for words between spaces."""
-        return self._pretokeniser
+        return self._native.pretokeniser
 
     @property
     def n_vocab(self) -> int:
         """The number of ids, special tokens and padding included."""
-        return self._ids.n_vocab
+        return self._native.ids.n_vocab
 
-    @cached_property
+    @property
     def tokens(self) -> list[bytes]:
         """The bytes of each id, without an implied space: its UTF-8 for a special token, none for padding."""
-        return self._ids.tokens()
+        return self._native.tokens
 
-    @cached_property
+    @property
     def special_tokens(self) -> dict[str, int]:
         """The id of each special token."""
-        return dict(zip(self._special, self._ids.special_ids, strict=True))
+        return self._native.special_tokens
 
     def encode(
         self,
@@ -164,9 +109,9 @@ class TokenIds:
         """
         plain = allowed_special is _NONE and disallowed_special is _ALL and index is _FIRST
         if plain and not dropout:
-            return self._encode_plain(text)
+            return self._native.encode_plain(text)
         chosen = self._chosen(dropout, seed, index, allowed_special, disallowed_special)
-        return self._ids.encode(text, *chosen)
+        return self._native.ids.encode(text, *chosen)
 
     def encode_to_numpy(
         self,
@@ -187,17 +132,9 @@ class TokenIds:
         """
         plain = allowed_special is _NONE and disallowed_special is _ALL and index is _FIRST
         if plain and not dropout:
-            return self._encode_plain_array(text)
+            return self._native.encode_plain_array(text)
         chosen = self._chosen(dropout, seed, index, allowed_special, disallowed_special)
-        return self._ids.encode_array(text, *chosen)
-
-    @cached_property
-    def _encode_plain(self) -> Callable[[str | bytes], list[int]]:
-        return self._ids.encode_plain
-
-    @cached_property
-    def _encode_plain_array(self) -> Callable[[str | bytes], NDArray[numpy.uint32]]:
-        return self._ids.encode_plain_array
+        return self._native.ids.encode_array(text, *chosen)
 
     def _chosen(
         self,
@@ -206,7 +143,7 @@ class TokenIds:
         index: int,
         allowed_special: Some,
         disallowed_special: Some,
-    ) -> tuple[str, Draw | None, int]:
+    ) -> tuple[bytes, Draw | None, int]:
         """Return the core's arguments for one text: the states of special tokens, the draw and the index."""
         special = self.special_states(allowed_special, disallowed_special)
         check_index(index)
@@ -246,7 +183,7 @@ class TokenIds:
         chosen = check_indices(indices, len(texts))
         draw = Draw("dropout", dropout, seed, epoch)
         special = self.special_states(allowed_special, disallowed_special)
-        ids, offsets = self._ids.encode_batch(texts, special, chosen, draw, worker_count(num_workers))
+        ids, offsets = self._native.ids.encode_batch(texts, special, chosen, draw, worker_count(num_workers))
         return numpy.frombuffer(ids, numpy.uint32), numpy.frombuffer(offsets, numpy.int64)
 
     def decode_bytes(self, ids: Ids) -> bytes:
@@ -257,14 +194,14 @@ class TokenIds:
         >>> BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n").decode_bytes([257, 256, 97])
         b'banana'
         """
-        return self._ids.decode(ids)
+        return self._native.ids.decode(ids)
 
     def decode(self, ids: Ids, errors: str = "replace") -> str:
         """Return the text of ids; ``errors``, as for ``bytes.decode``, is for bytes that are not UTF-8.
 
         Raises as ``decode_bytes`` does; with ``errors="strict"`` UnicodeDecodeError too.
         """
-        return self._ids.decode(ids).decode("utf-8", errors)
+        return self._native.ids.decode(ids).decode("utf-8", errors)
 
     def decode_stream(self, ids: Iterable[int], errors: str = "replace") -> Iterator[str]:
         """Return an iterator over the text of ids that arrive one by one, such as those that a model samples.
@@ -287,27 +224,30 @@ class TokenIds:
         >>> BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n").decode_with_offsets([257, 256, 97])
         ('banana', [0, 3, 5])
         """
-        data, starts = self._ids.decode_with_starts(ids)
+        data, starts = self._native.ids.decode_with_starts(ids)
         if data.isascii():
             return data.decode("ascii"), starts
         text, characters = _characters(data)
         characters.append(len(text))
         return text, [characters[start] for start in starts]
 
-    def special_states(self, allowed: Some, disallowed: Some) -> str:
-        """Return the treatment of each special token, one character each, as the core takes it."""
-        if not self._special:
+    def special_states(self, allowed: Some, disallowed: Some) -> bytes:
+        """Return the treatment of each special token, a byte each (``Special``), as the core takes it."""
+        special = self._native.special
+        if not special:
             _check_names(allowed, {})
             _check_names(disallowed, {})
-            return ""
+            return b""
         if not allowed and disallowed == "all":
-            return _REFUSED * len(self._special)
+            return bytes([Special.REFUSED]) * len(special)
         taken = self.special_tokens if allowed == "all" else frozenset(_check_names(allowed, self.special_tokens))
         if disallowed == "all":
-            return "".join(_ALLOWED if token in taken else _REFUSED for token in self._special)
+            return bytes(Special.ALLOWED if token in taken else Special.REFUSED for token in special)
         refused = frozenset(_check_names(disallowed, self.special_tokens))
-        states = (_REFUSED if each in refused else _ALLOWED if each in taken else _TEXT for each in self._special)
-        return "".join(states)
+        return bytes(
+            Special.REFUSED if each in refused else Special.ALLOWED if each in taken else Special.TEXT
+            for each in special
+        )
 
 
 class IncrementalDecoder:

@@ -177,7 +177,7 @@ def test_a_copy_keeps_what_a_subclass_adds() -> None:
     assert bpe.tokens and bpe.special_tokens == {}
     for again in (copy.copy(bpe), copy.deepcopy(bpe)):
         assert (again.before, again.lower, again.note) == ("before", True, "kept")  # type: ignore[attr-defined]
-        assert again.encode("an") == bpe.encode("an") and again._ids is not bpe._ids
+        assert again.encode("an") == bpe.encode("an") and again.ids_in_core is not bpe.ids_in_core
 
 
 def test_ids_without_tokens_are_counted() -> None:

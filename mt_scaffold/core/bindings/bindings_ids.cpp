@@ -154,9 +154,10 @@ struct Ids {
   Integers integers;
 };
 
+// A byte for each, a value of Python's Special.
 std::vector<Special> specials(const std::string& states) {
   std::vector<Special> result;
-  for (const char state : states) result.push_back(static_cast<Special>(state - '0'));
+  for (const char state : states) result.push_back(static_cast<Special>(state));
   return result;
 }
 

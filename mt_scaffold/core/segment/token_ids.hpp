@@ -21,7 +21,8 @@ class SpecialTokenFound : public InputError {
   using InputError::InputError;
 };
 
-// How a call treats a special token in a text: as text, as the token, or as an error.
+// How a call treats a special token in a text: as text, as the token, or as an error. The values are those of Python's
+// Special (mt_scaffold.segment.ids).
 enum class Special : uint8_t { kText, kAllowed, kRefused };
 
 // Ids that codes have in another program, and how it prepares text.

@@ -62,7 +62,7 @@ def test_the_dictionary_has_every_subword_that_dropout_can_make(algorithm: str) 
     bpe = BPE(learn_bpe(lines=TEXT * 2, num_symbols=12, algorithm=algorithm).text)
     counts = count_words(lines=TEXT)
     occurring = limited(dict(bpe.count_subwords(counts).items()))
-    entries = occurring | dict.fromkeys(added_by([Draw("dropout", 0.5)], bpe, counts, occurring), 0)
+    entries = occurring | dict.fromkeys(added_by(Draw("dropout", 0.5), bpe, counts, occurring), 0)
     for dropout in (0, 0.3, 0.7, 1):
         for seed in range(50):
             for line in TEXT:
