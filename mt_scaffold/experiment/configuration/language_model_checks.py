@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from mt_scaffold.experiment.configuration.checks import check_shared
 from mt_scaffold.experiment.configuration.language_model import (
     DOCUMENT_KINDS,
     DocumentData,
@@ -67,39 +67,25 @@ def _only(given: object, known: Collection[str], others: Collection[str]) -> Ite
 
 def check(config: LanguageModelConfig) -> None:
     """Raise WrongValue if values of a configuration contradict each other."""
+    check_shared(config, DOCUMENT_KINDS, RESERVED_NAMES)
     _check_data(config.data)
     if not config.codes.bytes:
         raise WrongValue("codes.bytes", "the ids of a language model need codes of bytes; leave this out")
     if config.codes.pretokenise == "spaces" and config.codes.split_digits:
         raise WrongValue("codes.split_digits", "pretokenise: spaces splits at spaces only; set this to false")
-    if config.train.batches and config.train.batch not in config.train.batches:
-        raise WrongValue("train.batch", f"give one of {', '.join(config.train.batches)}")
-    if config.train.batch is not None and not config.train.batches:
-        raise WrongValue("train.batch", "there are no train.batches to choose from; define them, or leave this out")
     for name, system in config.systems.items():
         _check_system(config, name, system)
-    if config.baseline not in config.systems:
-        raise WrongValue("baseline", f"no system is called {config.baseline}{nearest(config.baseline, config.systems)}")
     _check_comparisons(config)
     _check_training(config)
     _check_tasks(config)
-    if len(set(config.seeds)) < len(config.seeds):
-        raise WrongValue("seeds", "duplicate seed; list each seed once")
 
 
 def _check_data(data: DocumentData) -> None:
-    kinds = [kind for kind in DOCUMENT_KINDS if getattr(data, kind) is not None]
-    if len(kinds) != 1:
-        given = " and ".join(kinds) if kinds else "none"
-        raise WrongValue("data", f"give exactly one of {', '.join(DOCUMENT_KINDS)} (given: {given})")
     files = data.documents
     if files is None:
         if data.held_out_every is not None:
             raise WrongValue("data.held_out_every", "synthetic data includes validation and test sets; leave this out")
         return
-    for name in files.tests or ():
-        if re.fullmatch(r"(train|valid)\d*", name):  # fairseq reads train, train1 and so on as one training set
-            raise WrongValue(f"data.documents.tests.{name}", f"a test set cannot be called {name}; rename it")
     for name in ("valid", "tests"):
         if (getattr(files, name) is None) == (data.held_out_every is None):
             given = "neither" if data.held_out_every is None else "both"
@@ -110,17 +96,10 @@ def _check_data(data: DocumentData) -> None:
 
 def _check_system(config: LanguageModelConfig, name: str, system: LanguageModelSystem) -> None:
     key = f"systems.{name}"
-    if name in RESERVED_NAMES:
-        raise WrongValue(key, "reserved for a folder or file of the experiment; choose another name")
     method = system.method_with(config.codes)
     if method is not None and method.given["total_symbols"] and method.amount <= 256:
         where = "codes.symbols" if "symbols" in system.shared else f"{key}.symbols"
         raise WrongValue(where, "total_symbols includes the 256 bytes; give more than 256")
-    if system.baseline is not None and system.baseline not in config.systems:
-        hint = nearest(system.baseline, config.systems)
-        raise WrongValue(f"{key}.baseline", f"no system is called {system.baseline}{hint}")
-    if system.baseline == name != config.baseline:
-        raise WrongValue(f"{key}.baseline", "a system is not tested against itself; name another")
 
 
 def _check_comparisons(config: LanguageModelConfig) -> None:

@@ -10,10 +10,10 @@ from mt_scaffold.corpus.count import merge_counts, write_counts
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.vocabulary_file import read_dictionary
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import DICTIONARY
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
-from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+from mt_scaffold.experiment.configuration.language_model import HarnessTasks, LanguageModelConfig
 from mt_scaffold.experiment.configuration.language_model_layout import TASK_KINDS, LanguageModelLayout
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.data.preprocessed import lines_look_tokenised
@@ -23,13 +23,14 @@ from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
-from mt_scaffold.experiment.tasks import benchmarks
+from mt_scaffold.experiment.tasks import codes
 from mt_scaffold.experiment.tasks.codes import check_codes, dictionary_size
 from mt_scaffold.experiment.tasks.task import (
     Comparable,
     Gpus,
     ShardName,
     Step,
+    Systems,
     Task,
     TestSet,
     Workers,
@@ -156,6 +157,90 @@ def _evaluation(config: LanguageModelConfig) -> dict[str, Any]:
     return found
 
 
+# -- models → answers to the tasks of lm-evaluation-harness
+
+
+def _tasks_of(config: LanguageModelConfig) -> HarnessTasks:
+    """Return the section ``tasks``; raise UsageError if there is none."""
+    if config.tasks is None:
+        raise UsageError("the configuration has no tasks; add the section tasks with their names")
+    return config.tasks
+
+
+def _check_folders(layout: LanguageModelLayout) -> None:
+    """Raise MTScaffoldError for missing folders of tasks."""
+    tasks = layout.config.tasks
+    for folder in tasks.include_path if tasks is not None else ():
+        if not Path(folder).is_dir():
+            raise MTScaffoldError(f"tasks.include_path: {folder}: no such folder; give the folder of your tasks")
+
+
+def _check_names(layout: LanguageModelLayout) -> None:
+    """Raise UsageError for a task that the harness does not know, MTScaffoldError if the harness is not installed."""
+    if (tasks := layout.config.tasks) is not None:
+        from mt_scaffold.experiment.evaluation.lm_eval import Asking, check_tasks
+
+        check_tasks(Asking(tasks.names, include_path=tasks.include_path))
+
+
+def evaluate_tasks(layout: LanguageModelLayout, run: Run, gpus: Gpus = 0) -> None:
+    """Ask a model the tasks of lm-evaluation-harness."""
+    from mt_scaffold.experiment.evaluation.lm_eval import Asking, format_harness, run_harness
+    from mt_scaffold.experiment.training.average import last_checkpoints
+
+    tasks, checkpoints = _tasks_of(layout.config), [layout.averaged(run)]
+    if tasks.last_checkpoints:
+        by_updates = layout.config.average.by == "updates"
+        checkpoints = last_checkpoints(layout.checkpoints(run), tasks.last_checkpoints, by_updates=by_updates)
+    asking = Asking(
+        tasks.names,
+        tasks.num_fewshot,
+        tasks.include_path,
+        tasks.limit,
+        tasks.batch_size,
+        gpus,
+        tasks.download,
+    )
+    scores = run_harness(
+        checkpoints,
+        layout.binarised_of(run.system),
+        layout.task_scores(run),
+        asking,
+        system=run.system,
+        seed=int(run.seed),
+        synthetic=layout.config.synthetic,
+    )
+    print(format_harness(scores), end="")
+
+
+def compare_tasks(layout: LanguageModelLayout, systems: Systems = "") -> None:
+    """Compare all systems on the tasks of lm-evaluation-harness, with significance."""
+    from mt_scaffold.experiment.evaluation.compare import compare
+    from mt_scaffold.experiment.evaluation.comparison_tables import as_text
+    from mt_scaffold.experiment.evaluation.measures import Labelled, TaskAnswers
+
+    layout = layout.showing(systems)
+    config = layout.config
+    runs = [
+        (group, system, layout.run_in(group, system, seed))
+        for group in config.comparisons
+        for system in config.systems
+        for seed in config.seeds
+    ]
+    comparison = compare(
+        [Labelled(group, system, layout.task_scores(run)) for group, system, run in runs],
+        config.baseline,
+        layout.folder / "tasks",
+        config.evaluate.bootstrap_samples,
+        layout.title,
+        baselines={name: system.baseline for name, system in config.systems.items() if system.baseline is not None},
+        measure=TaskAnswers(),
+        trainings=[Labelled(group, system, layout.training_report(run)) for group, system, run in runs],
+        reports=codes.reports(layout),
+    )
+    print(as_text(comparison), end="")
+
+
 # -- what each step depends on in the configuration
 
 
@@ -189,8 +274,8 @@ class LanguageModeling(Task[LanguageModelLayout]):
         "count-words": count_words,
         "gather-counts": gather_counts,
         "evaluate": evaluate,
-        "evaluate-tasks": benchmarks.evaluate_tasks,
-        "compare-tasks": benchmarks.compare_tasks,
+        "evaluate-tasks": evaluate_tasks,
+        "compare-tasks": compare_tasks,
     }
     depends: ClassVar[Mapping[str, Callable[..., object]]] = {
         "get-documents": lambda layout: layout.config.to_dict()["data"],
@@ -224,7 +309,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
             layout.files(part)
         shards(layout)
         _evaluation(layout.config)
-        benchmarks.check_plan(layout)
+        _check_folders(layout)
         for system, comparison in layout.config.trainings:
             options = training_options(layout.config, system, comparison)
             check_checkpoints(options, None, layout.config.wanted_checkpoints, layout.config.average.by)
@@ -241,7 +326,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
         return calls
 
     def check_start(self, layout: LanguageModelLayout) -> None:
-        benchmarks.check_names(layout)
+        _check_names(layout)
 
     def results(self, layout: LanguageModelLayout) -> list[Path]:
         files = [*map(layout.task_comparison, TASK_KINDS)] if layout.config.tasks is not None else []
