@@ -4,10 +4,13 @@ import argparse
 import json
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
+
+from fork_server import ForkServer
 
 
 class Step(NamedTuple):
@@ -75,6 +78,26 @@ def train_on_cpu(arguments: list[str]) -> None:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+def run_processes(
+    server: ForkServer, command: list[str], folder: Path, signal_at: int = 0, signalled: int = 1, number: int = 2
+) -> list[list[Step]]:
+    """Train in several processes and return the steps of each. One of them gets SIGUSR1 in step ``signal_at``."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [*command, "--distributed-world-size", str(number), "--distributed-backend", "gloo"]
+    command += ["--distributed-no-spawn", "--distributed-init-method", f"tcp://127.0.0.1:{port}"]
+    command += ["--ddp-backend", "legacy_ddp"]
+    folder.mkdir(exist_ok=True)
+    programs = []
+    for rank in range(number):
+        arguments = [__file__, str(folder / f"{rank}.json"), *command, "--distributed-rank", str(rank)]
+        environment = {"SIGNAL_AT": str(signal_at if rank == signalled else 0)}
+        programs.append(server.start(arguments, folder, folder / f"{rank}.log", environment))
+    assert [server.wait(program) for program in programs] == [0] * number, (folder / "0.log").read_text()
+    return [[Step(*step) for step in json.loads((folder / f"{rank}.json").read_text())] for rank in range(number)]
 
 
 if __name__ == "__main__":

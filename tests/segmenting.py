@@ -191,9 +191,6 @@ def reference_of(
     return ReferenceBPE(pairs, scaffold, separator, vocabulary, mode.end_of_word)
 
 
-picky_reference_of = reference_of
-
-
 def pairs_of(codes: bytes, mode: Mode) -> list[Pair]:
     """Return the merges in the form of the reference."""
     lines = [line.split(b" ") for line in codes.split(b"\n")[1:-1]]

@@ -23,7 +23,6 @@ from segmenting import (
     UNICODE_SPACES,
     dictionary_lines,
     hard_text,
-    learn_with_reference,
     lines_at_lf,
     needs,
 )
@@ -131,15 +130,6 @@ def test_learning_from_a_few_words(counts: dict[str, int], symbols: int) -> None
     theirs = their_codes(lines, symbols, is_dict=True, min_frequency=1)
     ours = learn_bpe(lines=lines, num_symbols=symbols, min_frequency=1, is_dict=True, algorithm="bpe")
     assert ours.text == theirs
-
-
-def test_their_learner_cuts_at_unicode_spaces() -> None:
-    """Why the comparison of learners leaves out texts with Unicode spaces. Writing N for a no-break space: merging
-    (N, N) in N N N NN. gives NN N NN., but subword-nmt also finds an N N in "N NN." and gives NN NNN."""
-    counts = {"bab\u00a0\u00a0": 8, "\u00a0" * 5: 1}
-    ours = learn_bpe(None, None, 12, 1, is_dict=True, algorithm="bpe", lines=dictionary_lines(counts)).text
-    assert ours == learn_with_reference(counts, 12, 1, "bpe")[1]
-    assert ours != their_codes(dictionary_lines(counts), 12, is_dict=True, min_frequency=1)
 
 
 # ---- apply-bpe

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 from learning import learn_with
+from segmenting import reference_of
 
 from mt_scaffold import BPE, Codes, UsageError, learn_bpe
 from mt_scaffold.analysis.reference import learn_merges
-from mt_scaffold.analysis.reference_picky import Event, MergeEvent, SplitEvent, learn_picky
+from mt_scaffold.analysis.reference_picky import Event, ReferencePickyBPE, learn_picky
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.text import surface_form
 from mt_scaffold.methods.extending import extend
@@ -137,12 +138,9 @@ def test_the_plain_python_is_algorithm_1() -> None:
 
 def events_of(codes: Codes) -> list[Event]:
     """Return the merges and splits of PickyBPE's codes in order."""
-    splits, events = list(codes.splits), list[Event]()
-    for number, merge in enumerate(codes.merges, 1):
-        events.append(MergeEvent(merge.left, merge.right))
-        while splits and splits[0].after == number:
-            events.append(SplitEvent(splits[0].token, splits.pop(0).pieces))
-    return events
+    reference = reference_of(codes.text)
+    assert isinstance(reference, ReferencePickyBPE)
+    return reference.events
 
 
 def test_extending_pickybpe_equals_plain_python_on_random_corpora() -> None:

@@ -7,7 +7,7 @@ from awkward_words import word_counts
 from hypothesis import given
 from hypothesis import strategies as st
 from learning import learn_with
-from segmenting import CHARACTERS, MODE_NAMES, MODES, Mode, picky_reference_of, reference_of
+from segmenting import CHARACTERS, MODE_NAMES, MODES, Mode, reference_of
 
 from mt_scaffold import BPE, count_words
 from mt_scaffold.corpus.text import END_OF_WORD
@@ -24,7 +24,7 @@ def forms(segmentation: tuple[str, ...]) -> set[str]:
 
 def enumerated(codes: bytes, words: list[str], dropout: float) -> set[str]:
     """Every subword of every outcome of dropout, each merge at each step dropped or not."""
-    reference = picky_reference_of(codes) if b" picky" in codes.split(b"\n")[0] else reference_of(codes)
+    reference = reference_of(codes)
     outcomes = (outcome for word in words for outcome in reference.dropout_distribution(word, dropout).items())
     return {form for outcome, probability in outcomes if probability for form in forms(outcome)}
 

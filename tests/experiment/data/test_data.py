@@ -178,15 +178,6 @@ def test_a_file_put_into_the_cache_by_hand_needs_no_network(tmp_path: Path) -> N
     assert fetch(file, tmp_path) == tmp_path / "train.en"
 
 
-def test_a_download_with_another_digest_is_refused_and_not_kept(tmp_path: Path, server: str) -> None:
-    """A changed file is never trained on."""
-    (tmp_path / "served" / "train.en").write_bytes(b"changed\n")
-    with pytest.raises(MTScaffoldError, match=r"train\.en: sha256 mismatch: the configuration has") as raised:
-        fetch(DataFile(url=f"{server}/train.en", sha256=sha256(b"hello\n")), tmp_path / "cache")
-    assert "\n" not in str(raised.value)
-    assert [path.name for path in (tmp_path / "cache").iterdir()] == [".lock"]
-
-
 def test_without_a_network_the_error_says_where_to_put_the_file(tmp_path: Path) -> None:
     """The user can continue with a file from elsewhere."""
     (tmp_path / "train.en").write_bytes(b"half a fi")

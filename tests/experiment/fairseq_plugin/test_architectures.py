@@ -1,13 +1,10 @@
 """Models of transformers, trained by fairseq: their sizes, exact resuming, several processes."""
 
-import json
-import socket
 from pathlib import Path
 from typing import Any
 
-import fairseq_training
 import pytest
-from fairseq_training import Step, fairseq_config, fairseq_train
+from fairseq_training import fairseq_config, fairseq_train, run_processes
 from fork_server import ForkServer
 from language_models import TINY_LLAMA, binarise
 
@@ -85,28 +82,13 @@ def test_a_training_that_is_stopped_resumes_bit_for_bit(data: Path, tmp_path: Pa
     assert all(torch.equal(one["model"][name], other["model"][name]) for name in one["model"])
 
 
-def in_two_processes(server: ForkServer, arguments: list[str], folder: Path) -> list[list[Step]]:
-    """Train in two processes on the CPU, and return the steps of each."""
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
-    shared = ["--distributed-world-size", "2", "--distributed-backend", "gloo", "--distributed-no-spawn"]
-    shared += ["--distributed-init-method", f"tcp://localhost:{port}", "--ddp-backend", "legacy_ddp"]
-    processes = []
-    for rank in (0, 1):
-        own = [str(folder / str(rank)), *arguments, *shared, "--distributed-rank", str(rank)]
-        processes.append(server.start([fairseq_training.__file__, *own], folder, folder / f"{rank}.log"))
-    assert [server.wait(process) for process in processes] == [0, 0], (folder / "0.log").read_text()[-2000:]
-    return [[Step(*step) for step in json.loads((folder / str(rank)).read_text())] for rank in (0, 1)]
-
-
 @pytest.mark.long
 def test_two_processes_train_as_one_with_twice_the_batch(
     fairseq_programs: ForkServer, data: Path, tmp_path: Path
 ) -> None:
     """The parameters after 12 updates differ by less than 1e-5 of their size."""
     arguments = [str(data), *TINY_LLAMA, *TASK, "--dropout", "0", "--seed", "3", "--max-update", "12"]
-    two = in_two_processes(fairseq_programs, [*arguments, "--save-dir", str(tmp_path / "two")], tmp_path)
+    two = run_processes(fairseq_programs, [*arguments, "--save-dir", str(tmp_path / "two")], tmp_path)
     one = fairseq_train([*arguments, "--update-freq", "2", "--save-dir", str(tmp_path / "one")])
     assert [step.ids for steps in zip(*two, strict=True) for step in steps][: len(one)] == [step.ids for step in one]
     models = [load_checkpoint(tmp_path / name / "checkpoint_last.pt")["model"] for name in ("one", "two")]

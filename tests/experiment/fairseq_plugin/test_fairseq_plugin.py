@@ -1,6 +1,5 @@
 """The plug-in inside fairseq: the segmentation of a sentence in each epoch, however training is stopped or shared."""
 
-import json
 import os
 import pickle
 import re
@@ -14,9 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import fairseq_training
 import pytest
-from fairseq_training import Step, fairseq_config, fairseq_train, load_plugin
+from fairseq_training import Step, fairseq_config, fairseq_train, load_plugin, run_processes
 from fork_server import ForkServer
 from segmenting import reference_of
 from test_average import Malicious
@@ -329,21 +327,6 @@ def test_a_dictionary_that_does_not_fit_is_refused(words: Path, tmp_path: Path) 
         fairseq_train([str(words / "bpe"), *MODEL, *ON_THE_FLY, "--valid-subset", "nothing"])
 
 
-def train_in_two_processes(server: ForkServer, arguments: list[str], folder: Path) -> list[list[list[Any]]]:
-    """Train in two processes on the CPU, and return the steps of each."""
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
-    shared = ["--distributed-world-size", "2", "--distributed-backend", "gloo", "--distributed-no-spawn"]
-    shared += ["--distributed-init-method", f"tcp://localhost:{port}", "--ddp-backend", "legacy_ddp"]
-    processes = []
-    for rank in (0, 1):
-        own = [str(folder / str(rank)), *arguments, *shared, "--distributed-rank", str(rank)]
-        processes.append(server.start([fairseq_training.__file__, *own], folder, folder / f"{rank}.log"))
-    assert [server.wait(process) for process in processes] == [0, 0], (folder / "0.log").read_text()[-2000:]
-    return [json.loads((folder / str(rank)).read_text()) for rank in (0, 1)]
-
-
 @pytest.mark.long
 def test_it_trains_in_processes_that_fairseq_spawns(words: Path) -> None:
     """As on a node with two GPUs: the data-loading workers of a spawned process read the words too."""
@@ -369,12 +352,12 @@ def test_two_processes_share_the_batches_of_one(fairseq_programs: ForkServer, wo
     arguments = [*with_dropout(words), "--max-epoch", "2", "--dropout", "0"]
     # Stopped within the first epoch and resumed, they make the steps of one uninterrupted run.
     saved = [*arguments, "--save-dir", str(tmp_path / "model")]
-    stopped = train_in_two_processes(fairseq_programs, [*saved, "--max-update", "5"], tmp_path)
-    ended = train_in_two_processes(fairseq_programs, saved, tmp_path)
+    stopped = run_processes(fairseq_programs, [*saved, "--max-update", "5"], tmp_path)
+    ended = run_processes(fairseq_programs, saved, tmp_path)
     ranks = [before + after for before, after in zip(stopped, ended, strict=True)]
     assert len(stopped[0]) == 5
     alone = fairseq_train([*arguments, "--update-freq", "2", "--no-save"])
-    in_turn = [Step(*step) for steps in zip(*ranks, strict=True) for step in steps]
+    in_turn = [step for steps in zip(*ranks, strict=True) for step in steps]
     assert len(alone) > 10
     # If the number of batches is odd, the second process ends an epoch with a batch that does not count.
     counted: Iterator[Step] = (step for step in in_turn)

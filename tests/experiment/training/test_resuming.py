@@ -1,13 +1,11 @@
 """Stopping and resuming a training: in every precision, on request, with other options and numbers of processes."""
 
 import fcntl
-import json
 import os
 import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,10 +15,9 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-import fairseq_training
 import pytest
 from conftest import TINY_MODEL, replace_checkpoint
-from fairseq_training import Step, fairseq_config, fairseq_train, load_plugin
+from fairseq_training import Step, fairseq_config, fairseq_train, load_plugin, run_processes
 from fork_server import ForkServer, environment_without_forks
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
@@ -144,26 +141,6 @@ def test_a_signal_in_the_last_update_of_an_epoch_leaves_its_checkpoint(command: 
     assert len(stopped) == 19 and state(tmp_path)["extra_state"]["val_loss"] is not None
     assert (tmp_path / "checkpoint1.pt").exists()
     assert stopped + fairseq_train(command) == whole
-
-
-def run_processes(
-    server: ForkServer, command: list[str], folder: Path, signal_at: int = 0, signalled: int = 1, number: int = 2
-) -> list[list[Step]]:
-    """Train in several processes and return the steps of each. One of them gets SIGUSR1 in step ``signal_at``."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [*command, "--distributed-world-size", str(number), "--distributed-backend", "gloo"]
-    command += ["--distributed-no-spawn", "--distributed-init-method", f"tcp://127.0.0.1:{port}"]
-    command += ["--ddp-backend", "legacy_ddp"]
-    folder.mkdir(exist_ok=True)
-    programs = []
-    for rank in range(number):
-        arguments = [fairseq_training.__file__, str(folder / f"{rank}.json"), *command, "--distributed-rank", str(rank)]
-        environment = {"SIGNAL_AT": str(signal_at if rank == signalled else 0)}
-        programs.append(server.start(arguments, folder, folder / f"{rank}.log", environment))
-    assert [server.wait(program) for program in programs] == [0] * number, (folder / "0.log").read_text()
-    return [[Step(*step) for step in json.loads((folder / f"{rank}.json").read_text())] for rank in range(number)]
 
 
 def updates(ranks: list[list[Step]], update_freq: int) -> list[list[list[int]]]:
