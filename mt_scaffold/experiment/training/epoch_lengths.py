@@ -1,4 +1,4 @@
-"""The lengths of all sentences in an epoch with BPE-dropout or uniform sampling, from which its batches are made.
+"""The lengths of all sentences in an epoch with BPE-dropout or sampling, from which its batches are made.
 
 The text is segmented differently in every epoch, so a thread draws the lengths of the next epoch during training.
 Every process of a training draws all of them, which is cheaper than communicating them.
