@@ -56,6 +56,8 @@ class ExperimentConfig(FairseqDataclass):
     patience: int = II("checkpoint.patience")
     save_interval: int = II("checkpoint.save_interval")
     save_interval_updates: int = II("checkpoint.save_interval_updates")
+    keep_last_epochs: int = II("checkpoint.keep_last_epochs")
+    keep_interval_updates: int = II("checkpoint.keep_interval_updates")
     update_ordered_indices_seed: bool = II("dataset.update_ordered_indices_seed")
 
 
