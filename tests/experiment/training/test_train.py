@@ -129,11 +129,27 @@ def test_a_training_started_with_other_options_is_not_resumed(
     assert (tmp_path / "model" / "train.log").read_text() == log
 
 
-@pytest.mark.parametrize("option", ["--reset-optimizer", "--reset_dataloader", "--restore-file=model.pt"])
-def test_options_that_would_act_at_every_resume_are_refused(tiny_data: Path, tmp_path: Path, option: str) -> None:
-    """With --reset-dataloader, a training that is longer than its job would never end."""
-    with pytest.raises(UsageError, match=r"acts whenever a training resumes; .* give --finetune-from-model FILE"):
-        train(tiny_data, tmp_path, [*TINY_MODEL, option])
+EVERY_RESUME = r"acts whenever a training resumes; .* give --finetune-from-model FILE"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        # With --reset-dataloader, a training that is longer than its job would never end.
+        *((option, EVERY_RESUME) for option in ("--reset-optimizer", "--reset_dataloader", "--restore-file=model.pt")),
+        # A second value would contradict the report of the training.
+        *((each, "is set by mt-scaffold itself") for each in ("--seed", "--save-dir=elsewhere", "--user_dir", "--cpu")),
+        ("--patience 3", "--patience would stop on the loss per subword"),
+        ("--patience 3 --best-checkpoint-metric nll_loss", "--patience would stop on the loss per subword"),
+    ],
+)
+def test_options_that_would_not_do_what_they_say_are_refused(
+    tiny_data: Path, tmp_path: Path, options: str, says: str
+) -> None:
+    """They are refused before anything runs."""
+    with pytest.raises(UsageError, match=says):
+        train(tiny_data, tmp_path, [*TINY_MODEL, *options.split()])
+    assert not (tmp_path / "train.log").exists()
 
 
 def test_keep_epochs_does_not_override_fairseqs_own_option(tiny_data: Path, tmp_path: Path) -> None:
@@ -142,13 +158,6 @@ def test_keep_epochs_does_not_override_fairseqs_own_option(tiny_data: Path, tmp_
         planned = plan_start(tiny_data, tmp_path, [*TINY_MODEL, *option], keep_epochs=2)
         assert planned.options["--keep-last-epochs"] == ["5"]
     assert plan_start(tiny_data, tmp_path, TINY_MODEL, keep_epochs=2).options["--keep-last-epochs"] == ["2"]
-
-
-@pytest.mark.parametrize("option", ["--seed", "--save-dir=elsewhere", "--user_dir", "--cpu"])
-def test_options_that_are_set_here_are_refused(tiny_data: Path, tmp_path: Path, option: str) -> None:
-    """A second value would contradict the report of the training."""
-    with pytest.raises(UsageError, match="is set by mt-scaffold itself"):
-        train(tiny_data, tmp_path, [*TINY_MODEL, option])
 
 
 def test_a_folder_without_a_training_set_is_reported(tiny_data: Path, tmp_path: Path) -> None:
