@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 
 class Key(NamedTuple):
-    """A removed key of a configuration.
+    """A removed key of a configuration, or of a result.
 
     instead: what takes its place. neutral: the values with which it had no effect, as stored configurations have it;
-    these are accepted. None: it never changed a result, and any value is accepted.
+    these are accepted. None: any value is accepted, as it never changed a result or is only in stored results.
     """
 
     instead: str
@@ -32,7 +32,10 @@ COMMANDS: dict[str, str] = {
 }
 # Command → option, with its dashes → what takes its place.
 OPTIONS: dict[str, dict[str, str]] = {
-    "score": {"--losses": "an experiment adds bits per byte of the references to its comparison"},
+    "score": {
+        "--losses": "an experiment adds bits per byte of the references to its comparison",
+        "--checkpoint": "label the scores of a single checkpoint with --system",
+    },
     "apply-bpe": {"--inference": _INFERENCE, "--uniform-sampling": _UNIFORM_SAMPLING},
     "binarise": {"--inference": _INFERENCE},
     "binarise-words": {"--inference": _INFERENCE},
@@ -91,6 +94,11 @@ IMPORTS: dict[str, str] = {
 }
 # Key, by its last name or dotted with the sections in which it was → what takes its place.
 KEYS: dict[str, Key] = {
+    "paper": Key("list the scores of the paper under compare_with", (None,)),
+    "score.last_checkpoints": Key("score single checkpoints with mt-scaffold translate and score", (0,)),
+    "checkpoints": Key("score single checkpoints with mt-scaffold translate and score", None),
+    "over_documents": Key("the test over trainings and documents together is under tests", None),
+    "bleu_intervals": Key("the comparison has the interval of each score", None),
     "tasks.storycloze": Key("name a task of your own that reads the files (tasks.include_path)"),
     "tasks.paper_setting": Key("docs/paper.md has the paper's figures", ({},)),
     "translate.engine": Key(_CTRANSLATE2, ("fairseq",)),

@@ -100,8 +100,7 @@ class Models(list[str]):
 class Score:
     """The metrics (evaluation/metrics.py), COMET's checkpoints, and the number of bootstrap resamples.
 
-    bleu_tokeniser: by default, that of the target language. last_checkpoints: the number of a training's last
-    checkpoints that are also scored, each by itself.
+    bleu_tokeniser: by default, that of the target language.
     """
 
     bootstrap_samples: int = field(default=1000, metadata=bounds(least=2))
@@ -111,7 +110,6 @@ class Score:
     )
     bleu_tokeniser: BleuTokeniser | None = None
     comet: Models | None = None
-    last_checkpoints: int = field(default=0, metadata=bounds(least=0))
 
 
 @dataclass(frozen=True)
@@ -124,18 +122,6 @@ class Published:
     beside: str
     metric: MetricName
     score: float = field(metadata=bounds(least=0))
-
-
-@dataclass(frozen=True)
-class RepeatedText:
-    """Which of the paper's experiments this one repeats, so that the paper's figures can be shown next to ours.
-
-    text: one of the texts in report/paper.json. test_set, metric: the scores that the paper's BLEU is compared with.
-    """
-
-    text: str
-    test_set: str
-    metric: MetricName
 
 
 @dataclass(frozen=True)
@@ -159,7 +145,6 @@ class Config:
     translate: Translate = field(default_factory=Translate)
     score: Score = field(default_factory=Score)
     compare_with: list[Published] = field(default_factory=list)
-    paper: RepeatedText | None = None
 
     @property
     def synthetic(self) -> bool:

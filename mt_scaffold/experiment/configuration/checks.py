@@ -12,13 +12,12 @@ from mt_scaffold.experiment.configuration.training import check_training, with_o
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 
 if TYPE_CHECKING:
-    from mt_scaffold.experiment.configuration import Config, Experiment, Published, RepeatedText
+    from mt_scaffold.experiment.configuration import Config, Experiment
 
 # Folders and files in experiments/NAME next to the folders of the systems (layout.py).
 RESERVED_NAMES = (
     *("raw", "words", "codes", "vocabularies", "dictionaries", "binarised", "test-sets"),
     *("logs", "figures", "config.yaml", "data-report.json", "statistics.json", "losses.txt", "report.html"),
-    "bytes-per-token.txt",
     *("comparison.txt", "comparison.md", "comparison.tex", "comparison.json", "comparison.csv"),
 )
 
@@ -78,10 +77,10 @@ def check(config: Config) -> None:
                     _check_file(f"data.files.{corpus}[{number}].{side}", getattr(pair, side))
     if config.clean.min_tokens > config.clean.max_tokens:
         raise WrongValue("clean.min_tokens", "more than clean.max_tokens, so that no pair would be left; lower it")
-    check_training(config.train, config.average, config.score.last_checkpoints)
+    check_training(config.train, config.average)
     for name, system in config.systems.items():
         try:
-            check_training(with_own_options(config.train, system.train), config.average, config.score.last_checkpoints)
+            check_training(with_own_options(config.train, system.train), config.average)
         except WrongValue as error:
             raise WrongValue(f"systems.{name}.{error.key}", str(error).removeprefix(f"{error.key}: ")) from None
     for name, system in config.systems.items():
@@ -93,19 +92,16 @@ def check(config: Config) -> None:
         config.binarise.check()
     except UsageError as error:
         raise WrongValue("binarise", str(error)) from None
-    scores: dict[str, Published | RepeatedText] = {
-        f"compare_with[{number}]": each for number, each in enumerate(config.compare_with)
-    }
-    for key, published in (scores if config.paper is None else scores | {"paper": config.paper}).items():
+    for number, published in enumerate(config.compare_with):
+        key = f"compare_with[{number}]"
         if published.test_set not in config.test_sets:
             hint = nearest(published.test_set, dict.fromkeys(config.test_sets))
             raise WrongValue(f"{key}.test_set", f"no test set {published.test_set}{hint}")
         if published.metric not in config.score.metrics:
             raise WrongValue(f"{key}.metric", f"{published.metric} is not computed; add it to score.metrics")
-    for number, score in enumerate(config.compare_with):
-        if score.beside not in config.systems:
-            hint = nearest(score.beside, config.systems)
-            raise WrongValue(f"compare_with[{number}].beside", f"no system is called {score.beside}{hint}")
+        if published.beside not in config.systems:
+            hint = nearest(published.beside, config.systems)
+            raise WrongValue(f"{key}.beside", f"no system is called {published.beside}{hint}")
 
 
 def _check_validation_set(data: Data) -> None:

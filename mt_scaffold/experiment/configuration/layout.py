@@ -190,22 +190,13 @@ class Layout(ABC, Generic[AnyConfig]):
         """The averaged model."""
         return self.training(run, "averaged.pt")
 
-    def checkpoint(self, run: Run, checkpoint: str) -> Path:
-        """One of the last checkpoints (``last-1`` is the newest), to be scored by itself."""
-        return self.training(run, f"{checkpoint}.pt")
-
-    @property
-    def last_checkpoints(self) -> list[str]:
-        """The names of the last checkpoints that are scored by themselves, the newest first."""
-        return []
-
     def stripped(self, run: Run) -> Path:
         """The names of the checkpoints that were stripped of their optimiser state after averaging."""
         return self.training(run, "thinned.txt")
 
-    def scores(self, run: Run, test: str, checkpoint: str = "") -> Path:
-        """The scores of a model on a test set, or those of a single checkpoint."""
-        return self.training(run, "scores") / checkpoint / f"{test}.json"
+    def scores(self, run: Run, test: str) -> Path:
+        """The scores of a model on a test set."""
+        return self.training(run, "scores") / f"{test}.json"
 
     def losses(self, run: Run, test: str) -> Path:
         """The parts of the loss of a model on a test set."""
@@ -216,8 +207,8 @@ class Layout(ABC, Generic[AnyConfig]):
         return self.training(run, "tokens.csv")
 
     def every_scores(self) -> list[Path]:
-        """The scores of all models: the averaged ones and, if configured, the last checkpoints."""
-        return self.every_run(self.scores, self.config.test_sets, ["", *self.last_checkpoints])
+        """The scores of all models."""
+        return self.every_run(self.scores, self.config.test_sets)
 
     # -- results
 

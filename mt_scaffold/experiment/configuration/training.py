@@ -146,11 +146,8 @@ def with_own_options(train: AnyTrain, own: SystemTrain | None) -> AnyTrain:
     return dataclasses.replace(train, options=train.options | own.options, batches=batches)
 
 
-def check_training(train: Train, average: Average, last_checkpoints: int = 0) -> None:
-    """Raise WrongValue if train and average contradict each other, or trainings would be stopped unfairly.
-
-    last_checkpoints: the number of last checkpoints that are scored one by one.
-    """
+def check_training(train: Train, average: Average) -> None:
+    """Raise WrongValue if train and average contradict each other, or trainings would be stopped unfairly."""
     options = without_false(train.all_options)
     if train.stop is not None:
         if len(train.stop.rules) != 1:
@@ -160,13 +157,12 @@ def check_training(train: Train, average: Average, last_checkpoints: int = 0) ->
             if name in options:
                 raise WrongValue("train.stop", f"the options also set {name}; keep one of them")
     _check_validation(train, options)
-    wanted = max(average.last, last_checkpoints)
-    check_saved(options, average, wanted)
+    check_saved(options, average, average.last)
     by_epoch = average.by == "epochs" and not options.get("save-interval-updates")
-    if train.patience is not None and by_epoch and wanted > train.patience + 1:
+    if train.patience is not None and by_epoch and average.last > train.patience + 1:
         raise WrongValue(
             "average.last",
-            f"{wanted} checkpoints are needed, but with patience {train.patience} a training can end after "
+            f"{average.last} checkpoints are needed, but with patience {train.patience} a training can end after "
             f"{train.patience + 1} epochs; average fewer, or be more patient",
         )
 

@@ -91,19 +91,14 @@ class TranslationLayout(Layout[Config]):
         """All trainings, in the order of the configuration."""
         return [Run(system, seed) for system in self.config.systems for seed in self.config.seeds]
 
-    def translation(self, run: Run, test: str, form: str = "", checkpoint: str = "") -> Path:
-        """A translation by the averaged model or a checkpoint, detokenised or in the form ``words`` or ``subwords``."""
+    def translation(self, run: Run, test: str, form: str = "") -> Path:
+        """A translation by the averaged model, detokenised or in the form ``words`` or ``subwords``."""
         name = f"{test}.{self.target}"
-        return self.training(run, "translations") / checkpoint / (f"{name}.{form}" if form else name)
+        return self.training(run, "translations") / (f"{name}.{form}" if form else name)
 
-    def translated_source(self, run: Run, test: str, checkpoint: str = "") -> Path:
+    def translated_source(self, run: Run, test: str) -> Path:
         """The source of a translation, as words, next to it."""
-        return self.training(run, "translations") / checkpoint / f"{test}.{self.source}.words"
-
-    @property
-    def last_checkpoints(self) -> list[str]:
-        """The names of the last checkpoints that are scored by themselves, the newest first."""
-        return [f"last-{number + 1}" for number in range(self.config.score.last_checkpoints)]
+        return self.training(run, "translations") / f"{test}.{self.source}.words"
 
     # -- results
 
@@ -111,8 +106,3 @@ class TranslationLayout(Layout[Config]):
     def data_report(self) -> Path:
         """The data report: lines, words and dropped pairs after every data step."""
         return self.folder / "data-report.json"
-
-    @property
-    def compression(self) -> Path:
-        """The table of bytes per token, next to the paper's."""
-        return self.folder / "bytes-per-token.txt"

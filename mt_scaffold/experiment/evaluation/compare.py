@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,9 +14,7 @@ from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration import Published
 from mt_scaffold.experiment.data.report import DataReport
 from mt_scaffold.experiment.evaluation.comparison import (
-    Checkpoints,
     Comparison,
-    DocumentTests,
     FarRow,
     PublishedBeside,
     Row,
@@ -92,7 +88,6 @@ def compare(
     p-value and the one corrected for all comparisons of the table in that metric (``significance``), from ``samples``
     resamples.
 
-    Scores of single checkpoints (``score(checkpoint=...)``) are summarised next to those of the final models.
     ``published``: scores from elsewhere, shown next to ours with the difference and marked as theirs. ``trainings``:
     training.json files, labelled with their systems, for a second table; ``dictionaries``: by system, for the same.
 
@@ -115,7 +110,7 @@ def compare(
         refuse_overwriting(comparison_files(output), [*(each.path for each in (*labelled, *trainings)), *reports])
     measure = measure or measure_of(labelled)
     several, left_out = measure.read(labelled)
-    runs, single = by_row(several)
+    runs = by_row(several)
     against = baselines_of([(key.group, key.system) for key in runs], baseline, baselines, usual)
     known = {(key.group, key.system) for key in runs}
     for each in trainings:
@@ -125,7 +120,7 @@ def compare(
     order = sorted(
         runs, key=lambda key: (groups.index(key.group), test_sets.index(key.test_set), systems.index(key.system))
     )
-    tests, over_documents, single_runs = _test(order, runs, against, samples, measure)
+    tests, single_runs = _test(order, runs, against, samples, measure)
     rows = [
         Row(
             key.group or None,
@@ -135,8 +130,6 @@ def compare(
             list(runs[key]),
             scores=_spreads(runs[key], measure),
             tests={name: found[key] for name, found in tests.items() if key in found},
-            checkpoints=_checkpoints(single.get(key, []), measure),
-            over_documents=over_documents.get(key),
             size=measure.size(next(iter(runs[key].values()))),
             intervals=_intervals(key, runs[key], measure, single_runs),
         )
@@ -253,7 +246,7 @@ def _far(
         chosen = {seed: measure.without(scored, {*lines}) for seed, scored in runs[key].items()}
         if kept := {seed: scored for seed, scored in chosen.items() if scored is not None}:
             without[key] = kept
-    tests, _, _ = _test([*without], without, against, samples, measure)
+    tests, _ = _test([*without], without, against, samples, measure)
     return [
         FarRow(
             key.group or None,
@@ -297,8 +290,7 @@ def _warnings(
         seed = read_result(TrainingReport, each.path).seed
         found += read_warnings(each.path, _named(each.group, str(each.system), seed))
     for scored in several:
-        if scored.checkpoint is None:
-            found += read_warnings(scored.path, _named(scored.group, scored.system, scored.seed))
+        found += read_warnings(scored.path, _named(scored.group, scored.system, scored.seed))
     return [*dict.fromkeys(found)]
 
 
@@ -311,23 +303,16 @@ def _report_in(path: PathLike) -> Path:
     return Path(path) / DESCRIPTION if Path(path).is_dir() else Path(path)
 
 
-def by_row(several: Iterable[Scored]) -> tuple[dict[RowKey, Runs], dict[RowKey, list[Scored]]]:
-    """Return the scores of the final models of each row by seed, and those of single checkpoints."""
+def by_row(several: Iterable[Scored]) -> dict[RowKey, Runs]:
+    """Return the scores of each row by seed."""
     runs: dict[RowKey, Runs] = {}
-    single: dict[RowKey, dict[tuple[int, str], Scored]] = {}
     for scored in several:
         key = RowKey(scored.group, scored.test_set, scored.system)
-        if scored.checkpoint is None:
-            other = runs.setdefault(key, {}).setdefault(scored.seed, scored)
-        else:
-            other = single.setdefault(key, {}).setdefault((scored.seed, scored.checkpoint), scored)
+        other = runs.setdefault(key, {}).setdefault(scored.seed, scored)
         if other is not scored:
             what = "group, test set" if scored.group else "test set"
             raise UsageError(f"{scored.path} and {other.path} are for the same {what}, system and seed; give only one")
-    for key in single.keys() - runs.keys():
-        path = next(iter(single[key].values())).path
-        raise UsageError(f"{path}: is for a single checkpoint; also give the score of the final model")
-    return runs, {key: list(found.values()) for key, found in single.items()}
+    return runs
 
 
 def _test_sets(runs: Iterable[RowKey]) -> list[str]:
@@ -365,36 +350,16 @@ def _common(several: Iterable[Scored], measure: Measure) -> list[str]:
     return measure.metrics.in_order(set[str].intersection(*(set(scored.values) for scored in several)))
 
 
-def _checkpoints(several: Sequence[Scored], measure: Measure) -> dict[str, Checkpoints]:
-    """Summarise the scores of single checkpoints: their mean, and their spread within a training."""
-    found = {}
-    for name in _common(several, measure) if several else ():
-        by_seed: dict[int, list[float]] = {}
-        for scored in several:
-            by_seed.setdefault(scored.seed, []).append(scored.values[name])
-        squares = sum((value - statistics.fmean(values)) ** 2 for values in by_seed.values() for value in values)
-        freedom = len(several) - len(by_seed)
-        found[name] = Checkpoints(
-            mean=statistics.fmean(value for values in by_seed.values() for value in values),
-            sd=math.sqrt(squares / freedom) if freedom else None,
-            count=max(map(len, by_seed.values())),
-        )
-    return found
-
-
 def _test(
     order: Sequence[RowKey],
     runs: Mapping[RowKey, Runs],
     against: Mapping[str, str | None],
     samples: int,
     measure: Measure,
-) -> tuple[dict[str, dict[RowKey, Difference]], dict[RowKey, DocumentTests], dict[str, dict[RowKey, Resampled]]]:
-    """Return the tests by metric and row, corrected for their number; the tests over documents by row; and, by metric
-    and row, the resamples of rows of a single training.
-    """
+) -> tuple[dict[str, dict[RowKey, Difference]], dict[str, dict[RowKey, Resampled]]]:
+    """Return by metric and row: the tests, corrected for their number; the resamples of rows of a single training."""
     found: dict[str, dict[RowKey, Difference]] = {}
     single: dict[str, dict[RowKey, Resampled]] = {}
-    over_documents: dict[RowKey, DocumentTests] = {}
     for group, test_set in dict.fromkeys((key.group, key.test_set) for key in order):
         there = {key.system: runs[key] for key in order if (key.group, key.test_set) == (group, test_set)}
         several = [scored for trained in there.values() for scored in trained.values()]
@@ -420,14 +385,11 @@ def _test(
                 found.setdefault(name, {})[RowKey(group, test_set, system)] = difference
             for system in sorted(alone):
                 single.setdefault(name, {})[RowKey(group, test_set, system)] = resampled[system][0]
-        for system, other in pairs.items():
-            if (more := measure.over_documents(there[system], there[other], samples)) is not None:
-                over_documents[RowKey(group, test_set, system)] = more
     if measure.units != "sentences":
         # Documents and questions are not resampled by sacreBLEU's command.
         for tests in found.values():
             tests.update({key: replace(test, sacrebleu_p=None) for key, test in tests.items()})
-    return {name: corrected(found[name]) for name in measure.metrics.in_order(found)}, over_documents, single
+    return {name: corrected(found[name]) for name in measure.metrics.in_order(found)}, single
 
 
 def training_of(

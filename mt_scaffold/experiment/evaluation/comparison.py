@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.configuration import Published
-from mt_scaffold.experiment.evaluation.document_tests import PairedSeeds
 from mt_scaffold.experiment.evaluation.metrics import KINDS, MODEL_METRICS, REFERENCE_BITS, TASK_METRICS
 from mt_scaffold.experiment.evaluation.significance import LEVEL, RANDOM_SEED, TRAININGS_FOR_P, Difference
 from mt_scaffold.experiment.runtime.result_warnings import (
@@ -63,31 +62,6 @@ class ScoreInterval:
 
 
 @dataclass(frozen=True)
-class Checkpoints:
-    """A score over the single checkpoints of a system's trainings.
-
-    sd: of the checkpoints of one training around their mean, pooled over the trainings (None for one checkpoint each).
-    count: the number of checkpoints of one training.
-    """
-
-    mean: float
-    sd: float | None
-    count: int
-
-
-@dataclass(frozen=True)
-class DocumentTests:
-    """Further tests of a language model against its baseline, in bits per byte.
-
-    randomisation_p: over documents alone. over_seeds: paired by seed; None for fewer than three seeds that both systems
-    have.
-    """
-
-    randomisation_p: float
-    over_seeds: PairedSeeds | None
-
-
-@dataclass(frozen=True)
 class TestSetSize:
     """The size of a test set in the tokens of a language model; bytes and documents are the same for all."""
 
@@ -108,7 +82,7 @@ class Row:
     has. tests: by metric; empty if the baseline has no scores on this test set, or for a test set of one segment;
     without those of translations if both systems are below LEAST_BLEU.
     intervals: of the scores, by metric; for a single training, only of the tested metrics.
-    over_documents, size: for language models only.
+    size: for language models only.
     """
 
     group: str | None = field(metadata={"omit_none": True})
@@ -118,8 +92,6 @@ class Row:
     seeds: list[int]
     scores: dict[str, Spread]
     tests: dict[str, Difference]
-    checkpoints: dict[str, Checkpoints]
-    over_documents: DocumentTests | None = field(default=None, metadata={"omit_none": True})
     size: TestSetSize | None = field(default=None, metadata={"omit_none": True})
     intervals: dict[str, ScoreInterval] = field(default_factory=dict)
 
@@ -208,7 +180,7 @@ class Comparison:
         rows = []
         for row in self.rows:
             scores = {name: spread for name, spread in row.scores.items() if name not in left_out}
-            rows.append(replace(row, scores=scores, tests={}, over_documents=None, intervals={}))
+            rows.append(replace(row, scores=scores, tests={}, intervals={}))
         unsigned = {KINDS[name].label for name in left_out}
         signatures = {label: each for label, each in self.signatures.items() if label not in unsigned}
         not_comparable = [name for name in self.not_comparable if name not in left_out]
@@ -386,13 +358,6 @@ class Comparison:
                 what = f"{name} has {documents} document{'s' if documents > 1 else ''}"
                 notes.append(f"{what}: {'tests are rough' if documents > 1 else 'no test over documents'}.")
         notes += [*self._notes_on_intervals(self.main_metric), *self._notes_on_tests(self.main_metric)]
-        more = [row.over_documents for row in self.rows if row.over_documents is not None]
-        if more:
-            notes.append(
-                "p, documents: approximate randomisation (Noreen 1989) of each document's mean over the trainings."
-            )
-        if any(each.over_seeds for each in more):
-            notes.append("By seed: mean ± standard deviation of the differences of equal seeds; p of Student's t-test.")
         others = [
             "*: per token, not comparable between vocabularies.",
             "†: the end of each document (</s>) is a token here; statistics and the paper leave it out.",

@@ -12,7 +12,6 @@ from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.evaluation.comparison import (
     OTHERS,
     TRAININGS,
-    Checkpoints,
     Comparison,
     PublishedBeside,
     Row,
@@ -46,8 +45,6 @@ def score_tables(comparison: Comparison) -> list[Table]:
     if comparison.other_metrics or comparison.of_documents:
         tables.append(Table("Other metrics", other_metrics_table(comparison), names, notes[OTHERS]))
     tables += far_tables(comparison)
-    if any(row.checkpoints for row in comparison.rows):
-        tables.append(Table("Single checkpoints beside the final model", checkpoints_table(comparison), 2))
     return tables
 
 
@@ -136,23 +133,21 @@ def main_table(comparison: Comparison, name: str) -> list[list[str]]:
     """Return the rows of the table of a main metric, with its tests; the first is the heading."""
     kind = KINDS[name]
     columns = p_columns((row.tests[name] for row in comparison.rows if name in row.tests), comparison.units)
-    more = _document_columns(comparison)
     if not any(name in row.tests for row in comparison.rows):
         means = [[*_names_of(row, comparison), _score_cell(row, name)] for row in comparison.rows]
         return [[*_names(comparison), kind.heading], *means]
-    heading = [kind.heading, "against", "difference", "95 % interval", *columns, *more]
+    heading = [kind.heading, "against", "difference", "95 % interval", *columns]
     table = [[*_names(comparison), *heading]]
     for row in comparison.rows:
         test = row.tests.get(name)
         line = [*_names_of(row, comparison), _score_cell(row, name), row.baseline or ""]
         if test is None:
-            table.append([*line, "", "", *("" for _ in (*columns, *more))])
+            table.append([*line, "", "", *("" for _ in columns)])
             continue
         digits = kind.digits
         interval = shown_interval(test, digits)
         p_values = [shown_p(getattr(test, attribute)) for attribute in columns.values()]
-        line += [decimal(test.difference, digits, signed=True), interval, *p_values]
-        table.append([*line, *_document_cells(row, more, digits)])
+        table.append([*line, decimal(test.difference, digits, signed=True), interval, *p_values])
     return table
 
 
@@ -202,24 +197,6 @@ def _names_of(row: Row, comparison: Comparison) -> list[str]:
     return [row.group or ""] * grouped + [row.test_set, row.system]
 
 
-def _document_columns(comparison: Comparison) -> list[str]:
-    """Return the headings of the further tests over documents and seeds, if any."""
-    tests = [row.over_documents for row in comparison.rows if row.over_documents is not None]
-    if not tests:
-        return []
-    return ["p, documents", *(["by seed", "p, seeds"] if any(test.over_seeds for test in tests) else [])]
-
-
-def _document_cells(row: Row, columns: Sequence[str], digits: int) -> list[str]:
-    if row.over_documents is None:
-        return ["" for _ in columns]
-    cells, seeds = [shown_p(row.over_documents.randomisation_p)], row.over_documents.over_seeds
-    if len(columns) > 1:
-        by_seed = f"{decimal(seeds.mean, digits, signed=True)} ± {decimal(seeds.sd, digits)}" if seeds else ""
-        cells += [by_seed, shown_p(seeds.p if seeds else None)]
-    return cells
-
-
 def other_metrics_table(comparison: Comparison) -> list[list[str]]:
     """Return the rows of the table of all other metrics: the scores, and the corrected p-values if tested.
 
@@ -248,21 +225,6 @@ def other_metrics_table(comparison: Comparison) -> list[list[str]]:
             line.append(shown_mean(row.metric(name), KINDS[name].digits))
             test = row.tests.get(name)
             line += [shown_p(getattr(test, attribute) if test else None) for attribute in columns[name].values()]
-        table.append(line)
-    return table
-
-
-def checkpoints_table(comparison: Comparison) -> list[list[str]]:
-    """Return the rows of the table of single checkpoints' scores next to those of the final models."""
-    names = [name for name in comparison.metrics if any(name in row.checkpoints for row in comparison.rows)]
-    table = [["test set", "system"]]
-    for name in names:
-        table[0] += [KINDS[name].heading, "last checkpoints"]
-    for row in comparison.rows:
-        line = [row.test_set, row.system]
-        for name in names:
-            found = row.checkpoints.get(name)
-            line += [shown_mean(row.metric(name)), f"{shown_mean(found)} ({found.count})" if found else ""]
         table.append(line)
     return table
 
@@ -314,10 +276,6 @@ def as_csv(comparison: Comparison) -> str:
                 line |= {f"{name}_score_{end}": interval and getattr(interval, end) for end in ("low", "high")}
         for name in tested:
             line |= {f"{name}_{figure}": getattr(row.tests.get(name), figure, None) for figure in figures}
-        if comparison.of_documents:
-            more = row.over_documents
-            line["randomisation_p"] = more and more.randomisation_p
-            line |= {f"seeds_{name}": getattr(more and more.over_seeds, name, None) for name in ("mean", "sd", "p")}
         rows.append({key: "" if value is None else value for key, value in line.items()})
     stream = io.StringIO()
     writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
@@ -341,7 +299,7 @@ def _published_table(published: Sequence[PublishedBeside]) -> list[list[str]]:
     return [heading, *table]
 
 
-def shown_mean(spread: Spread | Checkpoints | None, digits: int = 2) -> str:
+def shown_mean(spread: Spread | None, digits: int = 2) -> str:
     """Return a mean with its standard deviation as the tables show it."""
     if spread is None:
         return ""

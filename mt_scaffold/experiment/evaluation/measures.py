@@ -14,13 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 from mt_scaffold.corpus.files import PathLike, open_input
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.evaluation.bits_per_byte import LanguageModelScores
-from mt_scaffold.experiment.evaluation.comparison import DocumentTests, TestSetSize, below_least_bleu
-from mt_scaffold.experiment.evaluation.document_tests import (
-    mean_bits,
-    paired_seeds,
-    randomisation_p,
-    resample_documents,
-)
+from mt_scaffold.experiment.evaluation.comparison import TestSetSize, below_least_bleu
 from mt_scaffold.experiment.evaluation.lm_eval import HarnessScores, first_metric
 from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.evaluation.metrics import (
@@ -35,7 +29,7 @@ from mt_scaffold.experiment.evaluation.metrics import (
     without_python,
 )
 from mt_scaffold.experiment.evaluation.score import Metric, Scores
-from mt_scaffold.experiment.evaluation.significance import Resampled, draw_segments, resample
+from mt_scaffold.experiment.evaluation.significance import Resampled, draw_segments, resample, resample_documents
 from mt_scaffold.experiment.runtime.provenance import sha256
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 from mt_scaffold.experiment.runtime.results import read_result
@@ -67,7 +61,6 @@ class Scored:
     system: str
     scores: Any
     values: Mapping[str, float]
-    checkpoint: str | None = None
     too_long: Collection[int] = ()
 
     @property
@@ -123,10 +116,6 @@ class Measure(ABC):
         """Return whether a difference between two systems in a metric is tested."""
         return self.metrics[name].tested
 
-    def over_documents(self, system: Runs, baseline: Runs, samples: int) -> DocumentTests | None:
-        """Return further tests of a system against its baseline, if the task has any."""
-        return None
-
     def size(self, scored: Scored) -> TestSetSize | None:
         """Return the size of the test set in the tokens of a system, if it differs between systems."""
         return None
@@ -153,7 +142,7 @@ class TranslationScores(Measure):
             scores, too_long = _with_reference_bits(scores, labelled.losses)
         values = {name: metric.score for name, metric in scores.metrics.items()}
         system = labelled.system or scores.system
-        return Scored(path, labelled.group, system, scores, values, scores.checkpoint, too_long)
+        return Scored(path, labelled.group, system, scores, values, too_long)
 
     def signatures(self, several: Sequence[Scored]) -> dict[str, str]:
         found: dict[str, dict[str, tuple[str, Scored]]] = {}
@@ -407,15 +396,6 @@ class BitsPerByte(Measure):
         flat = numpy.array([bits for runs in systems.values() for bits in _bits(runs)], numpy.float64)
         resampled = iter(resample_documents(flat, sizes, samples))
         return {system: [next(resampled) for _ in runs] for system, runs in systems.items()}
-
-    def over_documents(self, system: Runs, baseline: Runs, samples: int) -> DocumentTests | None:
-        if self.segments(next(iter(system.values())), "bits_per_byte") < 2:
-            return None
-        by_seed = [
-            {seed: scored.values["bits_per_byte"] for seed, scored in runs.items()} for runs in (system, baseline)
-        ]
-        differences = mean_bits(_bits(system)) - mean_bits(_bits(baseline))
-        return DocumentTests(randomisation_p(differences, samples), paired_seeds(*by_seed))
 
     def size(self, scored: Scored) -> TestSetSize | None:
         scores = scored.scores

@@ -83,7 +83,7 @@ def plan(
     measure = measure or measure_of(scores)
     several, _ = measure.read(scores)
     measure.signatures(several)
-    runs, _ = by_row(several)
+    runs = by_row(several)
     tested = [
         name
         for name, kind in measure.metrics.items()

@@ -42,7 +42,7 @@ class Metric:
 
     segments: for a metric in which systems are tested, the sufficient statistics of each segment, numbers separated by
     spaces whose sums give the score: sacreBLEU's, in its order; a figure and 1 if the score is a mean; or bits and
-    bytes, both 0 for a reference with ``<unk>`` (docs/scores.md). None for single checkpoints, which are not tested.
+    bytes, both 0 for a reference with ``<unk>`` (docs/scores.md).
     """
 
     score: float
@@ -62,15 +62,11 @@ class ScoredFile:
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of one system, trained with one seed, on one test set: metrics and files by name.
-
-    checkpoint: the name of the single checkpoint that translated; None for the training's final model.
-    """
+    """The scores of one system, trained with one seed, on one test set: metrics and files by name."""
 
     system: str
     test_set: str
     seed: int
-    checkpoint: str | None = field(metadata={"omit_none": True})
     synthetic: bool
     config: dict[str, Any] | None = field(metadata={"omit_none": True})
     lines: int
@@ -144,14 +140,12 @@ class Origin:
     system: the system, for compare (default: the hypothesis file's name)
     test_set: the test set (default: the reference file's name)
     seed: the training's random seed
-    checkpoint: the name of the single checkpoint that translated, if not the final model
     synthetic: label the scores as those of synthetic data
     """
 
     system: Annotated[str | None, Option("NAME")] = None
     test_set: Annotated[str | None, Option("NAME")] = None
     seed: int = 1
-    checkpoint: Annotated[str | None, Option("NAME")] = None
     synthetic: bool = False
 
 
@@ -225,10 +219,7 @@ def score(
     if any(METRICS[name].input == "moses" for name in chosen):
         warnings += _warnings_of(language)
         inputs["moses"] = [moses_words(side, language) for side in inputs["moses"]]
-    found = {
-        name: _metric(name, inputs[METRICS[name].input], language, tokeniser, origin.checkpoint is None)
-        for name in chosen
-    }
+    found = {name: _metric(name, inputs[METRICS[name].input], language, tokeniser) for name in chosen}
     warnings += check_translations(lines["hypothesis"], lines["reference"], named)
     if "target" in detokenised:
         warnings.append(ResultWarning("tokenised-reference", named))
@@ -244,7 +235,6 @@ def score(
         system=origin.system or Path(texts.hypothesis).name,
         test_set=named,
         seed=origin.seed,
-        checkpoint=origin.checkpoint,
         synthetic=origin.synthetic or (config is not None and config.synthetic),
         config=None if config is None else config.to_dict(),
         lines=len(lines["hypothesis"]),
@@ -326,11 +316,10 @@ def _chosen(metrics: Sequence[str] | None, given: Collection[str]) -> list[str]:
     return list(dict.fromkeys(metrics))
 
 
-def _metric(name: str, sides: Sequence[list[str]], language: str | None, tokeniser: str, final: bool) -> Metric:
+def _metric(name: str, sides: Sequence[list[str]], language: str | None, tokeniser: str) -> Metric:
     """Score the first of ``sides``, the hypotheses, against the others, each a reference.
 
-    tokeniser: sacreBLEU's for ``bleu``. final: whether the training's final model translated, so that systems will be
-    tested on them.
+    tokeniser: sacreBLEU's for ``bleu``.
     """
     kind = METRICS[name]
     rules = "sacremoses" if language in UNLIKE_MOSES else "moses"
@@ -342,7 +331,7 @@ def _metric(name: str, sides: Sequence[list[str]], language: str | None, tokenis
     metric = sacrebleu_metric(name, tokeniser)
     rows = metric._extract_corpus_statistics(hypotheses, references)
     found = metric._aggregate_and_compute(rows)
-    segments = [" ".join(f"{value:.12g}" for value in row) for row in rows] if kind.tested and final else None
+    segments = [" ".join(f"{value:.12g}" for value in row) for row in rows] if kind.tested else None
     return Metric(found.score, str(found), f"{metric.get_signature()}{added}", kind.comparable, segments)
 
 

@@ -149,62 +149,6 @@ def embeddings(models: Mapping[str, Embeddings], path: PathLike, note: str = "",
 
 
 @dataclass(frozen=True)
-class Interval:
-    """A score of one system and seed on one test set, with its confidence interval."""
-
-    test_set: str
-    system: str
-    seed: int
-    score: float
-    low: float
-    high: float
-
-
-def scores(
-    intervals: Sequence[Interval],
-    path: PathLike,
-    note: str = "",
-    label: str = "BLEU, 95 % confidence interval",
-    systems: Sequence[str] = (),
-) -> Path:
-    """Plot scores with confidence intervals: the test sets side by side, in each one mark per training."""
-    test_sets = list(dict.fromkeys(interval.test_set for interval in intervals))
-    systems = systems or list(dict.fromkeys(interval.system for interval in intervals))
-    seeds = list(dict.fromkeys(interval.seed for interval in intervals))
-    room = max(0.5 + 0.15 * len(intervals) / len(test_sets), 0.2 + _CHARACTER * max(map(len, test_sets)))
-    with _Drawing(path, note, width=max(COLUMN, 0.7 + room * len(test_sets))) as drawing:
-        axes = drawing.axes
-        columns = [(system, seed) for system in systems for seed in seeds]
-        step = 0.7 / max(1, len(columns))
-        for number, system in enumerate(systems):
-            chosen = [interval for interval in intervals if interval.system == system]
-            if not chosen:
-                continue
-            places = [
-                test_sets.index(entry.test_set) + (columns.index((system, entry.seed)) - (len(columns) - 1) / 2) * step
-                for entry in chosen
-            ]
-            axes.errorbar(
-                places,
-                [entry.score for entry in chosen],
-                [
-                    [max(0.0, entry.score - entry.low) for entry in chosen],
-                    [max(0.0, entry.high - entry.score) for entry in chosen],
-                ],
-                fmt=_marker(number),
-                color=_colour(number),
-                capsize=2,
-                linewidth=0.9,
-                label=_literal(system),
-            )
-        axes.set_xticks(range(len(test_sets)), [_literal(name) for name in test_sets])
-        axes.set_xlim(-0.6, len(test_sets) - 0.4)
-        axes.set_ylabel(label)
-        drawing.legend()
-    return drawing.svg
-
-
-@dataclass(frozen=True)
 class Change:
     """The score of a system minus its baseline's on one test set (or in one group of them), with its 95 % interval."""
 

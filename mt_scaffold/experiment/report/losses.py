@@ -17,7 +17,6 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.layout import Layout, Run
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE
 from mt_scaffold.experiment.evaluation.comparison_tables import shown_interval
-from mt_scaffold.experiment.evaluation.document_tests import resample_documents
 from mt_scaffold.experiment.evaluation.losses.loss_split import (
     ACROSS,
     DECADES,
@@ -32,6 +31,7 @@ from mt_scaffold.experiment.evaluation.significance import (
     Difference,
     compare_trainings,
     corrected,
+    resample_documents,
     shown_p,
 )
 from mt_scaffold.experiment.runtime.results import read_result

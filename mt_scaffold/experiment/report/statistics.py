@@ -1,4 +1,4 @@
-"""A finished experiment → the statistics shown next to its scores: vocabularies, intervals, figures.
+"""A finished experiment → the statistics shown next to its scores: vocabularies, figures.
 
 Experiments with translation first, then those with language models.
 """
@@ -6,11 +6,9 @@ Experiments with translation first, then those with language models.
 from __future__ import annotations
 
 import itertools
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import fmean
 
 from mt_scaffold._core import WordCounts
 from mt_scaffold.analysis.compare_vocab import (
@@ -32,7 +30,7 @@ from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike, make_folder, open_input, write_text
 from mt_scaffold.corpus.symbols import token_name
-from mt_scaffold.corpus.text import END_OF_WORD, read_lines
+from mt_scaffold.corpus.text import END_OF_WORD
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.data_folder import DICTIONARY, codes_of, read_documents_folder
 from mt_scaffold.experiment.configuration import Config
@@ -40,10 +38,8 @@ from mt_scaffold.experiment.configuration.language_model_layout import LanguageM
 from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.systems import CodesSetting
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
-from mt_scaffold.experiment.data.tokenise import detokenise
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison
-from mt_scaffold.experiment.evaluation.metrics import KINDS, sacrebleu_metric
-from mt_scaffold.experiment.evaluation.score import detokenised_sides
+from mt_scaffold.experiment.evaluation.metrics import KINDS
 from mt_scaffold.experiment.report import figures
 from mt_scaffold.experiment.report.embeddings import Embeddings, Spread, read_embeddings, spread
 from mt_scaffold.experiment.runtime.provenance import versions
@@ -92,7 +88,6 @@ class Statistics:
     stats: list[Summary]
     vocabularies: VocabularyComparison | None = field(metadata={"omit_none": True})
     sizes: list[SizeComparison] | None = field(metadata={"omit_none": True})
-    bleu_intervals: list[figures.Interval]
     synthetic: bool
     experiment: str
     versions: dict[str, str]
@@ -127,7 +122,6 @@ def statistics(layout: TranslationLayout) -> Statistics:
         symbols = bpe.method.symbols
         sizes_around = sorted({max(1, symbols // 4), max(1, symbols // 2), symbols, symbols * 2})
         sizes = compare_at_sizes(joint, sizes_around, bpe.method.min_frequency)
-    intervals = _intervals(layout)
     models = _models(layout, compared) if compared else {}
     make_folder(layout.figures)
     result = Statistics(
@@ -135,43 +129,14 @@ def statistics(layout: TranslationLayout) -> Statistics:
         stats=[replace(summarise(use), codes=name) for name, use in vocabularies.items()],
         vocabularies=compared,
         sizes=sizes,
-        bleu_intervals=intervals,
         synthetic=config.synthetic,
         experiment=config.name,
         versions=versions(),
-        figures=_draw(layout, vocabularies, compared, sizes, intervals, models),
+        figures=_draw(layout, vocabularies, compared, sizes, models),
         embeddings=[row for system, model in models.items() for row in spread(system, model)],
     )
     write_result(layout.statistics, result)
     return result
-
-
-_CONFIDENCE = ("confidence_mean", "confidence_var")
-
-
-def bootstrap_interval(
-    hypotheses: Sequence[str], references: Sequence[str], samples: int = 1000, tokeniser: str = "13a"
-) -> tuple[float, float, float]:
-    """Return BLEU and the ends of its 95 % confidence interval, which is around the mean of sacreBLEU's bootstrap."""
-    bleu = sacrebleu_metric("bleu", tokeniser)
-    found = bleu.corpus_score(list(hypotheses), [list(references)], n_bootstrap=samples)
-    # 17 digits round-trip; if every resample scores 0, sacreBLEU gives no interval.
-    formatted = json.loads(found.format(width=17, signature=str(bleu.get_signature()), is_json=True))
-    mean, half = (float(formatted.get(name, found.score * (name == "confidence_mean"))) for name in _CONFIDENCE)
-    return found.score, mean - half, mean + half
-
-
-def _intervals(layout: TranslationLayout) -> list[figures.Interval]:
-    intervals = []
-    for test in layout.config.test_sets:
-        references = read_lines(layout.raw(test, layout.target))
-        if "target" in detokenised_sides(layout.config, test):
-            references = detokenise(references, layout.target)
-        for run in layout.runs:
-            translations, config = read_lines(layout.translation(run, test)), layout.config
-            found = bootstrap_interval(translations, references, config.score.bootstrap_samples, config.bleu_tokeniser)
-            intervals.append(figures.Interval(test, run.system, int(run.seed), *found))
-    return intervals
 
 
 def _pair(config: Config) -> tuple[CodesSetting, CodesSetting] | None:
@@ -206,7 +171,6 @@ def _draw(
     vocabularies: Mapping[str, Vocabulary],
     compared: VocabularyComparison | None,
     sizes: Sequence[SizeComparison] | None,
-    intervals: Sequence[figures.Interval],
     models: Mapping[str, Embeddings],
 ) -> list[Figure]:
     """Draw every figure and return them in the order of the page."""
@@ -222,14 +186,22 @@ def _draw(
         comparison = read_result(Comparison, layout.comparison("json")).shown
         if drawn_differences := draw_differences(comparison, folder / "differences", note, systems):
             show("differences", drawn_differences, DIFFERENCES)
-    show(
-        "scores",
-        figures.scores(intervals, folder / "bleu", note, systems=systems),
-        "BLEU with the 95 % confidence interval of sacreBLEU's bootstrap over the sentences of the test set. Systems "
-        "are compared by the paired test in the table, not by whether these intervals overlap.",
-    )
-    for section, name, label, series in _over_sizes(layout, vocabularies, intervals):
-        show(section, figures.over_sizes(series, folder / name, label, note), f"{label}, over N.")
+        for test in config.test_sets:
+            rows = (row for row in comparison.rows if row.test_set == test)
+            means = {row.system: mean.mean for row in rows if (mean := row.metric("bleu")) is not None}
+            if series := _by_size(layout, means):
+                label = f"BLEU on {test}, mean over the seeds"
+                svg = figures.over_sizes(series, folder / f"bleu-over-n-{test}", label, note)
+                show("scores", svg, f"{label}, over N.")
+    bytes_per_token = {
+        system: summarise(vocabularies[layout.segmentation_of(system)]).bytes_per_token
+        for system in systems
+        if layout.segmentation_of(system) in vocabularies and not config.systems[system].resamples
+    }
+    if series := _by_size(layout, bytes_per_token):
+        label = "bytes per token in the training text"
+        svg = figures.over_sizes(series, folder / "bytes-per-token-over-n", label, note)
+        show("vocabularies", svg, f"{label}, over N.")
     curves = {
         system: [
             read_result(TrainingReport, layout.training_report(run)).curves
@@ -314,27 +286,6 @@ def first_places(codes_of_systems: Mapping[str, str], codes: Iterable[str]) -> d
     named = list(codes_of_systems.values())
     others = itertools.count(len(named))
     return {name: named.index(name) if name in named else next(others) for name in codes}
-
-
-def _over_sizes(
-    layout: TranslationLayout, vocabularies: Mapping[str, Vocabulary], intervals: Sequence[figures.Interval]
-) -> Iterator[tuple[str, str, str, dict[str, list[tuple[int, float]]]]]:
-    """Yield the figures over N, if systems differ in it: section, file, label and series of each."""
-    for test in layout.config.test_sets:
-        scores: dict[str, list[float]] = {}
-        for entry in intervals:
-            if entry.test_set == test:
-                scores.setdefault(entry.system, []).append(entry.score)
-        series = _by_size(layout, {system: fmean(values) for system, values in scores.items()})
-        if series:
-            yield "scores", f"bleu-over-n-{test}", f"BLEU on {test}, mean over the seeds", series
-    bytes_per_token = {
-        system: summarise(vocabularies[layout.segmentation_of(system)]).bytes_per_token
-        for system in layout.config.systems
-        if layout.segmentation_of(system) in vocabularies and not layout.config.systems[system].resamples
-    }
-    if series := _by_size(layout, bytes_per_token):
-        yield "vocabularies", "bytes-per-token-over-n", "bytes per token in the training text", series
 
 
 def _by_size(layout: TranslationLayout, values: Mapping[str, float]) -> dict[str, list[tuple[int, float]]]:

@@ -26,7 +26,6 @@ AnyLayout = TypeVar("AnyLayout", bound=Layout[Any])
 # the types below.
 Step = Callable[..., None]
 Cache = Annotated[str, Option("DIR", help="the download cache")]
-Checkpoint = Annotated[str, Option("NAME", help="one of the last checkpoints, by itself: last-1 is the newest")]
 CodesName = Annotated[str, Option("NAME", help="the name of codes, without the suffix of their file", name="codes")]
 DataName = Annotated[str, Option("NAME", help="the name of data folders and dictionaries")]
 Gpus = Annotated[int, Option("N", help="GPUs per node (0: all for a training, otherwise one if there is one)")]

@@ -27,7 +27,6 @@ from mt_scaffold.experiment.configuration.translation_layout import TranslationL
 from mt_scaffold.experiment.data.preprocessed import refuse_preprocessed
 from mt_scaffold.experiment.data.report import gather_reports
 from mt_scaffold.experiment.data.tokenise import tokenise
-from mt_scaffold.experiment.report.paper import papers_codes
 from mt_scaffold.experiment.report.trained_tokens import COLUMNS, SideTokens, count_drawn
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, number_of, option_arguments
 from mt_scaffold.experiment.runtime.fairseq_options import Call
@@ -36,14 +35,12 @@ from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.tasks.codes import check_codes, check_packages, dictionary_size, learned_from
 from mt_scaffold.experiment.tasks.task import (
     Cache,
-    Checkpoint,
     DataName,
     Gpus,
     Language,
     Part,
     SegmentationName,
     Step,
-    Systems,
     Task,
     TestSet,
     Workers,
@@ -194,17 +191,15 @@ def dictionary(layout: TranslationLayout, data: DataName, num_workers: Workers =
 # -- models → translations → scores → report
 
 
-def translate(
-    layout: TranslationLayout, run: Run, test_set: TestSet, checkpoint: Checkpoint = "", gpus: Gpus = 0
-) -> None:
-    """Translate a test set with the averaged model, or with one of the last checkpoints."""
+def translate(layout: TranslationLayout, run: Run, test_set: TestSet, gpus: Gpus = 0) -> None:
+    """Translate a test set with the averaged model."""
     from mt_scaffold.experiment.inference.translate import translate
 
     translate(
         layout.binarised_test_of(run.system, test_set),
         test_set,
-        layout.checkpoint(run, checkpoint) if checkpoint else layout.averaged(run),
-        layout.training(run, "translations") / checkpoint,
+        layout.averaged(run),
+        layout.training(run, "translations"),
         option_arguments(layout.config.translate.options),
         seed=int(run.seed),
         source_words=layout.words(test_set, layout.source),
@@ -212,20 +207,20 @@ def translate(
     )
 
 
-def score(layout: TranslationLayout, run: Run, test_set: TestSet, checkpoint: Checkpoint = "") -> None:
+def score(layout: TranslationLayout, run: Run, test_set: TestSet) -> None:
     """Score the translation of a test set."""
     from mt_scaffold.experiment.evaluation.metrics import METRICS
     from mt_scaffold.experiment.evaluation.score import Origin, Texts, score
 
     texts = Texts(
-        layout.translation(run, test_set, checkpoint=checkpoint),
+        layout.translation(run, test_set),
         [layout.raw(test_set, layout.target)],
-        layout.translation(run, test_set, "words", checkpoint),
+        layout.translation(run, test_set, "words"),
         [layout.words(test_set, layout.target)],
         layout.raw(test_set, layout.source),
     )
-    origin = Origin(run.system, test_set, int(run.seed), checkpoint or None)
-    scores = score(texts, layout.scores(run, test_set, checkpoint), origin=origin, config=layout.config)
+    origin = Origin(run.system, test_set, int(run.seed))
+    scores = score(texts, layout.scores(run, test_set), origin=origin, config=layout.config)
     for name, metric in scores.metrics.items():
         print(f"{name}: {decimal(metric.score, METRICS[name].digits)}  {metric.signature}")
 
@@ -248,13 +243,6 @@ def losses(layout: TranslationLayout, run: Run, test_set: TestSet, gpus: Gpus = 
         gpus=gpus,
     )
     print(f"bits per byte of the references: {split.bits / split.bytes:.4f}")
-
-
-def compression(layout: TranslationLayout, systems: Systems = "") -> None:
-    """Tabulate the bytes per token of the codes next to the paper's."""
-    from mt_scaffold.experiment.report.paper import write_compression
-
-    write_compression(layout.showing(systems))
 
 
 # -- what each step depends on in the configuration
@@ -291,7 +279,8 @@ def _score_settings(layout: TranslationLayout, *tests: str) -> list[object]:
 def _comparison_settings(layout: TranslationLayout) -> list[object]:
     config, whole = layout.config, layout.config.to_dict()
     baselines = [config.baseline_of(system) for system in config.systems]
-    shown = [whole.get("compare_with"), whole.get("paper"), layout.title]
+    # Earlier versions had a key between them: its place is kept, so that their comparisons stay up to date.
+    shown = [whole.get("compare_with"), None, layout.title]
     return [shown, baselines, config.score.bootstrap_samples]
 
 
@@ -310,7 +299,6 @@ class Translation(Task[TranslationLayout]):
         "translate": translate,
         "score": score,
         "losses": losses,
-        "compression": compression,
     }
     depends: ClassVar[Mapping[str, Callable[..., object]]] = {
         "get-data": _raw_settings,
@@ -324,7 +312,6 @@ class Translation(Task[TranslationLayout]):
         "train": _training_settings,
         "average": lambda layout: layout.config.to_dict()["average"],
         "tokens": lambda layout: COLUMNS,
-        "checkpoint": lambda layout: layout.config.average.by,
         # Earlier versions had a choice of an engine: it is kept, so that their translations stay up to date.
         "translate": lambda layout: {"engine": "fairseq", **layout.config.to_dict()["translate"]},
         "score": _score_settings,
@@ -363,14 +350,10 @@ class Translation(Task[TranslationLayout]):
                 )
 
     def results(self, layout: TranslationLayout) -> list[Path]:
-        files = [layout.data_report, layout.report]
-        files += [layout.compression] if papers_codes(layout.config) else []
-        return files
+        return [layout.data_report, layout.report]
 
     def closing_words(self, layout: TranslationLayout) -> list[str]:
-        lines = [layout.compression.read_text(encoding="utf-8")] if layout.compression.exists() else []
-        results = f"All results are in {layout.folder}"
-        return [*lines, f"{results}; open {layout.report} in a browser."]
+        return [f"All results are in {layout.folder}; open {layout.report} in a browser."]
 
     def learned_from(self, layout: TranslationLayout, codes: str) -> list[Path]:
         return learned_from(layout, codes)
@@ -463,9 +446,7 @@ class Translation(Task[TranslationLayout]):
         return [layout.data_report, *dict.fromkeys(tests)]
 
     def published(self, layout: TranslationLayout) -> Sequence[Published]:
-        from mt_scaffold.experiment.report.paper import published_scores
-
-        return [*layout.config.compare_with, *published_scores(layout.config)]
+        return layout.config.compare_with
 
     def measured(self, layout: TranslationLayout) -> list[Path]:
         config, seed = layout.config, layout.config.seeds[0]

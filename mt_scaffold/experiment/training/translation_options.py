@@ -42,20 +42,18 @@ def training_options(config: Config, system: str | None = None, gpus: int | None
             raise UsageError(f"train.patience_on: loss_per_byte needs one of the tasks {' and '.join(OWN_TASKS)}")
         options |= {"patience": train.patience, "best-checkpoint-metric": METRICS[train.patience_on]}
         options |= {"maximize-best-checkpoint-metric": True} if train.patience_on == "bleu" else {}
-    wanted = max(config.average.last, config.score.last_checkpoints)
-    options |= averaging_options(config.average, wanted) if own_task else {}
-    options |= kept_checkpoints(config.average, options, wanted)
+    options |= averaging_options(config.average, config.average.last) if own_task else {}
+    options |= kept_checkpoints(config.average, options, config.average.last)
     return options if system is None else options | resampling_options(config.systems[system].resamplings)
 
 
 def check_averaging(config: Config) -> None:
-    """Raise UsageError if a system will certainly save or keep fewer checkpoints than are averaged or scored.
+    """Raise UsageError if a system will certainly save or keep fewer checkpoints than are averaged.
 
     The plug-in's tasks check the same before their first update, with the length of an epoch.
     """
-    wanted = max(config.average.last, config.score.last_checkpoints)
     for system in config.systems:
-        check_checkpoints(training_options(config, system), None, wanted, config.average.by)
+        check_checkpoints(training_options(config, system), None, config.average.last, config.average.by)
 
 
 def train_section(config: Config, system: str | None) -> Train:

@@ -27,7 +27,6 @@ from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, check_
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.experiment.tasks import TASKS, codes, layout_of, task_of
 from mt_scaffold.experiment.tasks.task import (
-    Checkpoint,
     CodesName,
     DataName,
     Gpus,
@@ -95,16 +94,13 @@ def train(layout: AnyLayout, run: Run, launcher: Launcher = "fairseq", nodes: No
     train(data, output, options, seed=int(run.seed), launcher=launcher, nodes=nodes, gpus=gpus)
 
 
-def average(layout: AnyLayout, run: Run, checkpoint: Checkpoint = "") -> None:
-    """Average the last checkpoints of a training; with --checkpoint, extract one of them."""
+def average(layout: AnyLayout, run: Run) -> None:
+    """Average the last checkpoints of a training."""
     from mt_scaffold.experiment.training.average import average, last_checkpoints
 
-    which, last, skip = layout.config.average, layout.config.average.last, 0
-    if checkpoint:
-        last, skip = 1, int(checkpoint.removeprefix("last-")) - 1
-    inputs = last_checkpoints(layout.checkpoints(run), last, by_updates=which.by == "updates", skip=skip)
-    output = layout.checkpoint(run, checkpoint) if checkpoint else layout.averaged(run)
-    print("averaged:", *average(inputs, output))
+    which = layout.config.average
+    inputs = last_checkpoints(layout.checkpoints(run), which.last, by_updates=which.by == "updates")
+    print("averaged:", *average(inputs, layout.averaged(run)))
 
 
 def strip_optimizer(layout: AnyLayout, run: Run) -> None:
@@ -142,7 +138,7 @@ def _compare(layout: AnyLayout, with_losses: bool = False) -> Comparison:
     task, config = task_of(layout.config), layout.config
     compared = task.compared(layout)
     return compare(
-        [each for name in ("", *layout.last_checkpoints) for each in score_files(layout, name, with_losses)],
+        score_files(layout, with_losses),
         config.baseline,
         layout.folder / "comparison",
         task.samples(layout),
@@ -180,19 +176,19 @@ def _same_times(files: Sequence[Path]) -> Iterator[None]:
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def score_files(layout: AnyLayout, checkpoint: str = "", with_losses: bool = False) -> list[Labelled]:
+def score_files(layout: AnyLayout, with_losses: bool = False) -> list[Labelled]:
     """Return the files of scores of every training on every test set, each with its group and system.
 
-    with_losses: and, for the final models, with the losses that exist.
+    with_losses: and with the losses that exist.
     """
     from mt_scaffold.experiment.evaluation.measures import Labelled
 
     def losses(run: Run, test: str) -> Path | None:
         found = layout.losses(run, test)
-        return found if with_losses and not checkpoint and found.exists() else None
+        return found if with_losses and found.exists() else None
 
     return [
-        Labelled(group, run.system, layout.scores(run, test, checkpoint), losses(run, test))
+        Labelled(group, run.system, layout.scores(run, test), losses(run, test))
         for test in layout.config.test_sets
         for group, run in task_of(layout.config).compared(layout)
     ]

@@ -548,23 +548,6 @@ def test_trainings_are_a_second_table(scores: list[Path], tmp_path: Path) -> Non
         compare(scores, "bpe", trainings=[Labelled("", "other", tmp_path / "bpe.json")])
 
 
-def test_single_checkpoints_are_shown_beside_the_final_model(scores: list[Path], tmp_path: Path) -> None:
-    """Their mean, and their spread within a training; the tests do not include them."""
-    path = scores[0]
-    bleu = json.loads(path.read_text())["metrics"]["bleu"]
-    copies = []
-    for name, value in (("last-1", 20.0), ("last-2", 22.0), ("last-3", 27.0)):
-        copies.append(change(path, checkpoint=name, metrics={"bleu": {**bleu, "score": value}}))
-    comparison = compare([*scores, *copies], "bpe", samples=20, output=tmp_path / "table")
-    found = comparison.rows[1].checkpoints["bleu"]
-    assert (found.mean, found.count) == (23, 3) and found.sd == pytest.approx(statistics.stdev([20, 22, 27]))
-    assert comparison.rows[1].tests == compare(scores, "bpe", samples=20).rows[1].tests
-    assert "23.00 ± 3.61 (3)" in as_text(comparison)
-    assert read_result(Comparison, tmp_path / "table.json") == comparison
-    with pytest.raises(UsageError, match="for a single checkpoint; also give the score of the final model"):
-        compare([*scores[3:], *copies], "bpe")
-
-
 def test_scores_computed_differently_are_not_compared(scores: list[Path]) -> None:
     """Another version, tokeniser or number of references shows in the signature."""
     metrics = json.loads(scores[0].read_text())["metrics"]

@@ -1,4 +1,4 @@
-"""Comparisons of language models: tests over documents and seeds on figures with known answers."""
+"""Comparisons of language models: tests over documents on figures with known answers."""
 
 import csv
 import json
@@ -17,13 +17,8 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.evaluation.bits_per_byte import Documents, LanguageModelScores
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison import Comparison
-from mt_scaffold.experiment.evaluation.document_tests import (
-    paired_seeds,
-    randomisation_p,
-    resample_documents,
-)
 from mt_scaffold.experiment.evaluation.measures import Labelled
-from mt_scaffold.experiment.evaluation.significance import draw_segments
+from mt_scaffold.experiment.evaluation.significance import draw_segments, resample_documents
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 
 SIZES = [100, 250, 40, 700, 90, 310, 55, 120]
@@ -90,20 +85,8 @@ def test_a_difference_of_every_document_is_found_and_none_is_not(tmp_path: Path)
     assert [test.low, test.high] == pytest.approx([-0.05, -0.05])
     assert test.segments_p == 1 / 2001 and test.segments_p_holm == 2 / 2001
     assert test.p is None and test.sacrebleu_p is None
-    assert found.over_documents is not None and same.over_documents is not None
-    # All signs alike: two of the 2 ** 8 assignments are as extreme.
-    assert found.over_documents.randomisation_p == pytest.approx(2 / 256, abs=0.005)
-    assert equal.difference == 0 and equal.segments_p == same.over_documents.randomisation_p == 1
+    assert equal.difference == 0 and equal.segments_p == 1
     assert comparison.comparisons == {"bits_per_byte": 2}
-
-
-def test_randomisation_counts_assignments() -> None:
-    """It agrees with all assignments of a few documents, enumerated."""
-    differences = np.array([1.5, -0.5, 2.0, 0.25, -1.0, 0.75])
-    signs = np.array(np.meshgrid(*[[1, -1]] * 6)).reshape(6, -1).T
-    exact = float(np.mean(np.abs(signs @ differences) >= abs(differences.sum()) - 1e-12))
-    assert randomisation_p(differences, 20000) == pytest.approx(exact, abs=0.015)
-    assert 0.1 < exact < 0.9
 
 
 def test_documents_are_drawn_as_segments_are() -> None:
@@ -118,24 +101,12 @@ def test_documents_are_drawn_as_segments_are() -> None:
 
 def test_many_documents_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A resample of each of 100,000 documents must not take a matrix of gigabytes; parts change nothing."""
-    from mt_scaffold.experiment.evaluation import document_tests
+    from mt_scaffold.experiment.evaluation import significance
 
     bits, sizes = np.array([bits_of(1.2, 0.2)]), np.array(SIZES, np.float64)
     whole = resample_documents(bits, sizes, 60)[0].scores.tolist()
-    p = randomisation_p(bits[0] - sizes * 1.15, 60)
-    monkeypatch.setattr(document_tests, "_NUMBERS_AT_ONCE", 20)
+    monkeypatch.setattr(significance, "_NUMBERS_AT_ONCE", 20)
     assert resample_documents(bits, sizes, 60)[0].scores.tolist() == pytest.approx(whole)
-    assert abs(randomisation_p(bits[0] - sizes * 1.15, 60) - p) < 0.3
-
-
-def test_seeds_are_paired() -> None:
-    """By hand: differences -0.1, -0.2, -0.3 have t = -3.4641 with 2 degrees of freedom."""
-    found = paired_seeds({1: 1.0, 2: 1.1, 3: 1.2, 9: 7.0}, {3: 1.5, 2: 1.3, 1: 1.1})
-    assert found is not None and found.seeds == [1, 2, 3]
-    assert [found.mean, found.sd] == pytest.approx([-0.2, 0.1])
-    assert found.p == pytest.approx(0.0742, abs=1e-4)
-    # As in all tests here, two are too few.
-    assert paired_seeds({1: 1.0, 2: 1.0}, {1: 1.1, 2: 1.2}) is None
 
 
 def test_groups_are_compared_within_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,8 +129,6 @@ def test_groups_are_compared_within_themselves(tmp_path: Path, capsys: pytest.Ca
     ]
     tests = [row.tests["bits_per_byte"] for row in comparison.rows if row.tests]
     assert [round(test.difference, 6) for test in tests] == [-0.05, -0.02]
-    over_seeds = [row.over_documents.over_seeds for row in comparison.rows if row.over_documents]
-    assert [each and each.seeds for each in over_seeds] == [[1, 2, 3]] * 2
     shown = capsys.readouterr().out
     assert shown == Path(f"{output}.txt").read_text(encoding="utf-8")
     assert "per token, not comparable between vocabularies" in shown
@@ -170,7 +139,7 @@ def test_groups_are_compared_within_themselves(tmp_path: Path, capsys: pytest.Ca
     assert [row["group"] for row in rows] == [row.group for row in comparison.rows]
     column = "bits_per_byte_difference"
     assert float(rows[1][column]) == tests[0].difference and rows[0][column] == ""
-    assert (rows[0]["n_vocab"], rows[0]["documents"], rows[1]["randomisation_p"] != "") == ("300", "8", True)
+    assert (rows[0]["n_vocab"], rows[0]["documents"]) == ("300", "8")
 
 
 def test_every_size_has_a_baseline_of_its_own(tmp_path: Path) -> None:

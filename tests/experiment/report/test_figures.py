@@ -19,7 +19,7 @@ from mt_scaffold.analysis.compare_vocab import SizeComparison  # noqa: E402
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE  # noqa: E402
 from mt_scaffold.experiment.report import figures  # noqa: E402
 from mt_scaffold.experiment.report.embeddings import Embeddings  # noqa: E402
-from mt_scaffold.experiment.report.statistics import _parts_to_show, bootstrap_interval  # noqa: E402
+from mt_scaffold.experiment.report.statistics import _parts_to_show  # noqa: E402
 from mt_scaffold.experiment.training.training_log import read_training_log  # noqa: E402
 
 PLAIN_LOG = """\
@@ -50,12 +50,6 @@ def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
         SizeComparison(100, 9, 8, 10.0, 15.0, 0.5),
         SizeComparison(200, 0, 0, None, None, None),
     ]
-    intervals = [
-        figures.Interval(test, system, seed, 30.0 + seed, 28.5 + seed, 31.5 + seed)
-        for test in ("test_a", "test_b")
-        for system in ("bpe", "scaffold")
-        for seed in (1, 2)
-    ]
     log = tmp_path / "train.log"
     log.write_text(PLAIN_LOG)
     model = Embeddings(["a", "b@@", "c"], numpy.random.default_rng(1).normal(size=(3, 8)), {"new": frozenset("a")})
@@ -69,7 +63,6 @@ def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
             figures.replaced_tokens(rows, folder / "r", "SYNTHETIC"),
             figures.inside_longer_tokens(["a$"], {"a$": 1, "ba$c</w>": 9}, folder / "i", "SYNTHETIC"),
             figures.embeddings({"bpe": model}, folder / "e", "SYNTHETIC"),
-            figures.scores(intervals, folder / "s", "SYNTHETIC"),
             figures.training_curves({"bpe": [read_training_log(log)] * 2}, folder / "t", "SYNTHETIC"),
             figures.differences([change], folder / "d", "BLEU", "SYNTHETIC"),
         ]
@@ -91,7 +84,6 @@ def test_a_system_has_one_colour_in_every_figure(tmp_path: Path) -> None:
     curves = {"valid": [(1.0, 8.0), (2.0, 6.0)]}
     drawn = {
         "differences": figures.differences([change], tmp_path / "d", "BLEU", systems=systems),
-        "scores": figures.scores([figures.Interval("t", "scaffold", 1, 30, 29, 31)], tmp_path / "s", systems=systems),
         "frequencies": figures.token_frequencies({"codes": [3, 2]}, tmp_path / "f", systems={"codes": 1}),
     }
     for name, svg in drawn.items():
@@ -124,11 +116,6 @@ def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sys
     figures.inside_longer_tokens([part], {part: 1, f"anti{part}ation</w>": 9}, tmp_path / "i", SYNTHETIC_NOTE)
     figures.embeddings({part: model}, tmp_path / "e", SYNTHETIC_NOTE)
     figures.embeddings(dict.fromkeys(systems[:3], model), tmp_path / "e3", SYNTHETIC_NOTE)
-    intervals = [figures.Interval(test, system, 1, 30.0, 28.5, 31.5) for test in tests for system in systems]
-    figures.scores(intervals, tmp_path / "s", SYNTHETIC_NOTE)
-    figures.scores(
-        [figures.Interval(test, part, 1, 30.0, 28.5, 31.5) for test in LONG], tmp_path / "s8", SYNTHETIC_NOTE
-    )
     figures.training_curves({system: [curves] * 3 for system in systems}, tmp_path / "t", SYNTHETIC_NOTE)
     changes = [figures.Change(test, system, "bpe", 0.5, -0.1, 1.1) for test in tests for system in systems]
     figures.differences(changes, tmp_path / "d", "BLEU", SYNTHETIC_NOTE)
@@ -146,7 +133,7 @@ def test_no_text_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sys
         for axes in figure.axes:
             names = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
             assert not any(left.overlaps(right) for left, right in itertools.pairwise(names))
-    assert len(drawn) == 3 * 10
+    assert len(drawn) == 3 * 8
 
 
 def test_panels_over_occurrences_share_colours(tmp_path: Path) -> None:
@@ -201,19 +188,6 @@ def test_bleu_and_loss_per_byte_are_drawn_where_the_log_has_them(tmp_path: Path)
     assert "bits per byte of text" in is_drawn(figures.training_curves(alone, tmp_path / "alone"))
     assert "bits per token" in is_drawn(figures.training_curves(curves, tmp_path / "both"))
     assert "BLEU of the validation set" in is_drawn(figures.bleu_curves(alone, tmp_path / "bleu"))
-
-
-def test_interval_is_sacrebleus() -> None:
-    """Score and interval are those of its command; more sentences make the interval narrower."""
-    sacrebleu = pytest.importorskip("sacrebleu")
-    hypotheses = ["the cat sat on the mat today", "a dog runs in the park now", "he eats an apple at noon here"] * 4
-    references = ["the cat sat on a mat today", "a dog runs in the park now", "she eats an apple at noon"] * 4
-    score, low, high = bootstrap_interval(hypotheses, references, 200)
-    found = sacrebleu.BLEU().corpus_score(hypotheses, [references], n_bootstrap=200)
-    assert (score, low, high) == pytest.approx((found.score, found._mean - found._ci, found._mean + found._ci))
-    assert found._mean != found.score and low < score < high
-    _, lower, higher = bootstrap_interval(hypotheses * 10, references * 10, 200)
-    assert 0 < higher - lower < high - low
 
 
 def test_a_part_of_longer_tokens_is_one_of_the_experiments_languages() -> None:

@@ -28,7 +28,6 @@ from mt_scaffold.experiment.data.tokenise import TokeniseReport  # noqa: E402
 from mt_scaffold.experiment.evaluation.compare import compare  # noqa: E402
 from mt_scaffold.experiment.evaluation.comparison import Comparison  # noqa: E402
 from mt_scaffold.experiment.evaluation.score import Origin, Texts, score  # noqa: E402
-from mt_scaffold.experiment.report import paper  # noqa: E402
 from mt_scaffold.experiment.report.html import (  # noqa: E402
     _examples,
     _source_segmenter,
@@ -232,7 +231,7 @@ def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> N
     assert spread["scaffold", "new tokens"]["count"] > 1
     for row in statistics["embeddings"]:
         assert f"<td>{row['uniformity']:.3f}</td>\n<td>{row['mean_cosine']:.3f}</td>" in text
-    names = {"bleu", "training", "token-frequencies", "replaced-tokens", "embeddings-bpe", "embeddings-scaffold"}
+    names = {"training", "token-frequencies", "replaced-tokens", "embeddings-bpe", "embeddings-scaffold"}
     assert names <= {path.stem for path in (experiment / "figures").glob("*.svg")}
     assert text.count("<svg ") == len(list((experiment / "figures").glob("*.svg")))
 
@@ -346,27 +345,6 @@ def test_columns_of_systems_that_are_empty_are_left_out(page: Path) -> None:
     assert columns == ["system", "codes", "dropout or sampling, source and target", "tested against"]
     rows = [re.findall("<td[^>]*>(.*?)</td>", row) for row in table.split("<tr>")[2:]]
     assert all(any(row[number] for row in rows) for number in range(len(columns)))
-
-
-def test_bytes_per_token_are_beside_the_papers(
-    page: Path, experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only on the paper's own text; others are not comparable."""
-    heading = "Bytes per token, next to the paper"
-    assert heading not in page.read_text(encoding="utf-8")
-    copy = tmp_path / "copy"
-    shutil.copytree(experiment, copy)
-    with open(copy / "config.yaml", "a", encoding="utf-8") as stream:
-        stream.write("paper: {text: WMT'14 En-Fr, test_set: test, metric: bleu}\n")
-    known = paper.read_paper()
-    own = dataclasses.replace(known, texts={"WMT'14 En-Fr": paper.Text([60], "")})
-    monkeypatch.setattr(paper, "read_paper", lambda: own)
-    shown = html_report(copy).read_text(encoding="utf-8").partition(heading)[2].partition("</table>")[0]
-    (figure,) = [each for each in known.figures if (each.quantity, each.text) == ("bytes per token", "WMT'14 En-Fr")]
-    statistics_of = json.loads((copy / "statistics.json").read_text(encoding="utf-8"))["stats"]
-    ours = {each["codes"]: each["bytes_per_token"] for each in statistics_of}
-    for codes, theirs in (("bpe-60", figure.bpe), ("scaffold-60", figure.scaffold)):
-        assert f"<td>{ours[codes]:.3f}</td><td>{theirs}</td>" in shown
 
 
 def test_the_page_says_what_was_measured_in_validation(experiment: Path, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_patience_that_is_left_out_stops_nothing() -> None:
 def test_options_of_a_training_follow_from_the_configuration() -> None:
     """Its stopping rule, translation of the validation set, choice of the best checkpoint, checkpoints to keep."""
     train = {"stop": {"text": 123}, "patience": 6, "patience_on": "bleu"}
-    options = training_options(small(train, average={"last": 3}, score={"last_checkpoints": 5}), "bpe")
+    options = training_options(small(train, average={"last": 5}), "bpe")
     assert options == {
         "arch": "transformer",
         "max-tokens": 1000,

@@ -68,7 +68,7 @@ def test_a_step_finds_its_files_by_the_configuration(layout: TranslationLayout) 
         (["get-documents"], "task: translation: has no step get-documents"),
         (["learn", "--codes", "none-5"], "no codes are called none-5"),
         (["dictionary", "--data", "none"], "no data is called none"),
-        (["compression", "--systems", "bpe,bqe"], "no system is called bqe"),
+        (["compare", "--systems", "bpe,bqe"], "no system is called bqe"),
     ],
 )
 def test_what_an_experiment_does_not_have_is_named(

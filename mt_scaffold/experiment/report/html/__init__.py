@@ -28,7 +28,6 @@ from mt_scaffold.experiment.report.html.parts import (
     tables_of,
     text,
 )
-from mt_scaffold.experiment.report.paper import COMPRESSION_NOTE, compression, own_text, read_paper
 from mt_scaffold.experiment.report.statistics import LanguageModelStatistics, Statistics, documents_table
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
@@ -84,10 +83,6 @@ def _of_translation(layout: TranslationLayout, examples: int, runs: Sequence[Map
         "data": _data_rows(layout),
         "statistics": statistics,
         "statistics_table": table(statistics.stats),
-        "paper": read_paper(),
-        "paper_text": own_text(config),
-        "compression": compression(config, {each.codes: each.bytes_per_token for each in statistics.stats}),
-        "compression_note": COMPRESSION_NOTE,
         "examples": _examples(layout, examples),
         "valid_metric": _valid_metric(runs),
         "surface": surface_form,

@@ -125,14 +125,13 @@ rule translate:
     output:
         [layout.translation(RUN, "{test}", form) for form in ("", "words", "subwords")],
         layout.translated_source(RUN, "{test}"),
-    params: run=run_flags, depends_on=staleness.depends_on(layout, "translate"), checkpoint=""
+    params: run=run_flags, depends_on=staleness.depends_on(layout, "translate")
     log: layout.log(f"translate-{RUN.name}-{{test}}")
     priority: 1
     threads: SHARE
     resources: gpu=0
     shell:
-        "{STEP} translate {CONFIG} {params.run} --test-set {wildcards.test:q} {params.checkpoint} "
-        "--gpus {resources.gpu} > {log:q} 2>&1"
+        "{STEP} translate {CONFIG} {params.run} --test-set {wildcards.test:q} --gpus {resources.gpu} > {log:q} 2>&1"
 
 
 rule score:
@@ -141,10 +140,10 @@ rule score:
         layout.words("{test}", TGT),
         [layout.raw("{test}", lang) for lang in LANGUAGES],
     output: layout.scores(RUN, "{test}")
-    params: run=run_flags, depends_on=lambda wildcards: staleness.depends_on(layout, "score", wildcards.test), checkpoint=""
+    params: run=run_flags, depends_on=lambda wildcards: staleness.depends_on(layout, "score", wildcards.test)
     log: layout.log(f"score-{RUN.name}-{{test}}")
     priority: 1
-    shell: "{STEP} score {CONFIG} {params.run} --test-set {wildcards.test:q} {params.checkpoint} > {log:q} 2>&1"
+    shell: "{STEP} score {CONFIG} {params.run} --test-set {wildcards.test:q} > {log:q} 2>&1"
 
 
 rule losses:
@@ -162,50 +161,6 @@ rule losses:
     resources: gpu=0
     shell:
         "{STEP} losses {CONFIG} {params.run} --test-set {wildcards.test:q} --gpus {resources.gpu} > {log:q} 2>&1"
-
-
-# One of the last checkpoints, for score.last_checkpoints. Not temporary: rebuilt for a new test set, it would be newer
-# than its translations of the others.
-use rule average as take_checkpoint with:
-    output: layout.checkpoint(RUN, "{checkpoint}")
-    params: run=run_flags, depends_on=staleness.depends_on(layout, "checkpoint"), checkpoint="--checkpoint {checkpoint}"
-    log: layout.log(f"take-checkpoint-{RUN.name}-{{checkpoint}}")
-
-
-use rule translate as translate_checkpoint with:
-    input:
-        lambda wildcards: layout.binarised_test_of(wildcards.system, wildcards.test),
-        layout.checkpoint(RUN, "{checkpoint}"),
-        layout.words("{test}", SRC),
-    output:
-        [layout.translation(RUN, "{test}", form, "{checkpoint}") for form in ("", "words", "subwords")],
-        layout.translated_source(RUN, "{test}", "{checkpoint}"),
-    params: run=run_flags, depends_on=staleness.depends_on(layout, "translate"), checkpoint="--checkpoint {checkpoint}"
-    log: layout.log(f"translate-{RUN.name}-{{test}}-{{checkpoint}}")
-
-
-use rule score as score_checkpoint with:
-    input:
-        [layout.translation(RUN, "{test}", form, "{checkpoint}") for form in ("", "words")],
-        layout.words("{test}", TGT),
-        [layout.raw("{test}", lang) for lang in LANGUAGES],
-    output: layout.scores(RUN, "{test}", "{checkpoint}")
-    params:
-        run=run_flags,
-        depends_on=lambda wildcards: staleness.depends_on(layout, "score", wildcards.test),
-        checkpoint="--checkpoint {checkpoint}",
-    log: layout.log(f"score-{RUN.name}-{{test}}-{{checkpoint}}")
-
-
-# Needs only words and codes, so that it is available before the first training.
-rule compression:
-    input:
-        [layout.words("train", lang) for lang in LANGUAGES],
-        [layout.codes(name) for name in translation.papers_codes(shown.config).values()],
-    output: layout.compression
-    params: systems=SHOWN
-    log: layout.log("compression")
-    shell: "{STEP} compression {CONFIG} {params.systems} > {log:q} 2>&1"
 
 
 rule report:
