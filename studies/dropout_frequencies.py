@@ -30,6 +30,8 @@ from mt_scaffold.tables import decimal, format_table
 from studies import exit_status
 
 MIN_FREQUENCY = 2
+# The ticks of the figure.
+RATIOS = (0.2, 0.5, 1, 2)
 
 
 class Row(NamedTuple):
@@ -122,7 +124,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         for axes, name in zip(panels[0], names, strict=True):
             _draw_panel(axes, name, [row for row in rows if row.text == name])
         panels[0][0].set_ylabel("mean count, new / removed")
-        panels[0][-1].legend(title="dropout", frameon=False)
+        panels[0][-1].legend(title="dropout", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
         figure.tight_layout()
         figure.savefig(path, metadata={"Date": None})
         pyplot.close(figure)
@@ -136,7 +138,8 @@ def _draw_panel(axes: Any, name: str, rows: Sequence[Row]) -> None:
     sizes = sorted({row.symbols for row in rows})
     axes.axhline(1, color="#888888", linewidth=0.8)
     axes.set(xscale="log", yscale="log", xlabel="N", title=name)
-    axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    axes.set_xticks(sizes, [f"{size / 1000:g}k" for size in sizes])
+    axes.set_yticks(RATIOS, [f"{ratio:g}" for ratio in RATIOS])
     axes.minorticks_off()
 
 
