@@ -311,7 +311,9 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
     refused = run(folder, CONFIGURATION.replace(*change))
     lines = [line for line in refused.stdout.splitlines() if line.startswith("mt-scaffold: ")]
     assert refused.returncode == 1 and len(lines) == 1 and "Traceback" not in refused.stdout
-    assert re.search(rf"/seed-1: holds a training .* different settings \({says}; see command\.txt there\)", lines[0])
+    assert re.search(
+        rf"/seed-1 and 1 more: holds a training .* different settings \({says}; see command\.txt there\)", lines[0]
+    )
     assert times(output) == before and (output / "bpe" / "seed-1" / "training.json").exists()
 
 
