@@ -6,16 +6,15 @@ import argparse
 import contextlib
 import functools
 import importlib
-import importlib.util
 import itertools
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from types import FrameType, ModuleType
-from typing import Any, NoReturn
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from types import FrameType
+from typing import Any, NamedTuple, NoReturn
 
 from mt_scaffold import removed
 from mt_scaffold.errors import MTScaffoldError
@@ -24,8 +23,6 @@ _TERMINATING = (signal.SIGTERM, signal.SIGHUP)
 # Seconds after which a further signal ends the command again, in case the first was lost.
 _PATIENCE = 5.0
 
-# Each command is a module in one of these, imported only when it runs, so that apply-bpe starts at once.
-_PACKAGES = ("mt_scaffold.commands", "mt_scaffold.experiment.commands")
 # The commands in the groups of --help, from what people use to what workflows and programs call.
 GROUPS = {
     "codes and text": {
@@ -84,6 +81,38 @@ GROUPS = {
     },
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+# The function of each command of experiments, or the module if it declares its arguments itself; any other command is a
+# module in mt_scaffold.commands. They are imported only when the command runs, so that apply-bpe starts at once.
+FUNCTIONS = {
+    "apply-unigram": "mt_scaffold.methods.unigram_segmenter:apply_unigram",
+    "average": "mt_scaffold.experiment.commands.average:average_checkpoints",
+    "binarise": "mt_scaffold.experiment.binarise.pairs_as_ids:binarise",
+    "binarise-documents": "mt_scaffold.experiment.binarise.documents:binarise_documents",
+    "binarise-words": "mt_scaffold.experiment.binarise.pairs_as_words:binarise_words",
+    "check": "mt_scaffold.experiment.commands.run:check",
+    "clean": "mt_scaffold.experiment.commands.clean:clean_text",
+    "compare": "mt_scaffold.experiment.commands.compare:compare_scores",
+    "detokenise": "mt_scaffold.experiment.data.tokenise:detokenise_text",
+    "dictionary": "mt_scaffold.experiment.binarise.dictionary:make_dictionaries",
+    "evaluate": "mt_scaffold.experiment.commands.evaluate:evaluate_model",
+    "experiment": "mt_scaffold.experiment.commands.experiment",
+    "export": "mt_scaffold.experiment.commands.export:export",
+    "get-data": "mt_scaffold.experiment.commands.get_data:get_text",
+    "init": "mt_scaffold.experiment.commands.init:init",
+    "learn-unigram": "mt_scaffold.experiment.commands.learn_unigram:learn_unigram",
+    "lm-eval": "mt_scaffold.experiment.commands.lm_eval:ask",
+    "plan": "mt_scaffold.experiment.workflow.common_steps:plan",
+    "report": "mt_scaffold.experiment.commands.report:report",
+    "run": "mt_scaffold.experiment.commands.run:run",
+    "score": "mt_scaffold.experiment.evaluation.score:score",
+    "snakefile": "mt_scaffold.experiment.workflow:snakefile",
+    "strip-optimizer": "mt_scaffold.experiment.training.strip_optimizer:strip_optimizer",
+    "tokenise": "mt_scaffold.experiment.data.tokenise:tokenise",
+    "train": "mt_scaffold.experiment.commands.train:train_model",
+    "translate": "mt_scaffold.experiment.inference.translate:translate",
+    "translate-text": "mt_scaffold.experiment.inference.translate_text:translate_text",
+    "user-dir": "mt_scaffold.experiment.runtime.fairseq:user_dir",
+}
 # The extra that installs a package, if it is not "workflow".
 _EXTRAS = {
     "lm_eval": "harness",
@@ -160,14 +189,39 @@ class _Parser(argparse.ArgumentParser):
         return None
 
 
-def command_module(name: str) -> ModuleType:
-    """Import the module of a command: ``run``, and the ``EXAMPLES`` that ``--help`` shows.
+class Command(NamedTuple):
+    """A command: its function, the examples that ``--help`` shows, and the function that declares its arguments.
 
-    The signature of ``run`` gives the command its arguments, and its docstring their help (``options_from_signature``),
-    unless the module has ``add_arguments``: then ``run`` takes the parsed namespace.
+    Without the last, the signature of the function gives the command its arguments, and its docstring their help
+    (``options_from_signature``); with it, the function takes the parsed namespace.
     """
-    modules = (f"{package}.{name.replace('-', '_')}" for package in _PACKAGES)
-    return importlib.import_module(next(filter(importlib.util.find_spec, modules)))
+
+    run: Callable[..., Any]
+    examples: str
+    add_arguments: Callable[[argparse.ArgumentParser], None] | None
+
+
+def find_command(name: str) -> Command:
+    """Import the function of a command; raise ModuleNotFoundError if a package that it needs is missing."""
+    place, _, function = FUNCTIONS.get(name, f"mt_scaffold.commands.{name.replace('-', '_')}").partition(":")
+    module = importlib.import_module(place)
+    if name in FUNCTIONS:
+        examples = importlib.import_module("mt_scaffold.experiment.commands").examples_of(name)
+    else:
+        examples = module.EXAMPLES
+    declares = None if function else getattr(module, "add_arguments", None)
+    return Command(getattr(module, function or "run"), examples, declares)
+
+
+def _call(function: Callable[..., Any], options: argparse.Namespace) -> int:
+    """Call a function with its options; print the text that it returns, or ``as_text()``; a number is the status."""
+    from mt_scaffold import options_from_signature
+
+    result = options_from_signature.call(function, options)
+    text = result.as_text() if hasattr(result, "as_text") else result
+    if isinstance(text, str | os.PathLike):
+        print(str(text).removesuffix("\n"))
+    return result if isinstance(result, int) else 0
 
 
 def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.ArgumentParser:
@@ -192,19 +246,18 @@ def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.Argumen
             name, help=summary, description=summary[0].upper() + summary[1:] + ".", allow_abbrev=True
         )
         if name in commands:
-            module = command_module(name)
-            if hasattr(module, "add_arguments"):
-                module.add_arguments(subparser)
-                subparser.set_defaults(run=module.run)
+            command = find_command(name)
+            if command.add_arguments is not None:
+                command.add_arguments(subparser)
+                subparser.set_defaults(run=command.run)
             else:
                 from mt_scaffold import options_from_signature  # slow to import, and segmenting does without it
 
-                options_from_signature.add_arguments(subparser, module.run)
-                subparser.set_defaults(run=functools.partial(options_from_signature.call, module.run))
-            # tests/test_help.py requires them.
-            if examples := "".join(f"\n  {line}" for line in getattr(module, "EXAMPLES", "").splitlines()):
-                subparser.epilog = f"{subparser.epilog}\n\n" if subparser.epilog else ""
-                subparser.epilog += f"examples:{examples}"
+                options_from_signature.add_arguments(subparser, command.run)
+                subparser.set_defaults(run=functools.partial(_call, command.run))
+            examples = "".join(f"\n  {line}" for line in command.examples.splitlines())
+            subparser.epilog = f"{subparser.epilog}\n\n" if subparser.epilog else ""
+            subparser.epilog += f"examples:{examples}"
     return parser
 
 

@@ -16,6 +16,11 @@ _MOST_WORKERS = 4096
 # More threads than this seldom help, and a shared machine has other users.
 _MOST_WORKERS_BY_DEFAULT = 16
 _NUM_WORKERS = "MT_SCAFFOLD_NUM_WORKERS"
+# The help of the option.
+WORKERS_HELP = (
+    f"number of threads, -1 for all cores; the output is the same for any number (default: {_NUM_WORKERS}, or else the "
+    "cores that this process can use, at most 16)"
+)
 
 
 def refuse_text(**collections: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
+import os
 import re
 import types
 import typing
@@ -22,8 +23,9 @@ class Option:
 
     metavar: the placeholder of its value. short: the short form, such as ``-o``. help: the help, for a type that
     several functions share; a line in the docstring takes precedence. name: the option's name, if not the argument's.
-    choices: the accepted values, if the type is not a ``Literal`` of them. repeated: give the option once for each
-    value of a sequence, not once for all.
+    choices: the accepted values, if the type is not a ``Literal`` of them. nargs: how many values, if not as many as
+    the type has. repeated: give the option once for each value of a sequence, not once for all. positional: an
+    argument without a name, such as the options of another program. hidden: not on the command line.
     """
 
     metavar: str | None = None
@@ -31,7 +33,23 @@ class Option:
     help: str = ""
     name: str | None = None
     choices: Collection[str] | None = None
+    nargs: str | None = None
     repeated: bool = False
+    positional: bool = False
+    hidden: bool = False
+
+
+# Types that many functions share.
+_Path = str | os.PathLike[str]
+File = Annotated[_Path, Option("FILE")]
+Folder = Annotated[_Path, Option("FOLDER")]
+Name = Annotated[str, Option("NAME")]
+Prefix = Annotated[_Path, Option("PREFIX")]
+OutputFile = Annotated[_Path, Option("FILE", "-o")]
+OutputFolder = Annotated[_Path, Option("FOLDER", "-o")]
+# For functions that run fairseq or sacremoses.
+Workers = Annotated[int, Option(help="threads, -1: all cores")]
+HIDDEN = Option(hidden=True)
 
 
 class _Argument(NamedTuple):
@@ -57,11 +75,11 @@ class _Argument(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., object], leading: int = 0) -> None:
     """Declare the arguments of a function, except its first ``leading``, as those of a command.
 
-    Positional-only arguments, and those after ``*``, are positional on the command line too; all others are options: a
-    flag for ``bool``, one or more values for a sequence, N for a tuple of N, one of its values for a ``Literal``; of a
-    sequence of sequences, the option may be repeated. The fields of a dataclass are options as well. The docstring's
-    paragraphs after the first become the description, and its lines ``name: meaning`` the help, with the default added
-    if they do not mention it.
+    Positional-only arguments are positional on the command line too; all others are options: for ``bool`` a flag, which
+    negates a default of True, one or more values for a sequence, N for a tuple of N, one of its values for a
+    ``Literal``; of a sequence of sequences, the option may be repeated. The fields of a dataclass are options as well.
+    The docstring's paragraphs between its first line and the lines ``name: meaning`` become the description, and those
+    lines the help, with the default added if they do not mention it; what follows them is for programs.
     """
     if prose := _docstring(function)[0]:
         parser.description = prose
@@ -104,7 +122,9 @@ def summary(function: Callable[..., object]) -> str:
 def _arguments(function: Callable[..., object], leading: int = 0) -> Iterator[_Argument]:
     hints = typing.get_type_hints(function, include_extras=True)
     for parameter in list(inspect.signature(function).parameters.values())[leading:]:
-        yield _Argument(parameter.name, parameter.kind, parameter.default, *_understood(hints[parameter.name]))
+        kind, shape, option = _understood(hints[parameter.name])
+        if not option.hidden:
+            yield _Argument(parameter.name, parameter.kind, parameter.default, kind, shape, option)
 
 
 def _understood(hint: Any) -> tuple[Any, list[str | int], Option]:
@@ -124,11 +144,11 @@ def _understood(hint: Any) -> tuple[Any, list[str | int], Option]:
 
 
 def _docstring(function: Callable[..., object]) -> tuple[str, Mapping[str, str]]:
-    """Return a docstring's paragraphs after the first, and its line on each argument by name."""
+    """Return a docstring's paragraphs between the first line and the arguments, and its line on each by name."""
     names = inspect.signature(function).parameters.keys()
     meanings: dict[str, str] = {}
     prose, current = [""], list[str]()
-    for line in (inspect.getdoc(function) or "").splitlines():
+    for line in (inspect.getdoc(function) or "").replace("``", "").splitlines():
         found = _MEANING.match(line)
         if found and names >= {*found[1].split(", ")}:
             current = found[1].split(", ")
@@ -138,7 +158,7 @@ def _docstring(function: Callable[..., object]) -> tuple[str, Mapping[str, str]]
             prose.append("")
         elif current:
             meanings |= {name: f"{meanings[name]} {line.strip()}" for name in current}
-        else:
+        elif not meanings:
             prose[-1] += f"{line}\n"
     return "\n\n".join(each.strip() for each in prose[1:] if each), meanings
 
@@ -148,29 +168,29 @@ def _add(parser: argparse.ArgumentParser, argument: _Argument, meaning: str) -> 
     shape = list(argument.shape)
     settings: dict[str, Any] = {"metavar": option.metavar, "choices": option.choices}
     # A default of zero is worth showing, but not one that means "not given".
-    if not argument.required and default is not False and default not in (None, "", ()) and "default" not in meaning:
+    shown = not argument.required and kind is not bool and default not in (None, "", ())
+    if shown and "default" not in meaning:
         meaning = f"{meaning} (default: {default})"
     settings["help"] = meaning.replace("%", "%%")
     if typing.get_origin(kind) is Literal:
         settings["choices"] = typing.get_args(kind)
     elif kind in (int, float):
         settings |= {"type": kind, "metavar": option.metavar or "N"}
-    if argument.kind is inspect.Parameter.VAR_POSITIONAL:
-        parser.add_argument(argument.name, nargs="*", default=(), **settings)
-    elif argument.kind is inspect.Parameter.POSITIONAL_ONLY:
+    if option.positional or argument.kind is inspect.Parameter.POSITIONAL_ONLY:
         if shape:
             settings["nargs"] = shape[0] if argument.required or shape[0] != "+" else "*"
         if not argument.required:
             settings["default"] = default
         parser.add_argument(argument.name, **settings)
     elif kind is bool:
-        parser.add_argument(*argument.flags, dest=argument.name, action="store_true", help=settings["help"])
+        action = "store_false" if default else "store_true"
+        parser.add_argument(*argument.flags, dest=argument.name, action=action, help=settings["help"])
     else:
         if len(shape) > 1 or option.repeated:
             settings["action"] = "append"
             del shape[0]
             default = [*default] if isinstance(default, tuple) else default
         if shape:
-            settings["nargs"] = shape[0]
+            settings["nargs"] = option.nargs or shape[0]
         settings |= {"required": True} if argument.required else {"default": default}
         parser.add_argument(*argument.flags, dest=argument.name, **settings)

@@ -58,16 +58,17 @@ def check(words: list[str], where: str) -> None:
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_every_command_shows_examples_that_it_accepts(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A new command needs EXAMPLES, and none can keep the old name of an option."""
+    """A new command needs examples, and none can keep the old name of an option."""
     parser = parser_of(command)
-    found = list(command_lines(cli.command_module(command).EXAMPLES))
+    examples = cli.find_command(command).examples
+    found = list(command_lines(examples))
     assert command in {words[1] for words in found}
     for words in found:
         check(words, f"example of {command}")
     with pytest.raises(SystemExit):
         parser.parse_args([command, "--help"])
     shown = capsys.readouterr().out
-    assert all(f"\n  {line}\n" in shown for line in cli.command_module(command).EXAMPLES.splitlines())
+    assert all(f"\n  {line}\n" in shown for line in examples.splitlines())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from mt_scaffold import cli, options_from_signature
-from mt_scaffold.options_from_signature import Option
+from mt_scaffold.options_from_signature import HIDDEN, Option
 
 Shared = Annotated[int, Option("COUNT", help="of a shared type")]
 
@@ -56,9 +56,20 @@ def command(
     return dict(locals())
 
 
-def rest(*options: Annotated[str, Option("-- OPTIONS")], seed: int | str = 1) -> tuple[tuple[str, ...], int | str]:
-    """Return what was given."""
-    return options, seed
+def rest(
+    seed: int | str = 1,
+    options: Annotated[Sequence[str], Option("-- OPTIONS", positional=True)] = (),
+    unseen: Annotated[object, HIDDEN] = None,
+    codes: Annotated[tuple[str, str], Option(nargs="+")] = ("a", "b"),
+    joined: Annotated[bool, Option(name="separate")] = True,
+) -> dict[str, Any]:
+    """Return what was given.
+
+    joined: of either side
+
+    A paragraph for ``programs``.
+    """
+    return dict(locals())
 
 
 def parsed(function: Callable[..., object], line: str) -> Any:
@@ -90,8 +101,18 @@ def test_what_is_not_given_has_the_default_of_the_signature() -> None:
 
 def test_options_of_another_program_come_after_two_dashes() -> None:
     """As for fairseq's; a number that may be a word, such as a wildcard, is read as a number."""
-    assert parsed(rest, "--seed 2 -- --beam 4") == (("--beam", "4"), 2)
-    assert parsed(rest, "") == ((), 1)
+    got = parsed(rest, "--seed 2 -- --beam 4")
+    assert (got["options"], got["seed"]) == (["--beam", "4"], 2)
+
+
+def test_an_option_can_negate_take_fewer_values_or_be_hidden() -> None:
+    """As the function's own type and default do not say."""
+    own = {"seed": 1, "options": (), "unseen": None, "codes": ("a", "b"), "joined": True}
+    assert parsed(rest, "") == own
+    assert parsed(rest, "--separate --codes c") == own | {"joined": False, "codes": ["c"]}
+    parser = argparse.ArgumentParser()
+    options_from_signature.add_arguments(parser, rest)
+    assert "programs" not in parser.format_help() and "unseen" not in parser.format_help()
 
 
 @pytest.mark.parametrize("line", ["", "one --codes c", "one --least 3", "one --codes c --least x --most 2"])

@@ -107,7 +107,7 @@ def test_the_reference_has_every_public_name() -> None:
 
 def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
     """A configuration copied from docs/tutorial.md passes the checks, and so do the options of the rehearsal there."""
-    from mt_scaffold.experiment.commands.arguments import ExperimentOptions
+    from mt_scaffold.experiment.commands.run import ExperimentOptions
     from mt_scaffold.experiment.configuration import load_config
     from mt_scaffold.experiment.configuration.layout import plan_experiment
 

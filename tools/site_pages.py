@@ -61,9 +61,8 @@ def generated_pages() -> dict[str, str]:
         "experiment_commands": ["# Commands: experiments", _COMMANDS],
     }
     for name in cli.COMMANDS:
-        segmentation = cli.command_module(name).__name__.startswith("mt_scaffold.commands.")
         shown = f"## `{name}`\n\n```output\n{commands.choices[name].format_help()}```\n"
-        parts["commands" if segmentation else "experiment_commands"].append(shown)
+        parts["experiment_commands" if name in cli.FUNCTIONS else "commands"].append(shown)
     pages = {f"reference/{name}.md": "\n".join(text) for name, text in parts.items()}
     for name, source in _OUTSIDE.items():
         text = (_ROOT / source).read_text(encoding="utf-8")

@@ -8,12 +8,7 @@ from typing import Any, BinaryIO
 from mt_scaffold.corpus.documents import DEFAULT_FIELD, DOCUMENT_FORMATS, Documents
 from mt_scaffold.corpus.files import input_or_standard
 from mt_scaffold.corpus.text import SEPARATOR
-from mt_scaffold.options import FORMATS
-
-WORKERS_HELP = (
-    "number of threads, -1 for all cores; the output is the same for any number (default: MT_SCAFFOLD_NUM_WORKERS, or "
-    "else the cores that this process can use, at most 16)"
-)
+from mt_scaffold.options import FORMATS, WORKERS_HELP
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:

@@ -28,12 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     import shtab
 
-    from mt_scaffold.cli import COMMANDS, command_module, make_parser
+    from mt_scaffold.cli import COMMANDS, find_command, make_parser
 
     available, missing = [], set()
     for name in COMMANDS:
         try:
-            command_module(name)
+            find_command(name)
             available.append(name)
         except ModuleNotFoundError as error:
             missing.add(error.name)

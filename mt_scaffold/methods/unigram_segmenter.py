@@ -10,7 +10,7 @@ import functools
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from mt_scaffold._core import WordCounts
 from mt_scaffold.corpus.files import (
@@ -25,7 +25,8 @@ from mt_scaffold.corpus.files import (
 from mt_scaffold.corpus.text import WORD_START, not_utf8, words_of
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.methods.unigram_lattice import Lattice, LatticeMaker, Pieces, join_unknown, sample
-from mt_scaffold.options import worker_count
+from mt_scaffold.options import WORKERS_HELP, worker_count
+from mt_scaffold.options_from_signature import Option
 from mt_scaffold.segment.draw import NO_DRAW, RESAMPLINGS, Draw
 
 if TYPE_CHECKING:
@@ -227,11 +228,20 @@ def generator(seed: int, epoch: int, index: int) -> Callable[[], float]:
     return random.Random((seed << 128) | (epoch << 64) | index).random
 
 
-def apply_unigram(model: PathLike, infile: PathLike, outfile: PathLike, num_workers: int | None = None) -> None:
+def apply_unigram(
+    model: Annotated[PathLike, Option("MODEL", "-c", name="codes")],
+    infile: Annotated[PathLike, Option("PATH", "-i", name="input")],
+    outfile: Annotated[PathLike, Option("PATH", "-o", name="output")],
+    num_workers: Annotated[int | None, Option(help=WORKERS_HELP)] = None,
+) -> None:
     """Segment a text of words with a Unigram model, line by line: the command ``apply-unigram``.
 
-    num_workers: threads, as in ``count_words``. Raises MTScaffoldError if the input cannot be read or is not UTF-8, or
-    the model is not a Unigram model; UsageError for an output that is an input.
+    model: model of learn-unigram
+    infile: text of words
+    outfile: text of pieces, separated by spaces
+
+    Raises MTScaffoldError if the input cannot be read or is not UTF-8, or the model is not a Unigram model; UsageError
+    for an output that is an input.
     """
     refuse_overwriting([outfile], [infile, model])
     segmenter, threads = UnigramSegmenter(model), worker_count(num_workers)

@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike, make_folder, shown, write_text
@@ -15,6 +15,7 @@ from mt_scaffold.corpus.vocabulary_file import read_dictionary as read_dictionar
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS, Limits
+from mt_scaffold.options_from_signature import HIDDEN, Option, OutputFolder, Prefix, Workers
 from mt_scaffold.segment.draw import NO_DRAW, Draw
 from mt_scaffold.segment.segmenter import Segmenter
 
@@ -24,26 +25,32 @@ if TYPE_CHECKING:
 END_ID, UNKNOWN_ID = SPECIAL_SYMBOLS.index("</s>"), SPECIAL_SYMBOLS.index("<unk>")
 NO_LIMITS = Limits()
 NO_RESAMPLING = (NO_DRAW, NO_DRAW)
+SourceLanguage = Annotated[str, Option("LANGUAGE", "-s", name="source-lang", help="for example en")]
+TargetLanguage = Annotated[str, Option("LANGUAGE", "-t", name="target-lang", help="for example de")]
 
 
 def make_dictionaries(
-    train: PathLike,
-    output: PathLike,
-    source: str,
-    target: str,
+    train: Prefix,
+    output: OutputFolder,
+    source: SourceLanguage,
+    target: TargetLanguage,
     segmentation: Segmentation,
     limits: Limits = NO_LIMITS,
-    resamplings: tuple[Draw, Draw] = NO_RESAMPLING,
-    num_workers: int = 1,
+    resamplings: Annotated[tuple[Draw, Draw], HIDDEN] = NO_RESAMPLING,
+    num_workers: Workers = 1,
+    with_dropout: bool = False,
 ) -> None:
     """Write ``dict.SOURCE.txt`` and ``dict.TARGET.txt`` into the folder ``output``.
 
-    ``train`` is the prefix of the training words: ``words/train`` stands for ``words/train.SOURCE`` and
-    ``words/train.TARGET``. Without ``resamplings`` the dictionaries are those of fairseq-preprocess on the segmented
-    text, byte for byte: the most frequent subword first, equally frequent ones by code point, then padding.
-    ``resamplings`` are the resampling of each side's training text; the subwords that only this can make of its words
-    come before the padding (see ``added_by``), in that side's dictionary only, if there are two. Characters
-    that a Unigram model does not know are in neither. ``num_workers``: threads, -1 for all cores.
+    train: words of the training set: PREFIX.LANGUAGE
+    with_dropout: include the subwords that dropout or sampling can make of the training words
+    output: folder for dict.LANGUAGE.txt
+
+    Without resampling the dictionaries are those of fairseq-preprocess on the segmented text, byte for byte: the most
+    frequent subword first, equally frequent ones by code point, then padding. ``resamplings`` are the resampling of
+    each side's training text, with ``with_dropout`` that of the method; the subwords that only this can make of its
+    words come before the padding (see ``added_by``), in that side's dictionary only, if there are two. Characters
+    that a Unigram model does not know are in neither.
 
     Raises MTScaffoldError if a text is missing or not UTF-8, or the codes are malformed; UsageError for limits out of
     range, and if both languages are the same.
@@ -53,7 +60,7 @@ def make_dictionaries(
         raise UsageError(f"source and target are the same language: {source}; give two languages")
     segmenters = segmentation.segmenters()
     counts = [count_words(paths=[f"{train}.{language}"], num_workers=num_workers) for language in (source, target)]
-    sides = list(map(_Side, segmenters, counts, resamplings))
+    sides = list(map(_Side, segmenters, counts, segmentation.resamplings if with_dropout else resamplings))
     if limits.joined_dictionary:
         written = _format(sides, limits.nwordssrc, limits.thresholdsrc, limits.padding_factor)
         texts = {source: written, target: written}

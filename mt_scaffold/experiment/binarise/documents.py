@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from mt_scaffold.corpus.documents import Documents
+from mt_scaffold.corpus.documents import DOCUMENT_FORMATS, Documents
 from mt_scaffold.corpus.files import PathLike, open_input, open_output, write_text
 from mt_scaffold.corpus.id_files import id_width, writing_ids
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -23,6 +23,7 @@ from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.manifest import raw_digest
 from mt_scaffold.options import refuse_text, worker_count
+from mt_scaffold.options_from_signature import HIDDEN, File, Name, Option, OutputFolder
 
 _BYTES_AT_ONCE = 1 << 23
 _DOCUMENTS_AT_ONCE = 1 << 16
@@ -30,28 +31,38 @@ SPLITS = ("train", "valid", "test")
 
 
 def binarise_documents(
-    output: PathLike,
-    codes: PathLike,
-    train: Sequence[PathLike] = (),
-    valid: Sequence[PathLike] = (),
-    test: Sequence[PathLike] = (),
+    output: OutputFolder,
+    codes: Annotated[PathLike, Option("FILE", "-c")],
+    train: Sequence[File] = (),
+    valid: Sequence[File] = (),
+    test: Sequence[File] = (),
     *,
-    format: str | None = None,
-    field: str | None = None,
+    format: Annotated[str | None, Option(choices=DOCUMENT_FORMATS)] = None,
+    field: Name | None = None,
     padding_factor: int = 8,
     num_workers: int | None = None,
-    warnings: Sequence[ResultWarning] = (),
+    warnings: Annotated[Sequence[ResultWarning], HIDDEN] = (),
 ) -> BinarisedDocuments:
     """Make the fairseq data folder ``output`` for the task ``language_modeling`` (or ``language_modeling_resumable``).
 
-    ``train``, ``valid`` and ``test`` are files of documents, as ``Documents`` reads them (``format``, ``field``). Empty
-    documents are left out. ``codes`` are byte codes; the ids are those of ``BPE.encode``, plus 4 for fairseq's own
-    symbols, in the smallest type that fairseq reads. ``dict.txt`` names each token in GPT-2's notation, with its count
-    in ``train``, and is padded to a multiple of ``padding_factor`` symbols. Except for the counts, it depends only on
-    the codes and that factor, so a test set can have a separate folder.
+    Make a fairseq data folder for language models from raw documents and byte codes: ids of the codes' tokens, each
+    document ending in </s>. The dictionary follows from the codes, so that every test set can have a separate folder:
+    --test FILE --output FOLDER, with the same --codes and --padding-factor as the training data.
 
-    ``num_workers``: threads, -1 for all cores. ``warnings`` of the documents go into the description of the folder, for
-    comparisons.
+    codes: codes of bytes, bpe or scaffold
+    train: documents of the training split
+    valid: documents of the validation split
+    test: documents of the test split
+    output: the fairseq data folder to make
+    format: how documents are stored: one per line, one per file, JSON objects or a table (default: by the file's name,
+        lines for any other)
+    field: the field of JSONL and Parquet (default: text)
+    padding_factor: pad the dictionary to a multiple of N symbols
+    num_workers: threads, -1: all cores (default: all, up to 16)
+
+    Documents are read as ``Documents`` does; empty ones are left out. The ids are those of ``BPE.encode``, plus 4 for
+    fairseq's own symbols, in the smallest type that fairseq reads. ``dict.txt`` names each token in GPT-2's notation,
+    with its count in ``train``. ``warnings`` of the documents go into the description of the folder, for comparisons.
 
     The folder appears only once it is complete, with ``binarised.json``; an earlier data folder is replaced. Raises
     MTScaffoldError if a file is missing or malformed, a split has no documents, or the codes are malformed; UsageError

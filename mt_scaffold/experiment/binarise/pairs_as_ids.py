@@ -15,13 +15,20 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output
 from mt_scaffold.corpus.storage.parts import part_folder
 from mt_scaffold.corpus.text import check_parallel
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.binarised_format import Counts, write_ids
-from mt_scaffold.experiment.binarise.dictionary import NO_LIMITS, make_dictionaries, read_ids
+from mt_scaffold.experiment.binarise.dictionary import (
+    NO_LIMITS,
+    SourceLanguage,
+    TargetLanguage,
+    make_dictionaries,
+    read_ids,
+)
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
 from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.runtime.provenance import sha256
@@ -29,6 +36,7 @@ from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.manifest import raw_digest
 from mt_scaffold.options import refuse_text, worker_count
+from mt_scaffold.options_from_signature import Folder, Option, OutputFolder, Prefix, Workers
 
 DESCRIPTION = "binarised.json"
 
@@ -64,24 +72,28 @@ class Binarised:
 
 
 def binarise(
-    output: PathLike,
-    source: str,
-    target: str,
+    output: OutputFolder,
+    source: SourceLanguage,
+    target: TargetLanguage,
     segmentation: Segmentation,
-    train: PathLike | None = None,
-    valid: PathLike | None = None,
-    tests: Sequence[PathLike] = (),
-    dictionaries: PathLike | None = None,
+    train: Prefix | None = None,
+    valid: Prefix | None = None,
+    tests: Annotated[Sequence[PathLike], Option("PREFIX", name="test")] = (),
+    dictionaries: Folder | None = None,
     limits: Limits = NO_LIMITS,
-    num_workers: int = 1,
+    num_workers: Workers = 1,
 ) -> Binarised:
     """Make the fairseq data folder ``output`` for the task ``translation`` (or ``translation_resumable``).
 
-    ``train``, ``valid`` and each of ``tests`` are prefixes: ``words/train`` stands for the files ``words/train.SOURCE``
-    and ``words/train.TARGET``, one sentence per line, words separated by spaces. A test set becomes the subset of the
-    same name. ``dictionaries`` is a folder with ``dict.LANGUAGE.txt`` (of ``make_dictionaries``, or an earlier data
-    folder); without it they are made from ``train``, within ``limits``. A subword that is not in its dictionary becomes
-    ``<unk>``, and the description counts it. ``num_workers``: threads, -1 for all cores.
+    train: words of the training set: PREFIX.LANGUAGE
+    valid: words of the validation set
+    tests: words of each test set
+    dictionaries: folder with dict.LANGUAGE.txt (default: made from --train)
+    output: the fairseq data folder to make
+
+    A text has one sentence per line, words separated by spaces. A test set becomes the subset of the same name.
+    ``dictionaries`` is the folder of ``make_dictionaries``, or an earlier data folder; ``limits`` is for those made
+    here. A subword that is not in its dictionary becomes ``<unk>``, and the description counts it.
 
     The folder appears only once it is complete, with ``binarised.json`` (its description); an earlier data folder is
     replaced. Raises MTScaffoldError if sides differ in length, or a file is missing, empty, not UTF-8 or has a carriage

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output, warn_of_mark
@@ -22,6 +22,8 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.binarised_format import Counts, carriage_return, empty_text
 from mt_scaffold.experiment.binarise.dictionary import (
     NO_LIMITS,
+    SourceLanguage,
+    TargetLanguage,
     added_by,
     make_dictionaries,
     read_ids,
@@ -39,6 +41,7 @@ from mt_scaffold.experiment.binarise.pairs_as_ids import (
 from mt_scaffold.experiment.binarise.segmentation import STORED, Segmentation
 from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.runtime.provenance import digest_of
+from mt_scaffold.options_from_signature import HIDDEN, Folder, Option, OutputFolder, Prefix, Workers
 from mt_scaffold.segment.draw import Draw
 
 if TYPE_CHECKING:
@@ -48,24 +51,33 @@ _BLOCK = 1 << 22
 
 
 def binarise_words(
-    output: PathLike,
-    source: str,
-    target: str,
+    output: OutputFolder,
+    source: SourceLanguage,
+    target: TargetLanguage,
     segmentation: Segmentation,
-    train: PathLike | None = None,
-    valid: PathLike | None = None,
-    tests: Sequence[PathLike] = (),
-    dictionaries: PathLike | None = None,
+    train: Prefix | None = None,
+    valid: Prefix | None = None,
+    tests: Annotated[Sequence[PathLike], Option("PREFIX", name="test")] = (),
+    dictionaries: Folder | None = None,
     limits: Limits = NO_LIMITS,
-    resamplings: tuple[Draw, Draw] | None = None,
-    num_workers: int = 1,
+    resamplings: Annotated[tuple[Draw, Draw] | None, HIDDEN] = None,
+    num_workers: Workers = 1,
 ) -> Binarised:
     """Make the fairseq data folder ``output`` for the task ``translation_bpe_dropout``.
 
-    The arguments are those of ``binarise``, and ``resamplings``: the resampling that a training can use for each side
-    (default: that of the method). The segmentation is copied into the folder. Dictionaries made here have all subwords
-    that it can make of the training words (``make_dictionaries``). The kinds whose subwords all have ids are recorded,
-    whoever made the dictionaries: a training with another kind is refused.
+    Make a fairseq data folder of words, for fairseq's --task translation_bpe_dropout, which segments them during
+    training; see docs/fairseq.md.
+
+    train: words of the training set: PREFIX.LANGUAGE
+    valid: words of the validation set
+    tests: words of each test set
+    dictionaries: folder with dict.LANGUAGE.txt (default: made from --train)
+    output: the fairseq data folder to make
+
+    ``resamplings``: the resampling that a training can use for each side (default: that of the method). The
+    segmentation is copied into the folder. Dictionaries made here have all subwords that it can make of the training
+    words (``make_dictionaries``). The kinds whose subwords all have ids are recorded, whoever made the dictionaries: a
+    training with another kind is refused.
 
     The same call resumes an interrupted run: complete files are kept, and ``binarised.json``, without which the folder
     is not accepted, is written last.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, open_input, open_output
@@ -19,6 +19,7 @@ from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.manifest import raw_digest
 from mt_scaffold.methods import Method, method_of_file
 from mt_scaffold.options import refuse_text
+from mt_scaffold.options_from_signature import Option
 from mt_scaffold.segment.draw import Draw
 from mt_scaffold.segment.frequencies import INSIDE
 from mt_scaffold.segment.segmenter import Segmenter, SentenceEncoder
@@ -35,21 +36,27 @@ STORED = "segmentation.json"
 class Segmentation:
     """The files and settings that segment both sides of a parallel text.
 
-    codes: the codes file of each side, source first; the same file twice for joint codes. A file ``*.model`` is a
-    Unigram model of SentencePiece (``learn_unigram``), on both sides or neither; nothing below applies to it.
-    vocabularies: the vocabulary file of each side (``get-vocab``), used with ``vocabulary_threshold``: subwords that
-    are rarer there are split further, as with ``apply-bpe --vocabulary``.
-    glossaries, separator: as for ``BPE``.
+    codes: joint codes, bpe or scaffold; or two files, for source and target
+    vocabularies: vocabulary files (get-vocab) of source and target
+    vocabulary_threshold: split subwords with a frequency below N in --vocabulary
+    glossaries: words or patterns never to split
+    separator: the end of every subword except the last of a word
+
+    A file ``*.model`` is a Unigram model of SentencePiece (``learn_unigram``), on both sides or neither; no other
+    setting applies to it.
     """
 
-    codes: tuple[str, str]
-    vocabularies: tuple[str, str] | None = None
+    codes: Annotated[tuple[str, str], Option("FILE", "-c", nargs="+")]
+    vocabularies: Annotated[tuple[str, str] | None, Option("FILE", name="vocabulary")] = None
     vocabulary_threshold: int | None = None
-    glossaries: list[str] = field(default_factory=list)
-    separator: str = SEPARATOR
+    glossaries: Annotated[Sequence[str], Option("STR")] = ()
+    separator: Annotated[str, Option("STR")] = SEPARATOR
 
     def __post_init__(self) -> None:
         refuse_text(codes=self.codes, vocabularies=self.vocabularies, glossaries=self.glossaries)
+        if len(self.codes) > 2:
+            raise UsageError("--codes: give one file for both languages, or two, for source and target")
+        object.__setattr__(self, "codes", (self.codes[0], self.codes[-1]))
 
     @property
     def joint(self) -> bool:
@@ -78,8 +85,11 @@ class Segmentation:
         Subwords have their names in dictionaries (``symbol_name``), from which word ends can be recovered.
 
         Raises MTScaffoldError if a file is malformed, or no subword of a vocabulary reaches the threshold; UsageError
-        for a Unigram model with codes on the other side or with a setting for codes, and for an unusable separator.
+        for a Unigram model with codes on the other side or with a setting for codes, for vocabularies without a
+        threshold or the reverse, and for an unusable separator.
         """
+        if (self.vocabularies is None) != (self.vocabulary_threshold is None):
+            raise UsageError("give both --vocabulary and --vocabulary-threshold, or neither")
         if method_of_file(self.codes[1]) is not self.kind:
             raise UsageError("codes on one side and a Unigram model on the other; give two of the same kind")
         source = self._segmenter(0)

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
+from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.commands.arguments import OutputFile
 from mt_scaffold.experiment.training.average import average, last_checkpoints
-from mt_scaffold.options_from_signature import Option
-
-EXAMPLES = """\
-mt-scaffold average --checkpoints model/checkpoints --last 5 --output averaged.pt
-"""
+from mt_scaffold.options_from_signature import Option, OutputFile
 
 
-def run(
+def average_checkpoints(
     inputs: Annotated[Sequence[str], Option("CHECKPOINT")] = (),
     /,
     *,
@@ -24,8 +20,8 @@ def run(
     updates: bool = False,
     skip: int = 0,
     output: OutputFile,
-) -> None:
-    """Average checkpoints, and print their names.
+) -> str:
+    """Average checkpoints, and return their names.
 
     inputs: checkpoints to average, by name
     checkpoints: or the folder in which fairseq-train saved them
@@ -34,10 +30,22 @@ def run(
     skip: with --checkpoints: leave out the newest N
     output: the averaged model
     """
-    if bool(inputs) == bool(checkpoints):
-        raise UsageError("average: give either checkpoints by name, or --checkpoints with their folder")
-    if inputs and (last is not None or updates or skip):
-        raise UsageError("average: --last, --updates and --skip choose from the folder that --checkpoints names")
-    newest = 5 if last is None else last
-    named = inputs or last_checkpoints(checkpoints or "", newest, by_updates=updates, skip=skip)
-    print("averaged:", *average(named, output))
+    if inputs and skip:
+        raise UsageError("average: --skip chooses from the folder that --checkpoints names")
+    return " ".join(["averaged:", *average(chosen_checkpoints(inputs, checkpoints, last, updates, skip), output)])
+
+
+def chosen_checkpoints(
+    named: Sequence[PathLike], folder: PathLike | None, last: int | None, updates: bool, skip: int = 0
+) -> Sequence[PathLike]:
+    """Return the checkpoints given by name, or else the last ones in a folder (default: 5).
+
+    Raises UsageError if both are given, or neither.
+    """
+    if named and folder is None:
+        if last is not None or updates:
+            raise UsageError("--last and --updates choose from the folder that --checkpoints names")
+        return named
+    if named or folder is None:
+        raise UsageError("give either checkpoints by name, or --checkpoints with their folder")
+    return last_checkpoints(folder, 5 if last is None else last, by_updates=updates, skip=skip)

@@ -7,17 +7,12 @@ from typing import Annotated
 
 from mt_scaffold.corpus.files import refuse_overwriting
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.commands.arguments import File
 from mt_scaffold.experiment.data.clean import HoldOut, clean
 from mt_scaffold.experiment.runtime.results import write_result
-from mt_scaffold.options_from_signature import Option
-
-EXAMPLES = """\
-mt-scaffold clean --source train.en --target train.de --output-source clean.en --output-target clean.de
-"""
+from mt_scaffold.options_from_signature import File, Option
 
 
-def run(
+def clean_text(
     *,
     source: Annotated[str, Option("FILE", "-s")],
     target: Annotated[str, Option("FILE", "-t")],

@@ -7,22 +7,15 @@ from pathlib import Path
 from typing import Annotated
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.commands.arguments import File
 from mt_scaffold.experiment.configuration import Published, load_experiment
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison_tables import as_text
 from mt_scaffold.experiment.evaluation.measures import Labelled
 from mt_scaffold.experiment.tasks import layout_of, task_of
-from mt_scaffold.options_from_signature import Option
-
-EXAMPLES = """\
-mt-scaffold compare bpe.json scaffold.json --baseline bpe --output comparison
-mt-scaffold compare bpe=model_1/scores.json scaffold=model_2/scores.json --baseline bpe
-mt-scaffold compare bpe=model_1/tasks.json scaffold=model_2/tasks.json --baseline bpe
-"""
+from mt_scaffold.options_from_signature import File, Option
 
 
-def run(
+def compare_scores(
     scores: Annotated[Sequence[str], Option("[[GROUP:]NAME=]SCORES")],
     /,
     baseline: Annotated[str | None, Option("SYSTEM", "-b")] = None,
@@ -33,8 +26,8 @@ def run(
     trainings: Annotated[Sequence[str], Option("[GROUP:]SYSTEM=FILE")] = (),
     reports: Sequence[File] = (),
     config: File | None = None,
-) -> None:
-    """Compare scores, and show the tables.
+) -> str:
+    """Compare scores, and return the tables as text.
 
     Compare translations by the scores of mt-scaffold score, or language models by those of mt-scaffold evaluate or
     lm-eval (vocabularies: compare-vocab): one table, with tests over trainings and segments. Files of one system are
@@ -78,7 +71,7 @@ def run(
         trainings=[_labelled(text) for text in trainings],
         reports=reports,
     )
-    print(as_text(comparison), end="")
+    return as_text(comparison)
 
 
 def _labelled(text: str) -> Labelled:

@@ -7,18 +7,11 @@ from typing import Annotated
 
 from mt_scaffold.corpus.documents import DOCUMENT_FORMATS
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.commands.arguments import File, Folder, Name, OutputFile
-from mt_scaffold.experiment.evaluation.bits_per_byte import Evaluation, evaluate, evaluate_folder
-from mt_scaffold.options_from_signature import Option
-
-EXAMPLES = """\
-mt-scaffold evaluate --checkpoint averaged.pt --data binarised --output scores.json
-mt-scaffold evaluate --checkpoint averaged.pt --data binarised --counts words.counts --losses losses.json -o scores.json
-mt-scaffold evaluate --model pythia-410m --documents test.jsonl --positions 1024 --output scores.json
-"""
+from mt_scaffold.experiment.evaluation.bits_per_byte import Evaluation, LanguageModelScores, evaluate, evaluate_folder
+from mt_scaffold.options_from_signature import File, Folder, Name, Option, OutputFile
 
 
-def run(
+def evaluate_model(
     *,
     checkpoint: File | None = None,
     data: Annotated[str | None, Option("FOLDER", "-d")] = None,
@@ -33,8 +26,8 @@ def run(
     trust_remote_code: bool = False,
     output: OutputFile,
     settings: Evaluation,
-) -> None:
-    """Evaluate a model, and show the scores.
+) -> LanguageModelScores:
+    """Evaluate a model, and return the scores.
 
     Score a language model in bits per byte of a text (its tasks: lm-eval; translations: score): -log2 p of all tokens,
     the end of each document included, divided by the bytes of the raw documents. Each document is scored by itself,
@@ -66,23 +59,16 @@ def run(
     if checkpoint is not None:
         if data is None:
             raise UsageError("evaluate: with --checkpoint, give --data")
-        scores = evaluate(checkpoint, data, output, split or "test", settings, counts=counts, losses=losses)
-    else:
-        if not documents:
-            raise UsageError("evaluate: with --model, give --documents")
-        scores = evaluate_folder(
-            model or "",
-            documents,
-            output,
-            settings,
-            format=format,
-            field=field,
-            positions=positions,
-            trust_remote_code=trust_remote_code,
-        )
-    if scores.synthetic:
-        print("synthetic data")
-    print(f"bits per byte: {scores.bits_per_byte:.4f}  {scores.signature}")
-    counts = f"{scores.bytes:,} bytes, {scores.tokens:,} tokens with each </s>"
-    print(f"bytes per token: {scores.bytes_per_token:.4f}  ({counts})")
-    print(f"perplexity per token: {scores.perplexity_per_token:.2f}  (not comparable between vocabularies)")
+        return evaluate(checkpoint, data, output, split or "test", settings, counts=counts, losses=losses)
+    if not documents:
+        raise UsageError("evaluate: with --model, give --documents")
+    return evaluate_folder(
+        model or "",
+        documents,
+        output,
+        settings,
+        format=format,
+        field=field,
+        positions=positions,
+        trust_remote_code=trust_remote_code,
+    )

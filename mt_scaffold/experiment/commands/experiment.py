@@ -15,9 +15,6 @@ from mt_scaffold.experiment.tasks import read_layout
 from mt_scaffold.experiment.tasks.codes import made_codes
 from mt_scaffold.experiment.workflow.common_steps import STEPS, step_of
 
-EXAMPLES = """\
-mt-scaffold experiment average --config experiments/demo/config.yaml --system bpe --seed 1
-"""
 # By the argument of a step: its term in errors, and the names that an experiment has for it.
 _NAMES: dict[str, tuple[str, Callable[[Layout[Any]], Iterable[str]]]] = {
     "codes_name": ("codes are", lambda layout: made_codes(layout.config)),

@@ -6,17 +6,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.commands.arguments import Folder, Name, OutputFolder
 from mt_scaffold.experiment.inference.export_transformers import export_transformers, trained_model
-from mt_scaffold.options_from_signature import Option
-
-EXAMPLES = """\
-mt-scaffold export transformers --experiment experiments/lm_demo --system scaffold --output language_model
-mt-scaffold export transformers --model averaged.pt --data binarised --output language_model
-"""
+from mt_scaffold.options_from_signature import Folder, Name, Option, OutputFolder
 
 
-def run(
+def export(
     format: Literal["transformers"],
     /,
     output: OutputFolder,
@@ -26,8 +20,8 @@ def run(
     comparison: Name | None = None,
     model: Annotated[str | None, Option("FILE", "-m")] = None,
     data: Annotated[str | None, Option("FOLDER", "-d")] = None,
-) -> None:
-    """Export a model.
+) -> str:
+    """Export a model, and return a summary.
 
     format: the target library: transformers (language models of llama or gpt_neox)
     output: the folder to write
@@ -53,7 +47,7 @@ def run(
     exported = export_transformers(checkpoint, folder, output)
     left = ", ".join(name for name in exported.dropped if not name.startswith("madeupword"))
     padding = sum(name.startswith("madeupword") for name in exported.dropped)
-    print(
+    return (
         f"{exported.rows:,} rows of embeddings; dropped, because they stand for no text: {left}, {padding} of padding"
     )
 

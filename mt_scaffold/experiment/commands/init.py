@@ -7,29 +7,23 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.commands.arguments import File, OutputFile
 from mt_scaffold.experiment.workflow.initial import Pair, ParallelTexts, init_documents, init_translation
-from mt_scaffold.options_from_signature import Option
+from mt_scaffold.options_from_signature import Option, OutputFile
 
-EXAMPLES = """\
-mt-scaffold init corpus/train.en corpus/train.de
-mt-scaffold init train.en train.de --valid dev.en dev.de --test test.en test.de --output ours.yaml
-mt-scaffold init corpus/all.en corpus/all.de --hold-out 2000
-mt-scaffold init --documents 'shards/*.jsonl.zst' --output lm.yaml
-"""
+_Text = Annotated[str, Option("FILE")]
 
 
-def run(
-    texts: Sequence[File],
+def init(
+    texts: Sequence[_Text],
     /,
     documents: bool = False,
-    valid: Sequence[File] | None = None,
-    test: Sequence[Sequence[File]] = (),
+    valid: Sequence[_Text] | None = None,
+    test: Sequence[Sequence[_Text]] = (),
     languages: Annotated[tuple[str, str] | None, Option("CODE")] = None,
     hold_out: int | None = None,
     output: OutputFile | None = None,
-) -> None:
-    """Write the configuration, and print the findings.
+) -> str:
+    """Write the configuration, and return the findings as text.
 
     Write a commented configuration for your own files: parallel text for a translation experiment (source, target), or
     documents for language models. Its comments describe the files, and it is ready to run.
@@ -58,10 +52,9 @@ def run(
             output,
             hold_out,
         )
-    print("\n".join(written.found))
     for warning in written.warnings:
         print(f"mt-scaffold: warning: {warning}", file=sys.stderr)
-    print(f"Wrote {written.path}; read it, then: mt-scaffold run {written.path}")
+    return "\n".join([*written.found, f"Wrote {written.path}; read it, then: mt-scaffold run {written.path}"])
 
 
 def _pair(option: str, paths: Sequence[str]) -> Pair:

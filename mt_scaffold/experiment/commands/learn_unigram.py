@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from mt_scaffold.experiment.commands.arguments import Threads
 from mt_scaffold.methods import Unigram
 from mt_scaffold.methods.learn import learn
+from mt_scaffold.options import WORKERS_HELP
 from mt_scaffold.options_from_signature import Option
 
-EXAMPLES = """\
-mt-scaffold learn-unigram --symbols 8000 --input train.en train.de --output unigram.model
-"""
 
-
-def run(
+def learn_unigram(
     input: Annotated[Sequence[str], Option("PATH", "-i")],
     output: Annotated[str, Option("PATH", "-o")],
     symbols: Annotated[int, Option(short="-s")],
     total_symbols: bool = False,
-    num_workers: Threads = None,
+    num_workers: Annotated[int | None, Option(help=WORKERS_HELP)] = None,
 ) -> None:
     """Learn a model.
 

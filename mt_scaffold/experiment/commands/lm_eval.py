@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.commands.arguments import File, Folder, Name, OutputFile
+from mt_scaffold.experiment.commands.average import chosen_checkpoints
 from mt_scaffold.experiment.evaluation.lm_eval import Asking, format_harness, run_harness
-from mt_scaffold.experiment.training.average import last_checkpoints
-from mt_scaffold.options_from_signature import Option
-
-EXAMPLES = """\
-mt-scaffold lm-eval --checkpoints model/checkpoints --last 5 --data binarised --tasks paper --num-fewshot 0 5 \\
-    --output tasks.json
-"""
+from mt_scaffold.options_from_signature import Folder, Name, Option, OutputFile
 
 
-def run(
+def ask(
     *,
     checkpoint: Annotated[Sequence[str], Option("FILE", "-c")] = (),
     checkpoints: Folder | None = None,
@@ -25,12 +18,12 @@ def run(
     updates: bool = False,
     data: Folder | None = None,
     asking: Asking,
-    samples: File | None = None,
+    samples: Annotated[str | None, Option("FILE")] = None,
     system: Name | None = None,
     seed: int = 1,
     output: OutputFile,
-) -> None:
-    """Ask a model the tasks, and show the scores.
+) -> str:
+    """Ask a model the tasks, and return the scores as text.
 
     checkpoint: a checkpoint of --arch llama or gpt_neox, or the folder of a causal model of transformers; with several,
         the scores are their means
@@ -43,10 +36,5 @@ def run(
     seed: the training's random seed, for compare
     output: the scores, as JSON
     """
-    if bool(checkpoint) == bool(checkpoints):
-        raise UsageError("lm-eval: give either checkpoints by name, or --checkpoints with their folder")
-    if checkpoint and (last is not None or updates):
-        raise UsageError("lm-eval: --last and --updates choose from the folder that --checkpoints names")
-    named = checkpoint or last_checkpoints(checkpoints or "", 5 if last is None else last, by_updates=updates)
-    result = run_harness(named, data, output, asking, samples=samples, system=system, seed=seed)
-    print(format_harness(result), end="")
+    chosen = chosen_checkpoints(checkpoint, checkpoints, last, updates)
+    return format_harness(run_harness(chosen, data, output, asking, samples=samples, system=system, seed=seed))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
-from mt_scaffold.experiment.commands.arguments import Folder
-from mt_scaffold.options_from_signature import Option
-
-EXAMPLES = """\
-mt-scaffold report experiments/demo --examples 10
-"""
+from mt_scaffold.options_from_signature import Folder, Option
 
 
-def run(experiment: Folder, /, output: Annotated[str | None, Option("PATH", "-o")] = None, examples: int = 20) -> None:
-    """Write the page, and print its path.
+def report(
+    experiment: Folder, /, output: Annotated[str | None, Option("PATH", "-o")] = None, examples: int = 20
+) -> Path:
+    """Write the page, and return its path.
 
     experiment: the folder of a finished experiment (experiments/NAME)
     output: the HTML page to write (default: report.html in the folder)
@@ -21,4 +19,4 @@ def run(experiment: Folder, /, output: Annotated[str | None, Option("PATH", "-o"
     """
     from mt_scaffold.experiment.report.html import html_report
 
-    print(html_report(experiment, output, examples))
+    return html_report(experiment, output, examples)

@@ -1,20 +1,56 @@
-"""mt-scaffold run: see mt_scaffold.experiment.workflow.running."""
+"""mt-scaffold run and check: see mt_scaffold.experiment.workflow.running and checking."""
 
 from __future__ import annotations
 
 import shlex
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from mt_scaffold.experiment.commands.arguments import ExperimentOptions, Name
+from mt_scaffold.experiment.configuration.layout import plan_experiment
+from mt_scaffold.experiment.configuration.yaml_file import settings_from
+from mt_scaffold.experiment.tasks import layout_of
+from mt_scaffold.experiment.workflow.checking import Findings, check_experiment
+from mt_scaffold.experiment.workflow.fairseq_commands import fairseq_commands
 from mt_scaffold.experiment.workflow.running import Settings, run_experiment
-from mt_scaffold.options_from_signature import Option
+from mt_scaffold.options_from_signature import Name, Option
 
-EXAMPLES = """\
-mt-scaffold run configs/demo.yaml
-mt-scaffold run mine.yaml --cores 8 --set train.options.lr=0.001 --dry-run
-mt-scaffold run configs/wmt14_en_de.yaml --profile slurm --only bpe scaffold
-mt-scaffold run configs/wmt14_en_de.yaml --commands --only bpe
-"""
+
+@dataclass(frozen=True)
+class ExperimentOptions:
+    """Options that change the configuration of an experiment.
+
+    only: only these systems, as if there were no others
+    sample: only the first N training pairs or documents
+    batch: one of train.batches
+    changes: set a dotted key to another value, such as train.options.lr=0.001; may be repeated
+    output: folder of the experiment (default: experiments/NAME)
+    cache: folder of downloads (default: as for get-data)
+    """
+
+    only: Annotated[Sequence[str] | None, Option("SYSTEM")] = None
+    sample: int | None = None
+    batch: Name | None = None
+    changes: Annotated[Sequence[str], Option("KEY=VALUE", name="set", repeated=True)] = ()
+    output: Annotated[str | None, Option("DIR")] = None
+    cache: Annotated[str | None, Option("DIR")] = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that were given, for plan_experiment."""
+        named = {name: getattr(self, name) for name in ("only", "sample", "batch", "output", "cache")}
+        return settings_from(self.changes) | {name: value for name, value in named.items() if value is not None}
+
+
+def check(config: Annotated[str, Option("CONFIG")], /, options: ExperimentOptions) -> Findings:
+    """Check an experiment, and return the findings.
+
+    Check an experiment without running anything: its configuration and files, the options of fairseq, the models, and
+    the disk space that it needs. mt-scaffold run does so first.
+
+    config: the configuration of the experiment, a YAML file
+    """
+    return check_experiment(config, options.settings)
 
 
 def run(
@@ -27,7 +63,7 @@ def run(
     commands: bool = False,
     snakemake: Annotated[str, Option("OPTIONS")] = "",
 ) -> int:
-    """Run the experiment.
+    """Run the experiment, and return the exit status.
 
     Check an experiment and run it, from raw text to the comparison of its systems. You can stop it at any time, also
     with Ctrl-C; the same command resumes it.
@@ -40,10 +76,6 @@ def run(
     snakemake: options of snakemake in one argument, such as --snakemake='--forcerun train', or files to make
     """
     if commands:
-        from mt_scaffold.experiment.configuration.layout import plan_experiment
-        from mt_scaffold.experiment.tasks import layout_of
-        from mt_scaffold.experiment.workflow.fairseq_commands import fairseq_commands
-
         plan = plan_experiment([config], options.settings)
         for command in fairseq_commands(layout_of(plan.folder, plan.experiment).of_systems(plan.systems)):
             print(command)

@@ -5,19 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.commands.arguments import File, Name, OutputFolder
-from mt_scaffold.experiment.runtime.fairseq import LAUNCHERS, gpus_in_all, option_arguments
+from mt_scaffold.experiment.runtime.fairseq import LAUNCHERS, FairseqOptions, gpus_in_all, option_arguments
 from mt_scaffold.experiment.training.train import train
-from mt_scaffold.options_from_signature import Option
-
-EXAMPLES = """\
-mt-scaffold train --data binarised --output model -- --arch transformer --max-epoch 10
-mt-scaffold train --data binarised --output model --config configs/demo.yaml --seed 2
-"""
+from mt_scaffold.options_from_signature import File, Name, Option, OutputFolder
 
 
-def run(
-    *fairseq_options: Annotated[str, Option("-- OPTIONS")],
+def train_model(
+    fairseq_options: FairseqOptions = (),
+    *,
     data: Annotated[str, Option("FOLDER", "-d")],
     output: OutputFolder,
     seed: int = 1,

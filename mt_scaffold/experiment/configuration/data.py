@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build_dataclass, join_key, show
+from mt_scaffold.options_from_signature import HIDDEN, Option
 
 SIDES = ("source", "target")
 
@@ -73,24 +74,32 @@ class FileData:
 class Tokenise:
     """How raw text becomes words (mt_scaffold.experiment.data.tokenise).
 
-    ``straight_apostrophes`` first turns the right single quotation mark (U+2019) into an apostrophe; ``lowercase``
-    lowercases the words. ``check`` refuses text that looks tokenised or segmented already.
+    straight_apostrophes: first turn U+2019 into an apostrophe
+    lowercase: lowercase the words
+
+    ``check`` refuses text that looks tokenised or segmented already.
 
     ``none``: the text is already words separated by spaces, to which only ``straight_apostrophes`` and ``lowercase``
     are applied; ``tokenise: none`` in YAML is short for it.
     ``source``, ``target``: keys that differ on one side (``tokenise: {source: none}``).
     """
 
-    normalise_punctuation: bool = True
-    remove_nonprinting: bool = True
-    aggressive_dash_splitting: bool = True
+    normalise_punctuation: Annotated[
+        bool, Option(name="keep-punctuation", help="do not normalise quotation marks, dashes and so on")
+    ] = True
+    remove_nonprinting: Annotated[
+        bool, Option(name="keep-nonprinting", help="do not replace non-printing characters by spaces")
+    ] = True
+    aggressive_dash_splitting: Annotated[
+        bool, Option(name="keep-dashes", help="do not split words at dashes (well @-@ known)")
+    ] = True
     straight_apostrophes: bool = False
     lowercase: bool = False
     _: KW_ONLY
-    check: bool = True
-    none: bool = False
-    source: Tokenise | None = None
-    target: Tokenise | None = None
+    check: Annotated[bool, HIDDEN] = True
+    none: Annotated[bool, HIDDEN] = False
+    source: Annotated[Tokenise | None, HIDDEN] = None
+    target: Annotated[Tokenise | None, HIDDEN] = None
 
     @classmethod
     def from_keys(cls, value: Any, key: str = "") -> Tokenise:

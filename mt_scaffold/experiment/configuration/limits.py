@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS as SPECIAL_SYMBOLS
 from mt_scaffold.errors import UsageError
+from mt_scaffold.options_from_signature import Option
 
 
 @dataclass(frozen=True)
 class Limits:
     """Which subwords get an id: the options of fairseq-preprocess of the same names.
 
-    joined_dictionary: one dictionary for both sides, limited by ``nwordssrc`` and ``thresholdsrc``. nwordssrc,
-    nwordstgt: the size of a dictionary, with fairseq's four special symbols (-1: all subwords). thresholdsrc,
-    thresholdtgt: the least frequency of a subword. The subwords that resampling adds are exempt from these limits.
-    padding_factor: the size is padded to a multiple of this.
+    nwordssrc, nwordstgt: size of the dictionary, with fairseq's four special symbols (default: all subwords)
+    thresholdsrc, thresholdtgt: least frequency of a subword in it
+    padding_factor: pad it to a multiple of N
+
+    A joined dictionary, of both sides, is limited by ``nwordssrc`` and ``thresholdsrc``. The subwords that resampling
+    adds are exempt from these limits.
     """
 
-    joined_dictionary: bool = True
+    joined_dictionary: Annotated[
+        bool, Option(name="separate-dictionaries", help="one for each language (default: one for both)")
+    ] = True
     nwordssrc: int = -1
     nwordstgt: int = -1
     thresholdsrc: int = 0

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
 from mt_scaffold.cached import cached_property
 from mt_scaffold.corpus.files import (
@@ -37,7 +37,9 @@ from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.moses import DEFAULT, tokeniser_of
 from mt_scaffold.experiment.data.preprocessed import Preprocessed, lines_look_tokenised
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
+from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.options import worker_count
+from mt_scaffold.options_from_signature import File, Option
 
 # Bytes of text per block of work, not counting the rest of the last line.
 BLOCK = 1 << 18
@@ -54,24 +56,38 @@ class TokeniseReport:
     warnings: list[ResultWarning] = field(default_factory=list)
 
 
-def tokenise(
-    input_path: PathLike | None,
-    output_path: PathLike | None,
-    language: str,
-    choices: Tokenise = DEFAULT,
-    *,
-    num_workers: int = 1,
-) -> TokeniseReport:
-    """Tokenise a UTF-8 text, one output line per input line in the same order; ``None`` is stdin or stdout.
+# A text that a command reads or writes.
+Input = Annotated[PathLike | None, Option("FILE", "-i", name="input")]
+Output = Annotated[PathLike | None, Option("FILE", "-o", name="output")]
+Language = Annotated[str, Option("CODE", "-l", help="language code such as en or de")]
+Processes = Annotated[int, Option(help="processes, -1 for all cores")]
 
-    A line ends at LF only; other line breaks within it (CR, U+0085, U+2028, form feed) become spaces, so that no later
-    step can split the line there. An empty line stays empty. The output does not depend on ``num_workers`` (processes).
-    An output whose name ends in ``.gz`` is compressed. With ``choices.none``, white space separates the words already.
+
+def tokenise(
+    input_path: Input = None,
+    output_path: Output = None,
+    *,
+    language: Language,
+    choices: Tokenise = DEFAULT,
+    num_workers: Processes = 1,
+    report: File | None = None,
+) -> TokeniseReport:
+    """Tokenise a UTF-8 text, one output line per input line in the same order.
+
+    input_path: raw text, plain or .gz (default: standard input)
+    output_path: words (default: standard output)
+    report: write the counts of lines and words to FILE as JSON
+
+    ``None`` and ``-`` are stdin or stdout. A line ends at LF only; other line breaks within it (CR, U+0085, U+2028,
+    form feed) become spaces, so that no later step can split the line there. An empty line stays empty. The output does
+    not depend on ``num_workers`` (processes). An output whose name ends in ``.gz`` is compressed. With
+    ``choices.none``, white space separates the words already.
     The report warns of an unknown language, and of text that looks tokenised or segmented already.
     Raises MTScaffoldError for bytes that are not UTF-8, with file, line and byte; UsageError for fewer than 1 worker.
     """
     num_workers = worker_count(num_workers)
-    refuse_overwriting([output_path], [input_path])
+    input_path, output_path = _streams(input_path, output_path)
+    refuse_overwriting([output_path, report], [input_path])
     import sacremoses
 
     make_tokeniser = functools.partial(tokeniser_of, language, choices)
@@ -81,9 +97,9 @@ def tokenise(
     compressed = output_path is not None and compression_of(output_path) == "gzip"
     with _input(input_path) as source, _output(output_path) as target:
         mark_is_removed = choices.remove_nonprinting and not choices.none
-        blocks, found = _check_first(_blocks(source), None if mark_is_removed else name)
-        if found is not None and not found.allowed(choices):
-            warnings.append(ResultWarning("preprocessed", os.path.basename(name), str(found)))
+        blocks, evidence = _check_first(_blocks(source), None if mark_is_removed else name)
+        if evidence is not None and not evidence.allowed(choices):
+            warnings.append(ResultWarning("preprocessed", os.path.basename(name), str(evidence)))
         print_warnings(warnings)
         for tokenised in _in_order(_Work(make_tokeniser, name, compressed), blocks, num_workers):
             target.write(tokenised.content)
@@ -91,7 +107,15 @@ def tokenise(
             words += tokenised.words
         if compressed and not lines:
             target.write(gzipped(b""))
-    return TokeniseReport(language, lines, words, sacremoses.__version__, warnings)
+    found = TokeniseReport(language, lines, words, sacremoses.__version__, warnings)
+    if report is not None:
+        write_result(report, found)
+    return found
+
+
+def _streams(*paths: PathLike | None) -> list[PathLike | None]:
+    """Return paths with None, a standard stream, for ``-``."""
+    return [None if path == "-" else path for path in paths]
 
 
 def detokenise(lines: Iterable[str], language: str) -> list[str]:
@@ -110,13 +134,20 @@ def _detokeniser_of(language: str) -> Callable[[str], str]:
 
 
 def detokenise_text(
-    input_path: PathLike | None, output_path: PathLike | None, language: str, *, num_workers: int = 1
+    input_path: Input = None, output_path: Output = None, *, language: Language, num_workers: Processes = 1
 ) -> None:
-    """Detokenise a text line by line, as ``detokenise`` does; ``None`` is stdin or stdout.
+    """Detokenise a text line by line, as ``detokenise`` does.
+
+    Join words that mt-scaffold tokenise or Moses' tokeniser made into ordinary text, as sacremoses does: escapes
+    (&quot;) and split dashes (@-@) are undone. Normalised quotation marks and lowercased words stay as they are.
+
+    input_path: words, plain or .gz (default: standard input)
+    output_path: text (default: standard output)
 
     Paths, ``.gz``, line ends, workers and errors are as in ``tokenise``.
     """
     num_workers = worker_count(num_workers)
+    input_path, output_path = _streams(input_path, output_path)
     refuse_overwriting([output_path], [input_path])
     name = "standard input" if input_path is None else str(input_path)
     compressed = output_path is not None and compression_of(output_path) == "gzip"

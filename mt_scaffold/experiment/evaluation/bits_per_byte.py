@@ -74,6 +74,15 @@ class LanguageModelScores:
     versions: dict[str, str]
     by_document: Documents = field(repr=False)
 
+    def as_text(self) -> str:
+        """Return the bits per byte, and the measures of tokens."""
+        lines = ["synthetic data"] if self.synthetic else []
+        lines.append(f"bits per byte: {self.bits_per_byte:.4f}  {self.signature}")
+        counts = f"{self.bytes:,} bytes, {self.tokens:,} tokens with each </s>"
+        lines.append(f"bytes per token: {self.bytes_per_token:.4f}  ({counts})")
+        lines.append(f"perplexity per token: {self.perplexity_per_token:.2f}  (not comparable between vocabularies)")
+        return "\n".join(lines)
+
 
 @dataclass(frozen=True)
 class Evaluation:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args
 from mt_scaffold.corpus.files import PathLike, refuse_overwriting, without_compression
 from mt_scaffold.corpus.text import check_parallel, read_lines
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration import BleuTokeniser, Config
+from mt_scaffold.experiment.configuration import BleuTokeniser, Config, load_config
 from mt_scaffold.experiment.configuration import bleu_tokeniser as tokeniser_of_language
 from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.data.tokenise import UNLIKE_MOSES, detokenise, has_rules, warnings_of
@@ -32,7 +32,7 @@ from mt_scaffold.experiment.runtime.provenance import sha256, versions
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.options import refuse_text
-from mt_scaffold.options_from_signature import Option
+from mt_scaffold.options_from_signature import Option, OutputFile
 from mt_scaffold.tables import decimal
 
 
@@ -79,6 +79,16 @@ class Scores:
     def references(self) -> list[str]:
         """The names of the references among the files."""
         return [name for name in self.files if re.fullmatch(r"reference(_\d+)?", name)]
+
+    def as_text(self) -> str:
+        """Return a line for each metric."""
+        lines = ["synthetic data"] if self.synthetic else []
+        for name, metric in self.metrics.items():
+            kind = METRICS[name]
+            remark = "" if metric.comparable else "  (not comparable with scores from elsewhere)"
+            value = decimal(metric.score, kind.digits)
+            lines.append(f"{kind.heading.removesuffix(' *')}: {value}  {metric.signature}{remark}")
+        return "\n".join(lines)
 
 
 _NAMED = [name for name, kind in METRICS.items() if kind.named]
@@ -151,12 +161,16 @@ class Origin:
 
 def score(
     texts: Texts,
-    output: PathLike,
+    output: OutputFile,
     settings: Scoring = Scoring(),
     origin: Origin = Origin(),
-    config: Config | None = None,
+    config: Annotated[Config | PathLike | None, Option("FILE")] = None,
 ) -> Scores:
     """Score a translation, write the scores as JSON to ``output`` and return them.
+
+    output: the scores, as JSON
+    config: take target language, tokeniser, metrics and COMET from this experiment configuration, and write it into the
+        result
 
     The hypothesis, detokenised text, and the untouched references give sacreBLEU's ``bleu``, ``chrf``, ``chrf++``,
     ``ter`` and ``spbleu``, each with its signature. ``tokenised_bleu`` is BLEU on the experiment's words of both.
@@ -175,14 +189,13 @@ def score(
     Each model of ``settings.comet`` scores against the first reference, or without one if it takes none; the metric is
     ``comet``, or ``comet:NAME`` with several models.
 
-    config: of the experiment; it supplies the settings that are not given, and is written into the result, with
-    versions and digests.
-
     Raises MTScaffoldError if the files differ in length, are empty, not UTF-8 or missing, or if a metric cannot be
     computed here; UsageError for an unknown metric, or one whose input is not given.
     """
     refuse_text(reference=texts.reference, reference_words=texts.reference_words)
     refuse_text(metrics=settings.metrics, comet=settings.comet)
+    if config is not None and not isinstance(config, Config):
+        config = load_config(config)
     if (texts.hypothesis_words is None) != (not texts.reference_words):
         raise UsageError("score: give both --hypothesis-words and --reference-words, or neither")
     if config is not None:

@@ -5,20 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Annotated
 
 from mt_scaffold.corpus.files import PathLike, make_folder, open_input, write_text
 from mt_scaffold.corpus.storage.parts import part_folder
 from mt_scaffold.corpus.symbols import join_symbols
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.pairs_as_ids import Binarised, generation_arguments, read_binarised
+from mt_scaffold.experiment.configuration import load_config
 from mt_scaffold.experiment.runtime.fairseq import (
     WHOLE_DATA_SET,
+    FairseqOptions,
     no_gpu_message,
+    option_arguments,
     refuse_options,
     run_tool,
     sees_gpu,
     user_dir,
 )
+from mt_scaffold.options_from_signature import File, Name, Option, OutputFolder
 
 _OWN_OPTIONS = {"path", "gen-subset", "results-path", "source-lang", "target-lang", "user-dir", "cpu", "seed"}
 # These would change the lines that the hypotheses are read from.
@@ -27,22 +32,33 @@ _OWN_OPTIONS |= {"batch-by-source"}
 
 
 def translate(
-    data: PathLike,
-    subset: str,
-    model: PathLike,
-    output: PathLike,
-    options: Sequence[str] = (),
+    data: Annotated[PathLike, Option("FOLDER", "-d")],
+    subset: Name,
+    model: Annotated[PathLike, Option("FILE", "-m")],
+    output: OutputFolder,
+    options: FairseqOptions = (),
     seed: int = 1,
-    source_words: PathLike | None = None,
+    source_words: File | None = None,
     gpus: int = 0,
+    config: File | None = None,
 ) -> list[str]:
     """Translate one subset of a data folder of ``binarise`` or ``binarise_words`` with fairseq-generate.
 
-    ``options`` are fairseq-generate's (``["--beam", "4", "--lenpen", "0.6"]``). The folder ``output`` gets
+    data: the data folder that mt-scaffold binarise made
+    subset: the test set in it to translate
+    model: a checkpoint or an averaged model
+    output: folder for the translations
+    options: options of fairseq-generate, after --
+    source_words: the words of the source, to copy next to the translations
+    seed: random seed, for sampling
+    gpus: 1: require a GPU; 0: use one if there is one (default)
+    config: take the options from this experiment configuration
+
+    ``options`` (``["--beam", "4", "--lenpen", "0.6"]``) follow those of ``config``. The folder ``output`` gets
     ``SUBSET.TARGET.subwords`` (as the model wrote it), ``.words`` (joined), ``SUBSET.TARGET`` (detokenised: ordinary
     text, to be scored) and, with ``source_words``, a copy of them as ``SUBSET.SOURCE.words``; line i of each
-    corresponds to line i of the test set. ``SUBSET.generate.txt`` is fairseq's output, with its scores. ``gpus``: 1
-    requires a GPU; with 0, one is used if PyTorch sees it, or else the CPU. Returns the detokenised translations.
+    corresponds to line i of the test set. ``SUBSET.generate.txt`` is fairseq's output, with its scores. Returns the
+    detokenised translations.
 
     For data of ``binarise``, batches depend on the source alone, so that the references cannot affect the translations,
     not even through the order of a sum.
@@ -52,6 +68,8 @@ def translate(
     """
     from mt_scaffold.experiment.data.tokenise import detokenise
 
+    if config is not None:
+        options = [*option_arguments(load_config(config).translate.options), *options]
     refuse_options(options, _OWN_OPTIONS, "fairseq-generate")
     if gpus not in (0, 1):
         raise UsageError(f"--gpus {gpus}: fairseq-generate uses one GPU; give 1, or 0 for one if there is one")

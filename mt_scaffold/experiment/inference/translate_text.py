@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Annotated
 
 from mt_scaffold.corpus.files import PathLike, open_output, refuse_overwriting, standard_output
 from mt_scaffold.corpus.text import read_lines
@@ -16,27 +17,36 @@ from mt_scaffold.experiment.data.tokenise import tokenise
 from mt_scaffold.experiment.inference.translate import translate
 from mt_scaffold.experiment.runtime.fairseq import option_arguments
 from mt_scaffold.experiment.runtime.schema import nearest
+from mt_scaffold.options_from_signature import Name, Option
 
 _SUBSET = "text"
 
 
 def translate_text(
-    system: PathLike,
-    input_path: PathLike | None,
-    output_path: PathLike | None,
+    system: Annotated[PathLike, Option("EXPERIMENT/SYSTEM")],
+    /,
+    input_path: Annotated[PathLike | None, Option("FILE", "-i", name="input")] = None,
+    output_path: Annotated[PathLike | None, Option("FILE", "-o", name="output")] = None,
     *,
-    seed: int | None = None,
-    test_set: str | None = None,
+    seed: Annotated[int | None, Option("S")] = None,
+    test_set: Name | None = None,
     gpus: int = 0,
-) -> int:
-    """Translate raw text with a trained system (``experiments/NAME/SYSTEM``), and return the number of lines.
+) -> None:
+    """Translate raw text with a trained system (``experiments/NAME/SYSTEM``).
+
+    Translate raw text, one sentence per line, with a trained system of an experiment. Line i of the output translates
+    line i of the input; empty lines stay empty.
+
+    system: the folder of a system, in that of its experiment
+    input_path: raw text, plain, .gz or .zst (default: standard input)
+    output_path: output file (default: standard output)
+    seed: the seed of the training (default: the experiment's first)
+    test_set: tokenise like this test set of the experiment, if it has its own settings
+    gpus: 1: require a GPU; 0: use one if there is one (default)
 
     Each line is tokenised and segmented as in the experiment, translated by the averaged model with the experiment's
-    options of fairseq-generate, joined and detokenised. Line i of the output translates line i of the input; a line
-    without words gives an empty one. ``None`` is stdin or stdout. All lines are batched together, as a test set is.
-
-    seed: of the training; None takes the experiment's first. test_set: tokenise as this test set of the experiment was,
-    if that differs from other text. gpus: 1 requires a GPU; with 0, one is used if PyTorch sees it, or else the CPU.
+    options of fairseq-generate, joined and detokenised; a line without words gives an empty one. ``None`` is stdin or
+    stdout. All lines are batched together, as a test set is.
 
     Raises MTScaffoldError as ``tokenise`` and ``translate`` do, for example if the system has no averaged model yet;
     UsageError for an experiment with language models, and for an unknown system, seed or test set.
@@ -61,7 +71,7 @@ def translate_text(
     with tempfile.TemporaryDirectory() as temporary:
         text, data = Path(temporary) / _SUBSET, Path(temporary) / "data"
         words = Path(f"{text}.{source}")
-        count = tokenise(input_path, words, source, choices).lines
+        count = tokenise(input_path, words, language=source, choices=choices).lines
         translations: list[str] = []
         if count:
             # A data folder holds pairs; the translations do not depend on the target.
@@ -85,4 +95,3 @@ def translate_text(
     else:
         with open_output(output_path) as stream:
             stream.write(content)
-    return count

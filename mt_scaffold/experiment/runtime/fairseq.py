@@ -16,16 +16,19 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Annotated
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.runtime.child_processes import BLOCKED, child_command
 from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.options import refuse_text
+from mt_scaffold.options_from_signature import Option
 
 _LOG_END = 25
 _PYTHON = (sys.executable, "-P")
 LAUNCHERS = ("fairseq", "torchrun", "srun")
+FairseqOptions = Annotated[Sequence[str], Option("-- OPTIONS", positional=True)]
 # A PyTorch build for each major version of CUDA; any driver of that version runs it.
 _WHEELS = {11: "cu118", 12: "cu126", 13: "cu130"}
 # The device files of NVIDIA's driver, on Linux and in WSL, and of AMD's.
@@ -35,7 +38,10 @@ WHOLE_DATA_SET = ("--required-batch-size-multiple", "1")
 
 
 def user_dir() -> Path:
-    """Return the folder for fairseq's ``--user-dir``."""
+    """Return the folder for fairseq's ``--user-dir``.
+
+    Print the folder for fairseq's --user-dir, with which its commands can load our checkpoints.
+    """
     return Path(__file__).resolve().parent.parent / "fairseq_plugin" / "user_dir" / "mt_scaffold_fairseq"
 
 

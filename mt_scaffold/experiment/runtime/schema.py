@@ -12,7 +12,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from mt_scaffold.errors import MTScaffoldError, printable
@@ -60,7 +60,7 @@ def bounds(
 
 
 def build(kind: Any, value: Any, key: str = "", limits: Mapping[str, Any] = {}) -> Any:
-    """Return ``value`` as the type ``kind``: a dataclass, list, tuple, dict, literal, optional or scalar type.
+    """Return ``value`` as the type ``kind``: a dataclass, list, sequence, tuple, dict, literal, optional or scalar.
 
     A class with a method ``from_keys`` builds itself from the value and its dotted key.
 
@@ -88,7 +88,7 @@ def build(kind: Any, value: Any, key: str = "", limits: Mapping[str, Any] = {}) 
                 raise WrongValue(key, f"'{value}' was removed; {gone}")
             raise WrongValue(key, f"must be {' or '.join(choices)}, not {show(value)}")
         return value
-    if origin is list:
+    if origin in (list, Sequence):
         if not isinstance(value, list):
             raise WrongValue(key, f"must be a list, not {show(value)}")
         if limits.get("filled") and not value:

@@ -77,10 +77,9 @@ def tokenise_part(layout: TranslationLayout, part: Part, language: Language, num
     """Tokenise the raw text of one part in one language."""
     output = layout.uncleaned(part, language) if part in TRAINED_ON else layout.words(part, language)
     choices = layout.config.tokenise_for(part, SIDES[layout.languages.index(language)])
-    raw = layout.raw(part, language)
+    raw, report = layout.raw(part, language), layout.step_report(f"tokenise-{part}.{language}")
     refuse_preprocessed(raw, choices)
-    report = tokenise(raw, output, language, choices, num_workers=num_workers)
-    write_result(layout.step_report(f"tokenise-{part}.{language}"), report)
+    tokenise(raw, output, language=language, choices=choices, num_workers=num_workers, report=report)
 
 
 def clean_part(layout: TranslationLayout, part: Part) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+from typing import Annotated, NamedTuple
 
 from mt_scaffold.corpus.files import PathLike, open_output
 from mt_scaffold.experiment.runtime.checkpoints import (
@@ -17,16 +18,29 @@ from mt_scaffold.experiment.runtime.checkpoints import (
     without_optimiser,
 )
 from mt_scaffold.experiment.runtime.locks import LOCK_FILE, take_lock
+from mt_scaffold.options_from_signature import Option
 
 
-def strip_optimizer(folder: PathLike) -> tuple[list[str], int]:
+class Stripped(NamedTuple):
+    """The names of the rewritten checkpoints, and the number of bytes freed."""
+
+    names: list[str]
+    freed: int
+
+    def as_text(self) -> str:
+        """Return both in one line."""
+        return f"thinned: {' '.join(self.names) or 'none'} ({self.freed:,} bytes freed)\n"
+
+
+def strip_optimizer(folder: Annotated[PathLike, Option("FOLDER", "-c", name="checkpoints")]) -> Stripped:
     """Remove the optimiser's state, which only resuming needs, from the checkpoints in fairseq's ``--save-dir``.
+
+    folder: the folder in which fairseq-train saved them; checkpoint_last.pt is left unchanged
 
     checkpoint_last.pt stays as it is, so that the training can be continued with a later end. All of them can be
     averaged and translated with as before, and keep their modification times. Tied parameters are saved once.
 
-    Returns the names of the rewritten checkpoints, and the number of bytes freed. Raises MTScaffoldError if one cannot
-    be loaded, or if the training is still running.
+    Raises MTScaffoldError if one cannot be loaded, or if the training is still running.
     """
     import torch
 
@@ -44,7 +58,7 @@ def strip_optimizer(folder: PathLike) -> tuple[list[str], int]:
             os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
             names.append(path.name)
             freed += before.st_size - path.stat().st_size
-    return names, freed
+    return Stripped(names, freed)
 
 
 def _no_training(folder: Path) -> contextlib.AbstractContextManager[object]:

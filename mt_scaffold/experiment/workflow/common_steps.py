@@ -15,13 +15,14 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from mt_scaffold.corpus.files import PathLike, write_text
+from mt_scaffold.corpus.files import write_text
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse, dictionary_use
 from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, TRAINED_ON, Layout, Run, read_folder
 from mt_scaffold.experiment.configuration.training import with_own_options
+from mt_scaffold.experiment.evaluation.metrics import KINDS
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, check_options
 from mt_scaffold.experiment.runtime.results import write_result
@@ -37,11 +38,11 @@ from mt_scaffold.experiment.tasks.task import (
     TestSet,
     Workers,
 )
+from mt_scaffold.options_from_signature import Folder, Option
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.comparison import Comparison
     from mt_scaffold.experiment.evaluation.measures import Labelled
-    from mt_scaffold.experiment.evaluation.plan import Planned
 
 AnyLayout = Layout[Any]
 
@@ -107,8 +108,7 @@ def strip_optimizer(layout: AnyLayout, run: Run) -> None:
     """Remove the optimiser state from the checkpoints of a training once they are averaged."""
     from mt_scaffold.experiment.training.strip_optimizer import strip_optimizer
 
-    names, freed = strip_optimizer(layout.checkpoints(run))
-    write_text(layout.stripped(run), f"thinned: {' '.join(names) or 'none'} ({freed:,} bytes freed)\n")
+    write_text(layout.stripped(run), strip_optimizer(layout.checkpoints(run)).as_text())
 
 
 def tokens(layout: AnyLayout, run: Run) -> None:
@@ -199,20 +199,32 @@ def _baselines(layout: AnyLayout) -> dict[str, str]:
     return {name: system.baseline for name, system in layout.config.systems.items() if system.baseline is not None}
 
 
-def plan(folder: PathLike, difference: float, metric: str | None = None) -> list[Planned]:
-    """Return the trainings needed to detect a difference between the systems of a finished experiment.
+def plan(
+    folder: Folder,
+    /,
+    difference: Annotated[float, Option("D", "-d")],
+    metric: Annotated[str | None, Option("NAME", choices=[name for name, kind in KINDS.items() if kind.tested])] = None,
+) -> str:
+    """Return the trainings needed to detect a difference between the systems of a finished experiment, as text.
 
-    difference, metric: as for ``evaluation.plan.plan``. Systems without any scores, as after a run with --only, are
-    left out. Raises as that does, and MTScaffoldError if ``folder`` is not an experiment or lacks scores.
+    Estimate, from the trainings of a finished experiment with two or more seeds per system, how many seeds and test
+    segments would detect a true difference of a given size between two systems with a probability of 80 %.
+
+    folder: the folder of a finished experiment (experiments/NAME)
+    difference: the difference to find, in the metric
+    metric: the metric (default: BLEU, or bits per byte of language models)
+
+    Systems without any scores, as after a run with --only, are left out. Raises as ``evaluation.plan.plan`` does, and
+    MTScaffoldError if ``folder`` is not an experiment or lacks scores.
     """
-    from mt_scaffold.experiment.evaluation.plan import plan
+    from mt_scaffold.experiment.evaluation.plan import as_text, plan
 
     config = read_folder(folder)
     layout, task = layout_of(Path(folder), config), task_of(config)
     scored = [name for name in config.systems if any(map(Path.exists, layout.of_systems([name]).every_scores()))]
     # If none is scored, the error names the first missing file.
     layout = layout.of_systems(scored or [*config.systems])
-    return plan(
+    plans = plan(
         score_files(layout, with_losses=True),
         config.baseline,
         difference,
@@ -221,6 +233,7 @@ def plan(folder: PathLike, difference: float, metric: str | None = None) -> list
         baselines=_baselines(layout),
         measure=task.measure(),
     )
+    return as_text(plans)
 
 
 def _dictionary_use(layout: AnyLayout, system: str) -> DictionaryUse | None:

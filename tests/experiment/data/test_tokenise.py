@@ -72,7 +72,7 @@ def test_a_language_without_rules_is_named(capsys: pytest.CaptureFixture[str], t
     """sacremoses silently uses English rules for any language it does not know, FR included."""
     (tmp_path / "raw").write_text("Aujourd'hui\n")
     for language, known in (("fr", True), ("ja", True), ("FR", False), ("french", False)):
-        tokenise(tmp_path / "raw", tmp_path / "words", language)
+        tokenise(tmp_path / "raw", tmp_path / "words", language=language)
         assert ("no rules" in capsys.readouterr().err) != known
 
 
@@ -113,7 +113,7 @@ def test_no_character_breaks_a_line_or_leaves_other_space(all_steps: bool) -> No
 
 def run(tmp_path: Path, content: bytes, **options: Any) -> bytes:
     (tmp_path / "in").write_bytes(content)
-    tokenise(tmp_path / "in", tmp_path / "out", "en", **options)
+    tokenise(tmp_path / "in", tmp_path / "out", language="en", **options)
     return (tmp_path / "out").read_bytes()
 
 
@@ -129,7 +129,7 @@ def test_lines_keep_their_number_and_order(tmp_path: Path) -> None:
 def test_an_empty_file_stays_empty(tmp_path: Path) -> None:
     """No line is added; compressed, it is still a gzip file."""
     assert run(tmp_path, b"") == b""
-    tokenise(tmp_path / "in", tmp_path / "out.gz", "en")
+    tokenise(tmp_path / "in", tmp_path / "out.gz", language="en")
     assert (tmp_path / "out.gz").read_bytes() != b"" and gzip.decompress((tmp_path / "out.gz").read_bytes()) == b""
 
 
@@ -161,7 +161,7 @@ def test_bytes_that_are_not_utf8_are_named_by_file_line_and_byte(
 def test_gzip_input_is_read_as_such(tmp_path: Path) -> None:
     """A name that ends in .gz means a compressed file, here as everywhere."""
     (tmp_path / "in.gz").write_bytes(gzip.compress(b"Hello, you.\n"))
-    report = tokenise(tmp_path / "in.gz", tmp_path / "out", "en")
+    report = tokenise(tmp_path / "in.gz", tmp_path / "out", language="en")
     assert (tmp_path / "out").read_bytes() == b"Hello , you .\n"
     assert (report.lines, report.words) == (1, 4)
 
@@ -172,7 +172,7 @@ def test_a_full_disk_is_one_clear_line(tmp_path: Path) -> None:
         pytest.skip("no /dev/full on this system")
     (tmp_path / "in").write_bytes(b"Hello.\n")
     with pytest.raises(MTScaffoldError, match="/dev/full: No space left on device"):
-        tokenise(tmp_path / "in", "/dev/full", "en")
+        tokenise(tmp_path / "in", "/dev/full", language="en")
 
 
 def test_fewer_than_one_worker_is_refused(tmp_path: Path) -> None:
@@ -240,9 +240,9 @@ def test_blocks_put_together_are_the_whole(tmp_path: Path, monkeypatch: pytest.M
     """Lines of all lengths, empty ones, no LF at the end: nothing is lost or repeated, also in a compressed output."""
     lines = [f"Zeile {number}, {'sehr ' * (number * 7 % 31)}lang." if number % 5 else "" for number in range(20)]
     (tmp_path / "raw").write_text("\n".join(lines), encoding="utf-8")
-    whole = tokenise(tmp_path / "raw", tmp_path / "whole", "de")
+    whole = tokenise(tmp_path / "raw", tmp_path / "whole", language="de")
     monkeypatch.setattr(module, "BLOCK", block)
-    report = tokenise(tmp_path / "raw", tmp_path / "blocks.gz", "de")
+    report = tokenise(tmp_path / "raw", tmp_path / "blocks.gz", language="de")
     assert gzip.decompress((tmp_path / "blocks.gz").read_bytes()) == (tmp_path / "whole").read_bytes()
     assert report == whole and whole.lines == 20
 

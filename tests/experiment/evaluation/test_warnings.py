@@ -219,7 +219,7 @@ def test_unknown_symbols_of_a_test_set_are_counted(tmp_path: Path) -> None:
 def test_the_data_report_has_the_warnings_of_its_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A language without rules, tokenised text and test sentences in the training text: each once."""
     (tmp_path / "raw.qq").write_text("He isn &apos;t here\n" * 20, encoding="utf-8")
-    write_result(tmp_path / "words.json", tokenise(tmp_path / "raw.qq", tmp_path / "words", "qq"))
+    write_result(tmp_path / "words.json", tokenise(tmp_path / "raw.qq", tmp_path / "words", language="qq"))
     error = capsys.readouterr().err
     assert f"mt-scaffold: warning: {KINDS['language']}: qq." in error
     assert f"mt-scaffold: warning: {KINDS['preprocessed']}: raw.qq (" in error

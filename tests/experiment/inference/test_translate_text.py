@@ -63,7 +63,7 @@ def experiment(
         # References of twice the length, which would change the batches if these depended on them.
         text = "".join(f"{line} {line if language == 'de' else ''}\n" for line in lines)
         layout.raw("odd.1", language).write_text(text, encoding="utf-8")
-        tokenise(layout.raw("odd.1", language), layout.words("odd.1", language), language)
+        tokenise(layout.raw("odd.1", language), layout.words("odd.1", language), language=language)
     binarised = layout.binarised_test(segmentation, "odd.1")
     words, dictionaries = [layout.words_prefix("odd.1")], layout.dictionaries(segmentation)
     binarise(binarised, "en", "de", joint_segmentation(codes), tests=words, dictionaries=dictionaries)
