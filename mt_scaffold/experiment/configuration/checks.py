@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import DATA_KINDS, SIDES, UNKNOWN, ArchiveData, Data, DataFile
 from mt_scaffold.experiment.configuration.training import check_training, with_own_options
+from mt_scaffold.experiment.runtime.results import COMPARISON_KINDS
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 RESERVED_NAMES = (
     *("raw", "words", "codes", "vocabularies", "dictionaries", "binarised", "test-sets"),
     *("logs", "figures", "config.yaml", "data-report.json", "statistics.json", "losses.txt", "report.html"),
-    *("comparison.txt", "comparison.md", "comparison.tex", "comparison.json", "comparison.csv"),
+    *(f"comparison.{kind}" for kind in COMPARISON_KINDS),
 )
 
 

@@ -17,14 +17,14 @@ from mt_scaffold.experiment.configuration.language_model import (
 )
 from mt_scaffold.experiment.configuration.systems import LanguageModelSystem
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_saved, without_false
+from mt_scaffold.experiment.runtime.results import COMPARISON_KINDS
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 
 # Folders and files in experiments/NAME next to the folders of the systems (layout.py).
 RESERVED_NAMES = (
     *("documents", "counts", "codes", "binarised", "test-sets", "logs", "figures"),
     *("config.yaml", "documents.json", "statistics.json", "statistics.txt", "losses.txt", "report.html"),
-    *("comparison.txt", "comparison.md", "comparison.tex", "comparison.json", "comparison.csv"),
-    *("tasks.txt", "tasks.md", "tasks.tex", "tasks.json", "tasks.csv"),
+    *(f"{name}.{kind}" for name in ("comparison", "tasks") for kind in COMPARISON_KINDS),
 )
 # Options of fairseq's schedulers that train.schedule decides.
 _SCHEDULED = ("lr-scheduler", "lr-period-updates", "lr-shrink", "t-mult", "total-num-update")

@@ -11,8 +11,6 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.layout import Layout, Run, for_snakemake
 
-TASK_KINDS = ("txt", "md", "tex", "json", "csv")
-
 
 @dataclass(frozen=True)
 class LanguageModelLayout(Layout[LanguageModelConfig]):
@@ -105,7 +103,7 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
         return self.training(run, "tasks.json")
 
     def task_comparison(self, kind: str) -> Path:
-        """The comparison of all systems on the tasks in one of TASK_KINDS."""
+        """The comparison of all systems on the tasks in one of COMPARISON_KINDS."""
         return self.folder / f"tasks.{kind}"
 
     @property

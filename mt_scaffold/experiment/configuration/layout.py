@@ -20,7 +20,6 @@ from mt_scaffold.experiment.configuration.yaml_file import typed
 from mt_scaffold.methods.bpe import MethodWithCodes
 from mt_scaffold.options_from_signature import Option
 
-COMPARISON_KINDS = ("txt", "md", "tex", "json", "csv")
 CONFIG = "config.yaml"
 # In the folder of a training.
 CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT = (

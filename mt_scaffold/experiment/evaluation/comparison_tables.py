@@ -20,7 +20,7 @@ from mt_scaffold.experiment.evaluation.comparison import (
 from mt_scaffold.experiment.evaluation.metrics import KINDS
 from mt_scaffold.experiment.evaluation.significance import Difference, p_columns, shown_p
 from mt_scaffold.experiment.runtime.result_warnings import limits
-from mt_scaffold.experiment.runtime.results import write_result
+from mt_scaffold.experiment.runtime.results import COMPARISON_KINDS, write_result
 from mt_scaffold.tables import decimal, format_table, latex, latex_table
 
 
@@ -116,7 +116,7 @@ def as_latex(comparison: Comparison) -> str:
 
 def write_comparison(output: PathLike, comparison: Comparison) -> None:
     """Write a comparison to the files of ``comparison_files``."""
-    plain, markdown, tex, table, result = comparison_files(output)
+    plain, markdown, tex, result, table = comparison_files(output)
     write_text(plain, as_text(comparison))
     write_text(markdown, as_text(comparison, markdown=True))
     write_text(tex, as_latex(comparison))
@@ -125,8 +125,8 @@ def write_comparison(output: PathLike, comparison: Comparison) -> None:
 
 
 def comparison_files(output: PathLike) -> list[str]:
-    """Return the files of a comparison: ``output.txt``, ``.md``, ``.tex``, ``.csv`` and ``.json``."""
-    return [f"{output}.{suffix}" for suffix in ("txt", "md", "tex", "csv", "json")]
+    """Return the files of a comparison: ``output.txt`` and so on."""
+    return [f"{output}.{suffix}" for suffix in COMPARISON_KINDS]
 
 
 def main_table(comparison: Comparison, name: str) -> list[list[str]]:

@@ -58,7 +58,6 @@ class TranslationBPEDropoutConfig(ExperimentTranslationConfig):
     )
     seed: int = II("common.seed")
     num_workers: int = II("dataset.num_workers")
-    save_dir: str = II("checkpoint.save_dir")
 
 
 @register_task("translation_bpe_dropout", dataclass=TranslationBPEDropoutConfig)

@@ -17,6 +17,9 @@ from mt_scaffold.experiment.runtime.schema import WrongValue, build
 
 Result = TypeVar("Result")
 
+# The suffixes of the files of a comparison.
+COMPARISON_KINDS = ("txt", "md", "tex", "json", "csv")
+
 
 def to_plain(value: Any) -> Any:
     """Return a result as dictionaries, lists and scalars, in the order of its fields."""

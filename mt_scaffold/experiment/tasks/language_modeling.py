@@ -14,14 +14,14 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import DICTIONARY
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration.language_model import HarnessTasks, LanguageModelConfig
-from mt_scaffold.experiment.configuration.language_model_layout import TASK_KINDS, LanguageModelLayout
+from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.data.preprocessed import lines_look_tokenised
 from mt_scaffold.experiment.report.trained_tokens import COLUMNS, SideTokens
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments
 from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
-from mt_scaffold.experiment.runtime.results import write_result
+from mt_scaffold.experiment.runtime.results import COMPARISON_KINDS, write_result
 from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.tasks import codes
 from mt_scaffold.experiment.tasks.codes import check_codes, dictionary_size
@@ -329,7 +329,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
         _check_names(layout)
 
     def results(self, layout: LanguageModelLayout) -> list[Path]:
-        files = [*map(layout.task_comparison, TASK_KINDS)] if layout.config.tasks is not None else []
+        files = [*map(layout.task_comparison, COMPARISON_KINDS)] if layout.config.tasks is not None else []
         return [layout.report, *files]
 
     def closing_words(self, layout: LanguageModelLayout) -> list[str]:

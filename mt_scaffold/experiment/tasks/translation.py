@@ -449,12 +449,9 @@ class Translation(Task[TranslationLayout]):
 
     def measured(self, layout: TranslationLayout) -> list[Path]:
         config, seed = layout.config, layout.config.seeds[0]
-        tests = config.test_sets
         return [
             *(layout.words("train", language) for language in layout.languages),
             *map(layout.codes, config.all_codes),
-            *(layout.raw(test, layout.target) for test in tests),
-            *layout.every_run(layout.translation, tests),
             *layout.every_run(layout.training_report),
             *(layout.averaged(Run(system, seed)) for system in config.systems),
             *(layout.dictionary(name, layout.source) for name in config.data_settings),

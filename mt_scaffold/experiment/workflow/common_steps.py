@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from mt_scaffold.corpus.files import write_text
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse, dictionary_use
-from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, TRAINED_ON, Layout, Run, read_folder
+from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Layout, Run, read_folder
 from mt_scaffold.experiment.configuration.training import with_own_options
 from mt_scaffold.experiment.evaluation.metrics import KINDS
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments, sees_gpu
 from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, check_options
-from mt_scaffold.experiment.runtime.results import write_result
+from mt_scaffold.experiment.runtime.results import COMPARISON_KINDS, write_result
 from mt_scaffold.experiment.tasks import TASKS, codes, layout_of, task_of
 from mt_scaffold.experiment.tasks.task import (
     CodesName,

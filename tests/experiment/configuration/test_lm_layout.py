@@ -19,11 +19,12 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import BinarisedDocuments, Split
 from mt_scaffold.experiment.configuration import parse_experiment
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
-from mt_scaffold.experiment.configuration.language_model_layout import TASK_KINDS, LanguageModelLayout
-from mt_scaffold.experiment.configuration.layout import COMPARISON_KINDS, Run, plan_experiment
+from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
+from mt_scaffold.experiment.configuration.layout import Run, plan_experiment
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.documents import get_documents
 from mt_scaffold.experiment.runtime.fairseq import option_arguments
+from mt_scaffold.experiment.runtime.results import COMPARISON_KINDS
 from mt_scaffold.experiment.tasks import language_modeling as steps
 from mt_scaffold.experiment.tasks import read_layout
 from mt_scaffold.experiment.tasks.language_modeling import LanguageModeling
@@ -283,7 +284,7 @@ def test_a_system_cannot_be_called_what_a_file_of_the_experiment_is() -> None:
     paths = [layout.documents("train"), layout.documents_report, layout.counts, layout.codes("c")]
     paths += [layout.binarised("c"), layout.binarised_test("c", "t"), layout.config_file]
     paths += [layout.statistics, layout.vocabulary_table, layout.loss_table, layout.figures, layout.log("a")]
-    paths += [layout.report, *map(layout.comparison, COMPARISON_KINDS), *map(layout.task_comparison, TASK_KINDS)]
+    paths += [layout.report, *map(layout.comparison, COMPARISON_KINDS), *map(layout.task_comparison, COMPARISON_KINDS)]
     for name in sorted({path.parts[1] for path in paths}):
         with pytest.raises(UsageError, match=rf"systems\.{re.escape(name)}: reserved for a folder or file"):
             small(systems={"bpe": {"algorithm": "bpe"}, name: {"algorithm": "scaffold"}})

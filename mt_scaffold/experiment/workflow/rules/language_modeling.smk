@@ -1,6 +1,5 @@
 # The rules of language modelling: from documents to word counts, and from models to bits per byte.
 
-from mt_scaffold.experiment.configuration.language_model_layout import TASK_KINDS
 from mt_scaffold.experiment.tasks import language_modeling
 
 SHARDS = experiment.prepare.shards
@@ -65,7 +64,7 @@ rule evaluate_tasks:
 
 rule compare_tasks:
     input: shown.every_run(shown.task_scores), shown.every_run(shown.training_report), codes.reports(shown)
-    output: [layout.task_comparison(kind) for kind in TASK_KINDS]
+    output: [layout.task_comparison(kind) for kind in COMPARISON_KINDS]
     params: depends_on=staleness.depends_on(shown, "compare-tasks"), systems=SHOWN
     log: layout.log("compare-tasks")
     shell: "{STEP} compare-tasks {CONFIG} {params.systems} > {log:q} 2>&1"
