@@ -153,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--csv", type=Path, metavar="PATH")
     parser.add_argument("--figure", type=Path, metavar="PATH")
     options = parser.parse_args(arguments)
-    rows = []
+    rows: list[Row] = []
     for text in options.texts:
         name, equals, files = text.partition("=")
         if not name or not equals:

@@ -22,7 +22,7 @@ PARTS = {
 
 def examples(number: int) -> settings:
     """Return settings for this many examples, the same in each run; under the profile "soak", new ones, many more."""
-    default, usual = settings.default.max_examples, settings.get_profile("default").max_examples
+    default, usual = settings().max_examples, settings.get_profile("default").max_examples
     return settings(max_examples=number * default // usual, derandomize=default == usual, deadline=None, database=None)
 
 

@@ -140,11 +140,13 @@ def trim_with_both(mode: Mode, counts: dict[str, int], codes: bytes, rules: dict
 
 
 thresholds = st.sampled_from([0.9, 0.6, 0.3, 0.5, 1.0, 0.01]) | st.floats(0.01, 1)
-marking = st.sampled_from(
+marking: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     [{"below": 2}, {"below": 4}, {"below": 9}, {"ratio": 0.3}, {"ratio": 0.9}, {"below": 3, "ratio": 0.2}]
 )
 # The reference counts neighbours of symbols, not of letters that spell "</w>".
-marking_by_neighbours = marking | st.sampled_from([{"ratio": 0.6, "entropy": 0.5}, {"ratio": 1, "entropy": 1.5}])
+marking_by_neighbours: st.SearchStrategy[dict[str, Any]] = marking | st.sampled_from(
+    [{"ratio": 0.6, "entropy": 0.5}, {"ratio": 1, "entropy": 1.5}]
+)
 
 
 def learn_drawn(method: str, mode: Mode, counts: dict[str, int], data: st.DataObject) -> bytes:

@@ -21,12 +21,13 @@ from mt_scaffold.analysis.stats import summarise, table
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.symbols import join_symbols as join
+from mt_scaffold.corpus.text import WORD_START
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.segmentation import Segmentation, joint_segmentation, stored_segmentation
 from mt_scaffold.methods import Unigram
 from mt_scaffold.methods.learn import learn
 from mt_scaffold.methods.unigram_lattice import LatticeMaker, Pieces, sample
-from mt_scaffold.methods.unigram_segmenter import WORD_START, UnigramSegmenter, apply_unigram, generator
+from mt_scaffold.methods.unigram_segmenter import UnigramSegmenter, apply_unigram, generator
 from mt_scaffold.segment.draw import Draw
 
 SYLLABLES = ("ba", "ban", "da", "an", "na", "nas", "ca", "low", "est", "er", "ñu", "&apos;", "9")

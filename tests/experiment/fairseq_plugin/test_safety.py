@@ -84,7 +84,7 @@ def test_options_of_checkpoints_with_interpolations_are_refused(
     with pytest.raises(MTScaffoldError, match=refused):
         checkpoint_utils.load_checkpoint_to_cpu(str(path))
     # With PyTorch's own function, as without the plug-in.
-    monkeypatch.setattr(torch, "load", torch.load.__wrapped__)  # type: ignore[attr-defined]
+    monkeypatch.setattr(torch, "load", torch.load.__wrapped__)
     with pytest.raises(MTScaffoldError, match=refused):
         load_checkpoint(path)
 
