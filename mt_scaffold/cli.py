@@ -219,7 +219,7 @@ def _call(function: Callable[..., Any], options: argparse.Namespace) -> int:
 
     result = options_from_signature.call(function, options)
     text = result.as_text() if hasattr(result, "as_text") else result
-    if isinstance(text, str | os.PathLike):
+    if text and isinstance(text, str | os.PathLike):
         print(str(text).removesuffix("\n"))
     return result if isinstance(result, int) else 0
 
