@@ -81,7 +81,7 @@ GROUPS = {
     },
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
-# The function of each command of experiments, or the module if it declares its arguments itself; any other command is a
+# The function of each command, or the module if it declares its arguments itself; any other command is ``run`` of a
 # module in mt_scaffold.commands. They are imported only when the command runs, so that apply-bpe starts at once.
 FUNCTIONS = {
     "apply-unigram": "mt_scaffold.methods.unigram_segmenter:apply_unigram",
@@ -94,11 +94,13 @@ FUNCTIONS = {
     "compare": "mt_scaffold.experiment.commands.compare:compare_scores",
     "detokenise": "mt_scaffold.experiment.data.tokenise:detokenise_text",
     "dictionary": "mt_scaffold.experiment.binarise.dictionary:make_dictionaries",
+    "encode": "mt_scaffold.segment.encode:encode_documents",
     "evaluate": "mt_scaffold.experiment.commands.evaluate:evaluate_model",
     "experiment": "mt_scaffold.experiment.commands.experiment",
     "export": "mt_scaffold.experiment.commands.export:export",
     "get-data": "mt_scaffold.experiment.commands.get_data:get_text",
     "init": "mt_scaffold.experiment.commands.init:init",
+    "join": "mt_scaffold.segment.join:join_text",
     "learn-unigram": "mt_scaffold.experiment.commands.learn_unigram:learn_unigram",
     "lm-eval": "mt_scaffold.experiment.commands.lm_eval:ask",
     "plan": "mt_scaffold.experiment.workflow.common_steps:plan",
@@ -205,10 +207,7 @@ def find_command(name: str) -> Command:
     """Import the function of a command; raise ModuleNotFoundError if a package that it needs is missing."""
     place, _, function = FUNCTIONS.get(name, f"mt_scaffold.commands.{name.replace('-', '_')}").partition(":")
     module = importlib.import_module(place)
-    if name in FUNCTIONS:
-        examples = importlib.import_module("mt_scaffold.experiment.commands").examples_of(name)
-    else:
-        examples = module.EXAMPLES
+    examples = importlib.import_module("mt_scaffold.commands").examples_of(name)
     declares = None if function else getattr(module, "add_arguments", None)
     return Command(getattr(module, function or "run"), examples, declares)
 

@@ -9,7 +9,7 @@ import os
 import re
 import types
 import typing
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Union
 
@@ -23,9 +23,10 @@ class Option:
 
     metavar: the placeholder of its value. short: the short form, such as ``-o``. help: the help, for a type that
     several functions share; a line in the docstring takes precedence. name: the option's name, if not the argument's.
-    choices: the accepted values, if the type is not a ``Literal`` of them. nargs: how many values, if not as many as
-    the type has. repeated: give the option once for each value of a sequence, not once for all. positional: an
-    argument without a name, such as the options of another program. hidden: not on the command line.
+    choices: the accepted values, if the type is not a ``Literal`` of them. convert: what makes a value of the text, if
+    not the type. nargs: how many values, if not as many as the type has. repeated: give the option once for each value
+    of a sequence, not once for all. positional: an argument without a name, such as the options of another program.
+    hidden: not on the command line.
     """
 
     metavar: str | None = None
@@ -33,6 +34,7 @@ class Option:
     help: str = ""
     name: str | None = None
     choices: Collection[str] | None = None
+    convert: Callable[[str], Any] | None = None
     nargs: str | None = None
     repeated: bool = False
     positional: bool = False
@@ -50,6 +52,10 @@ OutputFolder = Annotated[_Path, Option("FOLDER", "-o")]
 # For functions that run fairseq or sacremoses.
 Workers = Annotated[int, Option(help="threads, -1: all cores")]
 HIDDEN = Option(hidden=True)
+CODES = Option("PATH", "-c", help="codes file (from learn-bpe)")
+MERGES = Option("INT", "-m", help="use only the first INT merges (default: all)")
+SPECIAL = Option("TOKEN", name="special", help="special tokens, whose ids follow those of the codes")
+SUBWORD_END = Option("STR", "-s", help="the ending of every subword but a word's last (default: '@@')")
 
 
 class _Argument(NamedTuple):
@@ -75,7 +81,8 @@ class _Argument(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., object], leading: int = 0) -> None:
     """Declare the arguments of a function, except its first ``leading``, as those of a command.
 
-    Positional-only arguments are positional on the command line too; all others are options: for ``bool`` a flag, which
+    Positional-only arguments are positional on the command line too; all others are options, optional if they have a
+    default or may be None: for ``bool`` a flag, which
     negates a default of True, one or more values for a sequence, N for a tuple of N, one of its values for a
     ``Literal``; of a sequence of sequences, the option may be repeated. The fields of a dataclass are options as well.
     The docstring's paragraphs between its first line and the lines ``name: meaning`` become the description, and those
@@ -123,8 +130,15 @@ def _arguments(function: Callable[..., object], leading: int = 0) -> Iterator[_A
     hints = typing.get_type_hints(function, include_extras=True)
     for parameter in list(inspect.signature(function).parameters.values())[leading:]:
         kind, shape, option = _understood(hints[parameter.name])
+        default = parameter.default
+        if default is parameter.empty and type(None) in typing.get_args(_without_option(hints[parameter.name])):
+            default = None
         if not option.hidden:
-            yield _Argument(parameter.name, parameter.kind, parameter.default, kind, shape, option)
+            yield _Argument(parameter.name, parameter.kind, default, kind, shape, option)
+
+
+def _without_option(hint: Any) -> Any:
+    return typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
 
 
 def _understood(hint: Any) -> tuple[Any, list[str | int], Option]:
@@ -137,9 +151,9 @@ def _understood(hint: Any) -> tuple[Any, list[str | int], Option]:
         rest = [each for each in inner if each is not type(None)]
         # A value of one of several types, such as a path, is given as text.
         return _understood(rest[0]) if len(rest) == 1 else (int if int in rest else str, [], Option())
-    if origin in (Sequence, tuple):
+    if origin in (Iterable, Sequence, tuple):
         kind, shape, option = _understood(inner[0])
-        return kind, ["+" if origin is Sequence else len(inner), *shape], option
+        return kind, [len(inner) if origin is tuple else "+", *shape], option
     return hint, [], Option()
 
 
@@ -176,12 +190,15 @@ def _add(parser: argparse.ArgumentParser, argument: _Argument, meaning: str) -> 
         settings["choices"] = typing.get_args(kind)
     elif kind in (int, float):
         settings |= {"type": kind, "metavar": option.metavar or "N"}
+    if option.convert is not None:
+        settings["type"] = option.convert
     if option.positional or argument.kind is inspect.Parameter.POSITIONAL_ONLY:
         if shape:
             settings["nargs"] = shape[0] if argument.required or shape[0] != "+" else "*"
         if not argument.required:
             settings["default"] = default
-        parser.add_argument(argument.name, **settings)
+        # nargs="?" would not take several of them on both sides of an option.
+        parser.add_argument(argument.name, **settings).required = argument.required
     elif kind is bool:
         action = "store_false" if default else "store_true"
         parser.add_argument(*argument.flags, dest=argument.name, action=action, help=settings["help"])

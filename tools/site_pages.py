@@ -62,7 +62,8 @@ def generated_pages() -> dict[str, str]:
     }
     for name in cli.COMMANDS:
         shown = f"## `{name}`\n\n```output\n{commands.choices[name].format_help()}```\n"
-        parts["experiment_commands" if name in cli.FUNCTIONS else "commands"].append(shown)
+        experiment = cli.FUNCTIONS.get(name, "").startswith("mt_scaffold.experiment.")
+        parts["experiment_commands" if experiment else "commands"].append(shown)
     pages = {f"reference/{name}.md": "\n".join(text) for name, text in parts.items()}
     for name, source in _OUTSIDE.items():
         text = (_ROOT / source).read_text(encoding="utf-8")

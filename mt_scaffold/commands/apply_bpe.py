@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from mt_scaffold.commands.arguments import add_codes, add_input, add_num_workers, add_segmenting
+from mt_scaffold.commands.arguments import add_input, add_num_workers, add_segmenting
 from mt_scaffold.corpus.files import input_or_standard, output_or_standard
 from mt_scaffold.corpus.input_checks import warn_of_separator, warning_of_inputs
 from mt_scaffold.segment.apply import apply_bpe
 
-EXAMPLES = """\
-mt-scaffold apply-bpe --codes codes < corpus.tok > corpus.bpe
-mt-scaffold apply-bpe --codes codes --vocabulary vocab.de --vocabulary-threshold 50 < train.de > train.bpe.de
-"""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
-    add_codes(parser)
+    parser.add_argument("--codes", "-c", required=True, metavar="PATH", help="codes file (from learn-bpe)")
     parser.add_argument("--output", "-o", metavar="PATH", help="output text (default: standard output)")
     parser.add_argument(
         "--vocabulary", metavar="PATH", help="vocabulary (from get-vocab); subwords not in it are split further"

@@ -1,79 +1,45 @@
-"""The options that several subcommands share."""
+"""The options of learn-bpe, apply-bpe, learn-joint-bpe-and-vocab and get-vocab, which start without option_types."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any, BinaryIO
 
-from mt_scaffold.corpus.documents import DEFAULT_FIELD, DOCUMENT_FORMATS, Documents
+from mt_scaffold.corpus.documents import DEFAULT_FIELD
 from mt_scaffold.corpus.files import input_or_standard
 from mt_scaffold.corpus.text import SEPARATOR
-from mt_scaffold.options import FORMATS, WORKERS_HELP
+from mt_scaffold.options import WORKERS_HELP
+
+# The help of options that other commands have too.
+INPUT_HELP = "input text, .gz, .zst too (default: standard input)"
+DOCUMENTS_HELP = (
+    "input texts: plain text, JSONL or Parquet, .gz and .zst too; 'shards/*.jsonl.zst', quoted, stands for all that "
+    "match, in order (default: standard input)"
+)
+FORMAT_HELP = (
+    "format of the input: text with a document per line or per file, JSONL or Parquet (default: by its name: .jsonl, "
+    ".ndjson, .parquet, otherwise lines)"
+)
+FIELD_HELP = f"JSONL, Parquet: the key or column of the text (default: {DEFAULT_FIELD})"
+MAX_MEMORY_HELP = (
+    "count within this much memory, such as 8G; what exceeds it goes to MT_SCAFFOLD_TMP, or else to TMPDIR or /tmp, "
+    "and the result is the same{} (default: no limit)"
+)
+PRETOKENISE_HELP = (
+    "how lines become words: spaces, gpt2, cl100k, o200k, metaspace, metaspace-runs, or a regular expression; all but "
+    "spaces make symbols bytes and lose nothing (default: spaces)"
+)
+SPLIT_DIGITS_HELP = "with --pretokenise, make every digit a separate word"
+BYTES_HELP = "make symbols bytes, as subword-nmt's --byte does; the text need not be UTF-8"
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", "-i", metavar="PATH", help="input text, .gz, .zst too (default: standard input)")
-
-
-def add_inputs(parser: argparse.ArgumentParser, what: str = "input texts") -> None:
-    """Add ``--input`` for several texts; ``input_paths`` returns what it names."""
-    parser.add_argument(
-        "--input",
-        "-i",
-        nargs="+",
-        metavar="PATH",
-        help=f"{what}, .gz and .zst too, read as one (default: standard input)",
-    )
+    parser.add_argument("--input", "-i", metavar="PATH", help=INPUT_HELP)
 
 
 def input_paths(options: argparse.Namespace) -> list[str | BinaryIO]:
     """Return the paths of ``--input``; standard input without any and for ``-``."""
     return [input_or_standard(path) for path in options.input or [None]]
-
-
-def add_documents(parser: argparse.ArgumentParser, what: str = "input texts") -> None:
-    """Add ``--input``, ``--format`` and ``--field``; ``given_documents`` returns what they name."""
-    parser.add_argument(
-        "--input",
-        "-i",
-        nargs="+",
-        metavar="PATH",
-        help=f"{what}: plain text, JSONL or Parquet, .gz and .zst too; 'shards/*.jsonl.zst', quoted, stands for all "
-        "that match, in order (default: standard input)",
-    )
-    parser.add_argument(
-        "--format",
-        choices=DOCUMENT_FORMATS,
-        help="format of the input: text with a document per line or per file, JSONL or Parquet (default: by its name: "
-        ".jsonl, .ndjson, .parquet, otherwise lines)",
-    )
-    parser.add_argument(
-        "--field", metavar="NAME", help=f"JSONL, Parquet: the key or column of the text (default: {DEFAULT_FIELD})"
-    )
-
-
-def given_documents(options: argparse.Namespace) -> Documents:
-    """Return the documents of ``--input``; standard input without any and for ``-``."""
-    return Documents(input_paths(options), options.format, options.field)
-
-
-def add_max_memory(parser: argparse.ArgumentParser, what: str = "") -> None:
-    parser.add_argument(
-        "--max-memory",
-        metavar="SIZE",
-        help="count within this much memory, such as 8G; what exceeds it goes to MT_SCAFFOLD_TMP, or else to TMPDIR or "
-        f"/tmp, and the result is the same{what} (default: no limit)",
-    )
-
-
-def add_codes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--codes", "-c", required=True, metavar="PATH", help="codes file (from learn-bpe)")
-
-
-def add_merges(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--merges", "-m", type=int, default=-1, metavar="INT", help="use only the first INT merges (default: all)"
-    )
 
 
 def add_separator(parser: argparse.ArgumentParser, *short: str) -> None:
@@ -90,13 +56,11 @@ def add_num_workers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--num-workers", type=int, metavar="N", help=WORKERS_HELP)
 
 
-def add_format(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=FORMATS, default="text", help="output format (default: %(default)s)")
-
-
 def add_segmenting(parser: argparse.ArgumentParser) -> None:
     """Add the options of segmentation of ``apply-bpe``, without its files."""
-    add_merges(parser)
+    parser.add_argument(
+        "--merges", "-m", type=int, default=-1, metavar="INT", help="use only the first INT merges (default: all)"
+    )
     add_separator(parser, "-s")
     parser.add_argument(
         "--vocabulary-threshold",
@@ -127,17 +91,9 @@ def add_segmenting(parser: argparse.ArgumentParser) -> None:
 
 def add_words(parser: argparse.ArgumentParser) -> None:
     """Add the options of words and their symbols; ``word_options`` returns them."""
-    parser.add_argument(
-        "--pretokenise",
-        default="spaces",
-        metavar="NAME",
-        help="how lines become words: spaces, gpt2, cl100k, o200k, metaspace, metaspace-runs, or a regular expression; "
-        "all but spaces make symbols bytes and lose nothing (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--split-digits", action="store_true", help="with --pretokenise, make every digit a separate word"
-    )
-    add_bytes(parser, "make symbols bytes, as subword-nmt's --byte does; the text need not be UTF-8")
+    parser.add_argument("--pretokenise", default="spaces", metavar="NAME", help=PRETOKENISE_HELP)
+    parser.add_argument("--split-digits", action="store_true", help=SPLIT_DIGITS_HELP)
+    add_bytes(parser, BYTES_HELP)
 
 
 def add_bytes(parser: argparse.ArgumentParser, what: str) -> None:
@@ -146,8 +102,4 @@ def add_bytes(parser: argparse.ArgumentParser, what: str) -> None:
 
 def word_options(options: argparse.Namespace) -> dict[str, Any]:
     """Return the options of ``add_words`` as keyword arguments of the functions that count and learn."""
-    return {
-        "pretokenise": options.pretokenise,
-        "split_digits": options.split_digits,
-        "byte_level": options.byte_level,
-    }
+    return {name: getattr(options, name) for name in ("pretokenise", "split_digits", "byte_level")}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Annotated
+
+from mt_scaffold.options_from_signature import Option
 
 # As shtab names them; others that it supports are not tested here.
 SHELLS = ("bash", "zsh", "fish")
-EXAMPLES = """\
-mt-scaffold completion bash > ~/.local/share/bash-completion/completions/mt-scaffold
-mt-scaffold completion zsh > "${fpath[1]}/_mt-scaffold"
-mt-scaffold completion fish > ~/.config/fish/completions/mt-scaffold.fish
-"""
 # The metavars for which a shell completes names of files and of folders.
 _FILES = {
     *("PATH", "FILE", "CHECKPOINT", "CODES", "CONFIG", "MAP", "MODEL", "PREFIX"),
@@ -20,12 +18,14 @@ _FILES = {
 _FOLDERS = {"FOLDER", "DIR", "EXPERIMENT/SYSTEM"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "The package shtab (pip install shtab) makes the script, once; the script itself needs nothing."
-    parser.add_argument("shell", choices=SHELLS, help="the shell to write it for")
+def run(shell: Annotated[str, Option(choices=SHELLS)], /) -> str:
+    """Return a script for the shell.
 
+    Print a script that makes a shell complete these commands and their options. The package shtab (pip install shtab)
+    makes the script, once; the script itself needs nothing.
 
-def run(options: argparse.Namespace) -> None:
+    shell: the shell to write it for
+    """
     import shtab
 
     from mt_scaffold.cli import COMMANDS, find_command, make_parser
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
         print(f"mt-scaffold: without options: {left_out} (not installed: {needed})", file=sys.stderr)
     parser = make_parser(available)
     _mark_paths(parser, shtab.FILE, shtab.DIRECTORY)
-    print(shtab.complete(parser, options.shell))
+    return str(shtab.complete(parser, shell))
 
 
 def _mark_paths(parser: argparse.ArgumentParser, file: object, folder: object) -> None:

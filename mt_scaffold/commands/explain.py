@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
+from collections.abc import Sequence
+from typing import Annotated
 
 from mt_scaffold.analysis.explain import explain
-from mt_scaffold.commands.arguments import add_codes, add_merges, add_separator
-
-EXAMPLES = """\
-mt-scaffold explain --codes codes Arizona zona
-"""
+from mt_scaffold.corpus.text import SEPARATOR
+from mt_scaffold.options_from_signature import CODES, MERGES, SUBWORD_END, Option
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_codes(parser)
-    add_merges(parser)
-    add_separator(parser, "-s")
-    parser.add_argument("words", nargs="+", metavar="WORD", help="words to explain")
+def run(
+    words: Annotated[Sequence[str], Option("WORD")],
+    /,
+    *,
+    codes: Annotated[str, CODES],
+    merges: Annotated[int, MERGES] = -1,
+    separator: Annotated[str, SUBWORD_END] = SEPARATOR,
+) -> str:
+    """Return how words are segmented, in colour for a terminal.
 
-
-def run(options: argparse.Namespace) -> None:
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    print(explain(options.codes, options.words, options.merges, options.separator, colour), end="")
+    words: words to explain
+    """
+    return explain(codes, words, merges, separator, sys.stdout.isatty() and "NO_COLOR" not in os.environ)

@@ -8,10 +8,6 @@ from mt_scaffold.commands.arguments import add_bytes, add_input, add_num_workers
 from mt_scaffold.corpus.files import input_or_standard, output_or_standard
 from mt_scaffold.vocabulary import get_vocab
 
-EXAMPLES = """\
-mt-scaffold get-vocab < train.bpe.de > vocab.de
-"""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 
 from mt_scaffold.commands.arguments import (
-    add_documents,
-    add_max_memory,
+    DOCUMENTS_HELP,
+    FIELD_HELP,
+    FORMAT_HELP,
+    MAX_MEMORY_HELP,
     add_num_workers,
     add_words,
     input_paths,
     word_options,
 )
 from mt_scaffold.commands.learning import add_method, given_method
-from mt_scaffold.corpus.documents import Documents
+from mt_scaffold.corpus.documents import DOCUMENT_FORMATS, Documents
 from mt_scaffold.corpus.files import output_or_standard
 from mt_scaffold.corpus.input_checks import warning_of_inputs
 from mt_scaffold.errors import UsageError
@@ -21,14 +23,11 @@ from mt_scaffold.methods.bpe import LearnedCodes
 from mt_scaffold.methods.learn import learn
 from mt_scaffold.progress import say_on_terminal
 
-EXAMPLES = """\
-mt-scaffold learn-bpe --symbols 32000 < corpus.tok > codes
-mt-scaffold learn-bpe --algorithm bpe --symbols 32000 --input train.en train.de --output codes
-"""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_documents(parser)
+    parser.add_argument("--input", "-i", nargs="+", metavar="PATH", help=DOCUMENTS_HELP)
+    parser.add_argument("--format", choices=DOCUMENT_FORMATS, help=FORMAT_HELP)
+    parser.add_argument("--field", metavar="NAME", help=FIELD_HELP)
     parser.add_argument(
         "--counts", nargs="+", metavar="PATH", help="learn from count files (count-words; globs too) instead of text"
     )
@@ -41,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="write each step of Algorithm 1, tab-separated: the merge, the tokens that became scaffold or returned",
     )
-    add_max_memory(parser, "; learning is refused if it would need more")
+    parser.add_argument(
+        "--max-memory", metavar="SIZE", help=MAX_MEMORY_HELP.format("; learning is refused if it would need more")
+    )
     parser.add_argument(
         "--prune",
         type=int,

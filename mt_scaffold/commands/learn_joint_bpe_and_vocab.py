@@ -10,11 +10,6 @@ from mt_scaffold.corpus.input_checks import warn_of_separator, warning_of_inputs
 from mt_scaffold.methods.bpe import MethodWithCodes
 from mt_scaffold.methods.learn import learn_joint_bpe_and_vocab
 
-EXAMPLES = """\
-mt-scaffold learn-joint-bpe-and-vocab --input train.en train.de --symbols 32000 --output codes \\
-    --write-vocabulary vocab.en vocab.de
-"""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", "-i", nargs="+", required=True, metavar="PATH", help="input texts, .gz and .zst too")

@@ -8,17 +8,19 @@ import operator
 import os
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Annotated, BinaryIO, NamedTuple, cast
 
 from mt_scaffold.codes import Codes, CodesSource
-from mt_scaffold.corpus.documents import DocumentInput, Documents
+from mt_scaffold.corpus.documents import DOCUMENT_FORMATS, DocumentInput, Documents
 from mt_scaffold.corpus.files import (
     Output,
     PathLike,
     explain_os_error,
+    input_or_standard,
     refuse_overwriting,
     shown,
     writing_to,
@@ -43,7 +45,8 @@ from mt_scaffold.manifest import (
     read_manifest,
     write_manifest,
 )
-from mt_scaffold.options import check_choice, worker_count
+from mt_scaffold.options import WORKERS_HELP, check_choice, worker_count
+from mt_scaffold.options_from_signature import CODES, MERGES, SPECIAL, Name, Option
 from mt_scaffold.progress import progress_line
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.draw import Draw, warn_of_epoch
@@ -71,41 +74,74 @@ class Encoded(NamedTuple):
 
 
 def encode_documents(
-    codes: CodesSource,
-    paths: Iterable[TextFile],
-    outfile: PathLike,
+    codes: Annotated[CodesSource, CODES],
+    paths: Annotated[Iterable[TextFile] | None, Option("PATH", "-i", name="input", convert=input_or_standard)],
+    outfile: Annotated[PathLike, Option("PATH", "-o", name="output")],
     *,
-    format: str | None = None,
-    field: str | None = None,
-    **settings: Any,
+    format: Annotated[str | None, Option(choices=DOCUMENT_FORMATS)] = None,
+    field: Name | None = None,
+    merges: Annotated[int, MERGES] = -1,
+    dtype: Annotated[str | None, Option(choices=DTYPES)] = None,
+    index: Annotated[str, Option(choices=INDEXES)] = "fairseq",
+    special_tokens: Annotated[Sequence[str], SPECIAL] = (),
+    append: Annotated[str | None, Option("TOKEN")] = None,
+    in_text: Annotated[str, Option(choices=IN_TEXT)] = "refuse",
+    dropout: Annotated[float, Option("P")] = 0,
+    seed: Annotated[int | None, Option("S")] = None,
+    epoch: Annotated[int, Option("E")] = 0,
+    num_workers: Annotated[int | None, Option(help=WORKERS_HELP)] = None,
 ) -> Encoded:
-    """Encode documents into ``NAME.bin`` and ``NAME.idx`` (see ``id_files``), as the command ``encode`` does.
+    """Encode documents into ``NAME.bin`` and ``NAME.idx`` (see ``id_files``): the command ``encode``.
+
+    paths: documents: text, JSONL or Parquet, globs, .gz and .zst too, read as one (default: standard input)
+    outfile: NAME.bin for all ids, with NAME.idx, which has the beginning of each document, and NAME.manifest.json,
+        which records the text and the codes
+    format: format of the input (default: by the name of the file, or lines)
+    field: the key or column of the text in JSONL and Parquet (default: text)
+    dtype: type of an id (default: the smaller one that fits)
+    index: the program that reads NAME.idx; for Megatron, ids of 4 bytes are int32
+    append: end every document with this token, such as '<|endoftext|>'
+    in_text: if a document spells out a special token: an error, its id, or text like any other
+    dropout: skip each merge with probability P (BPE-dropout)
+    seed: seed for dropout (default: random)
+    epoch: with --seed and --dropout, different ids for each E
 
     ``NAME.manifest.json`` records the codes and special tokens, without which the ids cannot become text again, and the
     digests of inputs and files. An input that is a file is read twice, first for its digest.
 
-    codes, merges: as for ``BPE``; their symbols must be bytes. paths, format, field: as for ``Documents``.
-    outfile: a path that ends in ``.bin``. dtype: ``uint16`` or ``uint32``; None for the smaller one that fits.
-    index: the program that reads ``NAME.idx``, ``fairseq`` or ``megatron``, for which ids of 4 bytes are ``int32``.
-    special_tokens: as for ``BPE``. append: a token to end every document with; a special token if it is not one yet.
-    in_text: whether a special token that a document spells out is an error (``refuse``), its id (``token``) or text
-        like any other (``text``).
-    dropout, seed, epoch: as for ``BPE.encode_batch``, a document's index being its position among all. num_workers:
-        threads; the files are the same for any number.
+    codes, merges, special_tokens are as for ``BPE``; the symbols must be bytes. paths, format and field are as for
+    ``Documents``. The token of ``append`` is a special token if it is not one yet. dropout, seed and epoch are as for
+    ``BPE.encode_batch``, a document's index being its position among all. The files are the same for any number of
+    threads.
 
     Memory is bounded by the longest documents: each thread takes 8 to 12 times their bytes.
 
     Raises as ``BPE``, ``Documents`` and ``BPE.encode`` do, with file and line or row; UsageError for a type that is too
     small and an output that is an input. An output path is only created when complete.
     """
-    encoder = _DocumentEncoder(codes, **settings)
-    documents = Documents(paths, format, field)
+    check_choice("treatment of special tokens", in_text, IN_TEXT)
+    check_choice("index", index, INDEXES)
+    read = Codes.of(codes)
+    bpe = bpe_of(read, merges, special_tokens, append)
+    encoder = _DocumentEncoder(
+        bpe,
+        id_width(bpe.n_vocab, dtype),
+        index,
+        Draw("dropout", dropout, seed, epoch),
+        states_in_text(bpe, in_text),
+        -1 if append is None else bpe.special_tokens[append],
+        worker_count(num_workers),
+    )
+    warn_of_epoch(encoder.draw)
+    documents = Documents([input_or_standard(None)] if paths is None else paths, format, field)
     path = manifest_path(outfile)
     refuse_overwriting([outfile, index_path(outfile), path], [codes, *documents.sources])
     # Taken before the text is read, so that a file that changes meanwhile does not match.
     inputs = [{"name": os.path.basename(each.name), "sha256": _input_digest(each)} for each in documents.inputs]
     encoded = encoder.encode(documents, outfile, before=lambda: _remove(path))
-    write_manifest(path, encoder.manifest(outfile, encoded, inputs))
+    files = {os.path.basename(each): raw_digest(each) for each in (os.fspath(outfile), index_path(outfile))}
+    made_with = {"codes": read.used(merges)._asdict(), "special_tokens": bpe.special_tokens, "append": append}
+    write_manifest(path, Manifest(IDS, files, {**made_with, **encoded._asdict(), "inputs": inputs}))
     return encoded
 
 
@@ -130,58 +166,33 @@ class _Done(NamedTuple):
     bytes: int
 
 
+@dataclass(frozen=True)
 class _DocumentEncoder:
-    """Encodes documents into a pair of files; the arguments are those of ``encode_documents``, which documents them."""
+    """Encodes documents into a pair of files.
 
-    def __init__(
-        self,
-        codes: CodesSource,
-        *,
-        merges: int = -1,
-        dtype: str | None = None,
-        index: str = "fairseq",
-        special_tokens: Sequence[str] = (),
-        append: str | None = None,
-        in_text: str = "refuse",
-        dropout: float = 0,
-        seed: int | None = None,
-        epoch: int = 0,
-        num_workers: int | None = None,
-    ) -> None:
-        check_choice("treatment of special tokens", in_text, IN_TEXT)
-        check_choice("index", index, INDEXES)
-        codes = Codes.of(codes)
-        self._bpe = bpe_of(codes, merges, special_tokens, append)
-        self._index = index
-        self._width = id_width(self._bpe.n_vocab, dtype)
-        self._draw = Draw("dropout", dropout, seed, epoch)
-        warn_of_epoch(self._draw)
-        self._made_with = {
-            "codes": codes.used(merges)._asdict(),
-            "special_tokens": self._bpe.special_tokens,
-            "append": append,
-        }
-        self._special = states_in_text(self._bpe, in_text)
-        self._append = -1 if append is None else self._bpe.special_tokens[append]
-        self._workers = worker_count(num_workers)
+    width: bytes per id. special: the treatment of special tokens in text. ending: the id that ends documents, or -1.
+    """
+
+    bpe: BPE
+    width: int
+    index: str
+    draw: Draw
+    special: bytes
+    ending: int
+    workers: int
 
     def encode(self, documents: Documents, outfile: PathLike, *, before: Callable[[], object]) -> Encoded:
         """Encode documents into ``NAME.bin`` and ``NAME.idx``; before: called before the files appear."""
         done = _Done(0, 0, 0)
-        with progress_line("encoding") as show, writing_ids(outfile, self._width, self._index) as writer:
+        with progress_line("encoding") as show, writing_ids(outfile, self.width, self.index) as writer:
             for each in documents.inputs:
                 seen = None if show is None else partial(_shown_after, show, done.bytes)
                 encode = self._encode_lines if each.format == "lines" else self._encode_each
                 more = encode(documents, each, writer, done.documents, seen)
                 done = _Done(*map(operator.add, done, more))
             before()
-        dtype = next(name for name in DTYPES if DTYPES[name] == self._width)
-        return Encoded(*done, self._bpe.n_vocab, dtype)
-
-    def manifest(self, outfile: PathLike, encoded: Encoded, inputs: Sequence[Mapping[str, str | None]]) -> Manifest:
-        """Return the manifest of a pair of files; inputs: the name and sha256 of each."""
-        files = {os.path.basename(path): raw_digest(path) for path in (os.fspath(outfile), index_path(outfile))}
-        return Manifest(IDS, files, {**self._made_with, **encoded._asdict(), "inputs": [*inputs]})
+        dtype = next(name for name in DTYPES if DTYPES[name] == self.width)
+        return Encoded(*done, self.bpe.n_vocab, dtype)
 
     def _encode_lines(
         self,
@@ -196,16 +207,16 @@ class _DocumentEncoder:
             for stream in (writer.ids, writer.sizes):
                 stream.flush()
             try:
-                done = self._bpe.ids_in_core.encode_lines(
+                done = self.bpe.ids_in_core.encode_lines(
                     opened,
                     (writer.name, writer.ids.fileno()),
                     (writer.index_name, writer.sizes.fileno()),
-                    self._special,
+                    self.special,
                     first,
-                    self._width,
-                    self._append,
-                    self._draw,
-                    self._workers,
+                    self.width,
+                    self.ending,
+                    self.draw,
+                    self.workers,
                     show,
                 )
             except SpecialTokenError as error:
@@ -227,10 +238,10 @@ class _DocumentEncoder:
         blank = array("q")
         for batch in _in_batches(documents.documents_of(each, blank)):
             start = first + done.documents
-            indices = range(start, start + len(batch)) if self._draw else ()
+            indices = range(start, start + len(batch)) if self.draw else ()
             try:
-                ids, offsets = self._bpe.ids_in_core.encode_batch(
-                    batch, self._special, indices, self._draw, self._workers, self._width, self._append
+                ids, offsets = self.bpe.ids_in_core.encode_batch(
+                    batch, self.special, indices, self.draw, self.workers, self.width, self.ending
                 )
             except SpecialTokenError as error:
                 number, message = str(error).removeprefix("text ").split(": ", 1)

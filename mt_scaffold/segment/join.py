@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from mt_scaffold.codes import Codes, CodesSource
-from mt_scaffold.corpus.files import Output, refuse_overwriting, writing_to
+from mt_scaffold.corpus.files import Output, input_or_standard, output_or_standard, refuse_overwriting, writing_to
 from mt_scaffold.corpus.inputs import TextFile, source_name, whole_lines
 from mt_scaffold.corpus.text import SEPARATOR, joining
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.options_from_signature import SUBWORD_END, Option
 from mt_scaffold.segment.apply import join_line
 
 if TYPE_CHECKING:
@@ -19,16 +20,19 @@ if TYPE_CHECKING:
 
 
 def join_text(
-    infile: TextFile,
-    outfile: Output,
-    separator: str = SEPARATOR,
-    codes: CodesSource | None = None,
+    infile: Annotated[TextFile | None, Option("PATH", "-i", name="input", convert=input_or_standard)],
+    outfile: Annotated[Output | None, Option("PATH", "-o", name="output", convert=output_or_standard)],
+    separator: Annotated[str, SUBWORD_END] = SEPARATOR,
+    codes: Annotated[CodesSource | None, Option("PATH", "-c")] = None,
 ) -> None:
-    """Join the subwords of a text line by line, as the command ``join`` does: the inverse of ``apply_bpe``.
+    """Join the subwords of a text line by line: the command ``join``, the inverse of ``apply_bpe``.
 
-    infile: a path (``.gz`` too) or an open file. outfile: a path, or a file open for bytes or text. separator: the
-    ending of every subword but a word's last; a line may break off within a word. codes: those that the text was
-    segmented with, needed only if they have a pre-tokeniser, whose subwords are in GPT-2's notation.
+    infile: input text, .gz, .zst too (default: standard input)
+    outfile: output text (default: standard output)
+    codes: codes file; needed only for codes with a pre-tokeniser (--pretokenise)
+
+    Texts may also be open files, the output one for bytes or text. A line may break off within a word. The subwords of
+    codes with a pre-tokeniser are in GPT-2's notation.
 
     Spaces between words, CRs and everything else stay as they are, bytes that are not UTF-8 included. A word that is
     the separator itself is lost, as it is with subword-nmt, and a warning on stderr counts such words.
@@ -40,6 +44,8 @@ def join_text(
         raise UsageError("an empty separator marks nothing, so that subwords cannot be joined; give the separator")
     read = None if codes is None else Codes.of(codes)
     header, spaces = (None, None) if read is None else (read.header, _spaces_of(read))
+    infile = input_or_standard(None) if infile is None else infile
+    outfile = output_or_standard(None) if outfile is None else outfile
     refuse_overwriting([outfile], [infile, codes])
     name, number = source_name(infile), 0
     alone, first, lines = 0, 0, 0
