@@ -26,29 +26,11 @@ def main() -> None:
     script = program[0] if os.path.isfile(program[0]) else shutil.which(program[0])
     if script is None:
         sys.exit(f"mt_scaffold.as_subword_nmt: no program {program[0]}; give the path of a script or a command's name")
-    if not _is_python(script):
-        sys.exit(f"mt_scaffold.as_subword_nmt: {script} is not a Python program")
     sys.argv = [script, *program[1:]]
     if not sys.flags.safe_path:
         # The entry after this package's own folder is the working directory, where -m looks.
         sys.path[1] = os.path.dirname(os.path.realpath(script))
     runpy.run_path(script, run_name="__main__")
-
-
-def _is_python(script: str) -> bool:
-    """Return whether a file can be a Python program: not binary, nor, by its first line and syntax, another script."""
-    with open(script, "rb") as stream:
-        head = stream.read(1024)
-        first = head.partition(b"\n")[0]
-        if b"\0" in head or not first.startswith(b"#!") or b"python" in first:
-            return b"\0" not in head
-        content = head + stream.read()
-    # An installed command may begin with #!/bin/sh and yet be Python: pip writes that if a path is long.
-    try:
-        compile(content, script, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
-        return False
-    return True
 
 
 main()

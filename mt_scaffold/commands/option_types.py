@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, BinaryIO
 
@@ -24,9 +24,9 @@ Texts = Annotated[
 Threads = Annotated[int | None, Option(help=WORKERS_HELP)]
 
 
-def sources(paths: Iterable[str]) -> list[str | BinaryIO]:
+def sources(paths: Sequence[str]) -> list[str | BinaryIO]:
     """Return the given paths; standard input without any and for ``-``."""
-    return [input_or_standard(path) for path in paths or [None]]
+    return [input_or_standard(path) for path in paths] or [input_or_standard(None)]
 
 
 @dataclass(frozen=True)
