@@ -92,6 +92,7 @@ FUNCTIONS = {
     "check": "mt_scaffold.experiment.commands.run:check",
     "clean": "mt_scaffold.experiment.commands.clean:clean_text",
     "compare": "mt_scaffold.experiment.commands.compare:compare_scores",
+    "decode": "mt_scaffold.segment.encode:decode_documents",
     "detokenise": "mt_scaffold.experiment.data.tokenise:detokenise_text",
     "dictionary": "mt_scaffold.experiment.binarise.dictionary:make_dictionaries",
     "encode": "mt_scaffold.segment.encode:encode_documents",

@@ -21,8 +21,11 @@ from mt_scaffold.corpus.files import (
     PathLike,
     explain_os_error,
     input_or_standard,
+    output_or_standard,
     refuse_overwriting,
     shown,
+    standard_input,
+    standard_output,
     writing_to,
 )
 from mt_scaffold.corpus.id_files import (
@@ -51,6 +54,7 @@ from mt_scaffold.progress import progress_line
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.draw import Draw, warn_of_epoch
 from mt_scaffold.segment.ids import check_special_tokens
+from mt_scaffold.segment.streams import decode_stream
 
 # The choices for a special token that the text spells out.
 IN_TEXT = ("refuse", "token", "text")
@@ -344,31 +348,49 @@ def _in_document(message: str) -> SpecialTokenError:
 
 
 def decode_documents(
-    codes: CodesSource,
-    infile: PathLike,
-    outfile: Output,
+    codes: Annotated[CodesSource, CODES],
+    infile: Annotated[PathLike | None, Option("NAME.bin", "-i", name="input")],
+    outfile: Annotated[Output | None, Option("PATH", "-o", name="output", convert=output_or_standard)],
     *,
-    format: str = "lines",
-    field: str = "text",
-    merges: int = -1,
-    dtype: str | None = None,
-    special_tokens: Sequence[str] = (),
-    append: str | None = None,
+    stream: bool = False,
+    format: Annotated[str, Option(choices=DECODED_FORMATS)] = "lines",
+    field: Name = "text",
+    merges: Annotated[int, MERGES] = -1,
+    dtype: Annotated[str | None, Option(choices=DTYPES)] = None,
+    special_tokens: Annotated[Sequence[str], SPECIAL] = (),
+    append: Annotated[str | None, Option("TOKEN")] = None,
 ) -> None:
-    """Decode ``NAME.bin`` into text, document by document, as the command ``decode`` does.
+    """Decode ``NAME.bin`` into text, document by document: the command ``decode``.
 
-    codes, merges, special_tokens, append: those the ids were made with; ``append`` is removed from the end of each
-        document. Without special tokens and ``append``, those of ``NAME.manifest.json``. Without a manifest they are
-        not checked, with a notice on stderr.
-    format: ``lines``, each document followed by LF; ``files``, the documents one after the other as they are;
-        ``jsonl``, each as the ``field`` of an object, with U+FFFD for what is not UTF-8 and a warning on stderr.
-    dtype: of a file without ``NAME.idx``, such as nanoGPT's, which is read as one document and, even as ``lines``,
-        written as it is; None for the type that ``encode`` uses for these codes.
+    infile: ids (from encode)
+    outfile: output text (default: standard output)
+    stream: write the text of ids as they arrive on standard input, as in NAME.bin, only in whole characters
+    format: each document followed by a line end, as it is, or in a JSON object, where U+FFFD replaces what is not UTF-8
+    field: the key of the text in JSONL
+    dtype: type of an id, if there is no NAME.idx (default: uint16, uint32 for codes of more than 65,536 ids)
+    append: leave out this token, which encode appended, at the end of documents (default: the one in
+        NAME.manifest.json)
+
+    codes, merges, special_tokens and append are those that the ids were made with. Without special tokens and
+    ``append``, those of ``NAME.manifest.json``. Without a manifest they are not checked, with a notice on stderr. A
+    warning there counts the documents of which U+FFFD replaces a part. A file without ``NAME.idx``, such as nanoGPT's,
+    is read as one document and, even as ``lines``, written as it is. A stream is decoded as ``decode_stream`` does.
 
     Raises UsageError for codes and special tokens other than the manifest's; MTScaffoldError for an id out of range, an
     index or manifest that does not match the file, and, as ``lines``, for a document that holds an LF, unless it is the
     only one of a file without an index.
     """
+    if stream:
+        if infile or outfile or append or merges != -1 or format != "lines":
+            raise UsageError(
+                "--stream reads standard input and writes standard output; of the other options give only --dtype and "
+                "--special"
+            )
+        decode_stream(codes, standard_input(), standard_output(), dtype=dtype, special_tokens=special_tokens)
+        return
+    if not infile:
+        raise UsageError("--input NAME.bin is missing; or give --stream")
+    outfile = output_or_standard(None) if outfile is None else outfile
     check_choice("format", format, DECODED_FORMATS)
     if dtype is not None:
         check_choice("type of ids", dtype, DTYPES)
@@ -389,9 +411,9 @@ def decode_documents(
         # A single document needs no separator.
         format = "files" if format == "lines" else format
     decoder = _Decoder(bpe, infile, format, field, strip)
-    with writing_to(outfile, durable=False) as stream:
+    with writing_to(outfile, durable=False) as output:
         for ids, sizes in batches:
-            stream.write(decoder.decode(ids, sizes))
+            output.write(decoder.decode(ids, sizes))
     if decoder.replaced:
         print(
             f"warning: {shown(infile)}: {decoder.replaced:,} documents are not UTF-8, and U+FFFD replaces "
