@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mt_scaffold.corpus.files import compression_of, without_compression
+from mt_scaffold._core import WordEndings
+from mt_scaffold.corpus.count import count_words
+from mt_scaffold.corpus.documents import format_by_name
+from mt_scaffold.corpus.files import PathLike, compression_of, open_input, without_compression
+from mt_scaffold.corpus.text import SEPARATOR, not_utf8
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.data import FileData, ParallelFiles
+from mt_scaffold.experiment.configuration.data import SIDES, FileData, ParallelFiles
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout, existing_files
+from mt_scaffold.experiment.data.preprocessed import looks_tokenised
 
 # For estimates: bytes per line, and the compression ratio of gzip or zstd.
 _BYTES_PER_LINE, _COMPRESSION = 100, 3
+# The size of a file above which its lines are not read.
+_MOST_READ = 2 << 30
 
 
 @dataclass
@@ -68,7 +75,24 @@ def documents(layout: LanguageModelLayout) -> TrainingText:
                 found.described.append(f"{part.removeprefix('tests.')}: {files}, {shown_size(size)}")
             if part == "train":
                 found.size = size
+                found.warnings += documents_look_preprocessed(paths, data.documents.format)
     return found
+
+
+def documents_look_preprocessed(paths: Sequence[Path], form: str | None = None) -> list[str]:
+    """Return a warning if the first file of documents in plain text is tokenised or segmented already, else nothing.
+
+    form: the format in the configuration. This is not an error, as a text may legitimately contain such marks.
+    """
+    path = first_plain(paths, form)
+    if path is None or (seen := looks_tokenised(path)) is None:
+        return []
+    return [f"{path}: {seen}; give the raw text, or bits per byte will be those of this text"]
+
+
+def first_plain(paths: Sequence[Path], form: str | None = None) -> Path | None:
+    """Return the first file of documents in plain text; form: the format in the configuration."""
+    return next((path for path in paths if (form or format_by_name(path.name)) in ("lines", "files")), None)
 
 
 def shown_size(size: float) -> str:
@@ -86,18 +110,26 @@ def shown_size(size: float) -> str:
 def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None:
     corpora = {"train": files.train, "valid": files.valid or []}
     corpora |= {f"tests.{name}": pairs for name, pairs in files.tests.items()}
+    endings = WordEndings(SEPARATOR)
     for corpus, pairs in corpora.items():
         sizes, known = [0, 0], bool(pairs)
         for number, pair in enumerate(pairs):
-            missing = [*_missing(pair, f"data.files.{corpus}[{number}]")]
+            key = f"data.files.{corpus}[{number}]"
+            missing = [*_missing(pair, key)]
             found.problems += missing
             if missing or pair.source.path is None or pair.target.path is None:
                 known = False
                 continue
             paths = [Path(pair.source.path), Path(pair.target.path)]
             found.warnings += _swapped(config, paths)
-            for side, path in enumerate(paths):
+            found.problems += _unequal(paths, key)
+            for side, (name, path) in enumerate(zip(SIDES, paths, strict=True)):
                 sizes[side] += path.stat().st_size * (_COMPRESSION if compression_of(path) else 1)
+                choices, seen = config.tokenise_for(corpus.removeprefix("tests."), name), looks_tokenised(path)
+                if choices.check and seen is not None and not seen.allowed(choices):
+                    found.problems.append((f"{key}.{name}.path", f"{path}: {seen}; {seen.way_on}"))
+                if choices.none and path.stat().st_size <= _MOST_READ:
+                    count_words(path, any_bytes=True, endings=endings)
         if known:
             languages = (config.languages.source, config.languages.target)
             of_each = " and ".join(f"{shown_size(size)} {name}" for size, name in zip(sizes, languages, strict=True))
@@ -106,6 +138,43 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
                 found.size = sum(sizes)
         elif any(pair.source.url for pair in pairs):
             found.described.append(f"{corpus.removeprefix('tests.')}: downloaded")
+    if endings.count:
+        found.warnings.append(
+            f"{endings.first}: {endings.count:,} words end in '{SEPARATOR}' (this is the first, of all files); models "
+            f"and scores keep them; in dictionaries they are 'x{SEPARATOR}</w>'"
+        )
+
+
+def _unequal(paths: Sequence[Path], key: str) -> Iterator[tuple[str, str]]:
+    """Yield the problems of the lines of both sides, unless a file is too large to read."""
+    if any(path.stat().st_size > _MOST_READ for path in paths):
+        return
+    try:
+        counts = [count_text_lines(path) for path in paths]
+    except MTScaffoldError as error:
+        yield key, str(error)
+        return
+    if counts[0] != counts[1]:
+        yield key, f"{paths[0]} has {counts[0]:,} lines, but {paths[1]} {counts[1]:,}; line i must translate line i"
+    elif not counts[0]:
+        yield f"{key}.source", f"{paths[0]}: empty; give a text"
+
+
+def count_text_lines(path: PathLike) -> int:
+    """Return the number of lines; raise MTScaffoldError if the text is not UTF-8, or its lines end in CR only."""
+    lines = offset = 0
+    line = b""
+    with open_input(path) as stream:
+        for line in stream:
+            lines += 1
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise not_utf8(os.fspath(path), lines, offset + error.start, line[error.start]) from None
+            offset += len(line)
+    if lines == 1 and b"\r" in line and not line.endswith(b"\n"):
+        raise MTScaffoldError(f"{path}: its lines end in CR only; convert them, as with tr '\\r' '\\n'")
+    return lines
 
 
 def _missing(pair: ParallelFiles, key: str) -> Iterator[tuple[str, str]]:

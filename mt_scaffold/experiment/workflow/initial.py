@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mt_scaffold.corpus.documents import format_by_name
 from mt_scaffold.corpus.files import PathLike, compression_of, open_input, open_output, without_compression, write_text
-from mt_scaffold.corpus.text import not_utf8, read_pairs, word_count
+from mt_scaffold.corpus.text import read_pairs, word_count
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import load_experiment
 from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.configuration.language_model_layout import existing_files
 from mt_scaffold.experiment.data.preprocessed import looks_tokenised
+from mt_scaffold.experiment.tasks.training_text import count_text_lines, documents_look_preprocessed, first_plain
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z0-9]+)*")
 # The names of validation and test sets next to a training text.
@@ -230,7 +230,7 @@ def init_documents(
         size += bytes_of if name == "train" else 0
         count = sum(map(_lines, files)) if not str(files[0]).endswith(".parquet") else None
         documents = "" if count is None else f", {count:,} documents (lines)"
-        plain = _first_plain(files)
+        plain = first_plain(files)
         state = "" if plain is None else f", {_state(os.fspath(plain))}"
         number = f"{len(files):,} {'file' if len(files) == 1 else 'files'}"
         found.append(f"{name}: {number}, {bytes_of / 1e6:,.1f} MB{documents}{state}")
@@ -257,22 +257,7 @@ def init_documents(
         "rate": 0.003 if small else 0.0006,
         "warmup": 100 if small else 500,
     }
-    return _write(path, _DOCUMENTS.format(**values), found, _documents_look_preprocessed(existing_files(list(train))))
-
-
-def _documents_look_preprocessed(paths: Sequence[Path]) -> list[str]:
-    """Return a warning if the first file of documents in plain text is tokenised or segmented already, else nothing.
-
-    This is not an error, as a text may legitimately contain such marks.
-    """
-    path = _first_plain(paths)
-    if path is None or (seen := looks_tokenised(path)) is None:
-        return []
-    return [f"{path}: {seen}; give the raw text, or bits per byte will be those of this text"]
-
-
-def _first_plain(paths: Sequence[Path]) -> Path | None:
-    return next((path for path in paths if format_by_name(path.name) in ("lines", "files")), None)
+    return _write(path, _DOCUMENTS.format(**values), found, documents_look_preprocessed(existing_files(list(train))))
 
 
 def _write(path: Path, text: str, found: list[str], warnings: list[str]) -> Written:
@@ -321,23 +306,6 @@ def _look_at_pair(pair: Pair) -> tuple[int, tuple[str, str]]:
     if not counts[0]:
         raise UsageError(f"{pair.source}: empty; give a text")
     return counts[0], (_state(pair.source), _state(pair.target))
-
-
-def count_text_lines(path: PathLike) -> int:
-    """Return the number of lines; raise MTScaffoldError if the text is not UTF-8, or its lines end in CR only."""
-    lines = offset = 0
-    line = b""
-    with open_input(path) as stream:
-        for line in stream:
-            lines += 1
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise not_utf8(os.fspath(path), lines, offset + error.start, line[error.start]) from None
-            offset += len(line)
-    if lines == 1 and b"\r" in line and not line.endswith(b"\n"):
-        raise MTScaffoldError(f"{path}: its lines end in CR only; convert them, as with tr '\\r' '\\n'")
-    return lines
 
 
 def _lines(path: Path) -> int:

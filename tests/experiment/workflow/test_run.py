@@ -63,6 +63,10 @@ def configuration(folder: Path, *changes: tuple[str, str]) -> Path:
             ("path: text/train.en", "path: text/trian.en"),
             r":7: data\.files\.train\[0\]\.source\.path: text/trian\.en: no",
         ),
+        (
+            ("path: text/test.de", "path: text/train.de"),
+            r"test\[0\]: text/test\.en has 20 lines, but text/train\.de 500",
+        ),
         (("max-epoch:", "max-epochs:"), r"train\.options\.max-epochs: .*did you mean --max-epoch\?"),
         (("arch: transformer", "arch: tranformer"), r":20: train\.options\.arch: .*did you mean transformer\?"),
         (("lr: 0.005", "lr: 5e-4x"), r"train\.options\.lr: .*--lr: not a number: '5e-4x'"),
@@ -99,6 +103,37 @@ def test_a_check_names_all_that_is_wrong(folder: Path, monkeypatch: pytest.Monke
         "text/b",
         "max-epok",
     ]
+
+
+@pytest.mark.usefixtures("fairseq_here")
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("Stra\u00dfe\n".encode("latin-1") * 500, r"line 1, byte offset 4: 0xDF is not UTF-8; convert the file"),
+        (b"x\n" * 499 + b"x\xc3", r"line 500, byte offset 999: 0xC3 is not UTF-8"),
+        (b"a house\r" * 500, r"its lines end in CR only; convert them"),
+    ],
+)
+def test_a_check_reads_texts_as_the_steps_will(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, says: str
+) -> None:
+    """They passed the check, until the tokeniser read them."""
+    monkeypatch.chdir(folder)
+    (folder / "text" / "other.de").write_bytes(content)
+    with pytest.raises(CheckFailed, match=rf"train\[0\]: text/other\.de: {says}"):
+        check_experiment(configuration(folder, ("text/train.de", "text/other.de")))
+
+
+@pytest.mark.usefixtures("fairseq_here")
+def test_a_check_warns_of_words_that_end_in_the_separator(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for all files, with the first line, if the text is words already."""
+    monkeypatch.chdir(folder)
+    (folder / "text" / "marked.de").write_text("ein Haus\n@@ -1 +1 @@ foo@@\n" + "ein Haus\n" * 498, encoding="utf-8")
+    marked = ("text/train.de", "text/marked.de")
+    choices = {"tokenise": {"none": True}}
+    (warning,) = check_experiment(configuration(folder, marked), choices).warnings
+    assert warning.startswith("text/marked.de: line 2: 3 words end in '@@' (this is the first, of all files); models ")
+    assert not check_experiment(configuration(folder), choices).warnings
 
 
 def trained(path: Path, finished: bool = True) -> Path:
