@@ -62,23 +62,20 @@ class Model(NamedTuple):
         return [segmenter.segment(word).split(" ") for word, _ in part.items()]
 
 
-def _copied(counts: WordCounts) -> WordCounts:
-    """Return a copy of counted words, for learning to use up."""
-    copied = WordCounts()
-    copied.add(counts)
-    return copied
-
-
 def learn(settings: Mapping[str, Any], size: int, part: WordCounts, path: Path) -> Model:
     """Learn a method with N = ``size`` from counted words; if they are too few, as much as they allow."""
     given = {name: value for name, value in settings.items() if name not in ("algorithm", "texts")}
     method, complete = make_method(settings["algorithm"], **given).with_settings(symbols=size), True
+    # Learning uses up its words.
+    words = WordCounts()
+    words.add(part)
     start = time.process_time()
     try:
-        learned = method.learn(_copied(part))
+        learned = method.learn(words)
     except TooManySymbols as error:
+        # Only Unigram, which leaves the words as they are.
         method, complete = method.with_settings(symbols=error.most), False
-        learned = method.learn(_copied(part))
+        learned = method.learn(part)
     seconds = time.process_time() - start
     path = path.with_suffix(method.suffix)
     path.write_bytes(learned.text)
