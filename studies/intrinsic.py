@@ -66,8 +66,7 @@ def learn(settings: Mapping[str, Any], size: int, part: WordCounts, path: Path) 
     """Learn a method with N = ``size`` from counted words; if they are too few, as much as they allow."""
     given = {name: value for name, value in settings.items() if name not in ("algorithm", "texts")}
     method, complete = make_method(settings["algorithm"], **given).with_settings(symbols=size), True
-    # Learning uses up its words.
-    words = WordCounts()
+    words = WordCounts()  # a copy, which learning uses up
     words.add(part)
     start = time.process_time()
     try:
