@@ -16,7 +16,6 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
 
@@ -45,6 +44,8 @@ PAPER_TASKS = {
 _PAPER = "paper"
 # The metrics by which tasks are compared, the first that a task has. acc_norm: likelihoods by the lengths of choices.
 _FIRST = ("acc_norm", "acc", "exact_match")
+# The parts of the harness' results that are kept.
+_RESULTS = ("results", "n-shot", "n-samples", "versions")
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_EVALUATE_OFFLINE")
 _CHATTY = ("lm_eval", "datasets", "filelock", "fsspec", "httpx", "huggingface_hub", "urllib3")
 
@@ -71,23 +72,6 @@ class Asking:
     batch_size: int | None = None
     gpus: int = 0
     download: bool = False
-
-
-@dataclass(frozen=True)
-class TaskScore:
-    """A metric of a task: its value for each checkpoint, in the order of ``HarnessScores.checkpoints``, and their mean.
-
-    metric: the harness' name, with its filter unless that is "none". documents: the number of questions asked.
-    standard_errors: the harness', or None if it has none for this metric.
-    """
-
-    task: str
-    metric: str
-    num_fewshot: int
-    documents: int
-    mean: float
-    values: list[float]
-    standard_errors: list[float | None]
 
 
 @dataclass(frozen=True)
@@ -123,12 +107,13 @@ class Questions:
 
 @dataclass(frozen=True)
 class HarnessScores:
-    """The scores of the checkpoints of one model.
+    """The answers of the checkpoints of one model.
 
     checkpoints: their paths, as given. limit: the number of questions that each task was cut to, None for all.
-    not_run: the tasks that could not be loaded, each with the reason. task_versions: the harness' version of each task.
-    shortened: for each task and number of solved questions, the number of prompts that were too long for a checkpoint,
-    so that it did not read their beginning.
+    scores: the harness' results, for each checkpoint and number of solved questions. not_run: the tasks that could not
+    be loaded, each with the reason. task_versions: the harness' version of each task. shortened: for each task and
+    number of solved questions, the number of prompts that were too long for a checkpoint, so that it did not read their
+    beginning.
     """
 
     system: str
@@ -137,7 +122,7 @@ class HarnessScores:
     checkpoints: list[str]
     data: str
     limit: int | None
-    scores: list[TaskScore]
+    scores: list[dict[str, Any]] = field(repr=False)
     questions: list[Questions]
     task_versions: dict[str, str]
     versions: dict[str, str]
@@ -178,15 +163,21 @@ def format_harness(result: HarnessScores) -> str:
 
     The tasks that could not be run follow.
     """
-    shots = sorted({score.num_fewshot for score in result.scores})
-    rows: dict[tuple[str, str], dict[int, float]] = {}
-    for score in result.scores:
-        rows.setdefault((score.task, score.metric), {})[score.num_fewshot] = score.mean
+    rows: dict[tuple[str, str], dict[int, list[float]]] = {}
+    for found in result.scores:
+        for task, metrics in found["results"].items():
+            number = found["n-shot"].get(task, found["num_fewshot"])
+            for key, value in metrics.items():
+                metric, _, filtered = key.partition(",")
+                if filtered and not metric.endswith("_stderr") and isinstance(value, int | float):
+                    rows.setdefault((task, _named(metric, filtered)), {}).setdefault(number, []).append(value)
+    shots = sorted({number for values in rows.values() for number in values})
     several = len(shots) > 1
     table = [["task", "metric", *(f"{number}-shot" for number in shots), *(["mean"] if several else [])]]
-    for (task, metric), values in rows.items():
-        cells = [f"{values[number]:.4f}" if number in values else "" for number in shots]
-        table.append([task, metric, *cells, *([f"{fmean(values.values()):.4f}"] if several else [])])
+    for names, values in rows.items():
+        means = {number: fmean(each) for number, each in values.items()}
+        cells = [f"{means[number]:.4f}" if number in means else "" for number in shots]
+        table.append([*names, *cells, *([f"{fmean(means.values()):.4f}"] if several else [])])
     return format_table(table) + "".join(f"Not run: {task}: {reason}\n" for task, reason in result.not_run.items())
 
 
@@ -204,8 +195,9 @@ def run_harness(
     """Run tasks of the harness on each of ``checkpoints``, and write the scores to ``output`` as JSON.
 
     checkpoints: fairseq's, of an architecture of transformers, or folders of causal models. data: the data folder that
-    checkpoints were trained on. samples: a file for one line of JSON per question, with the log-likelihood of each
-    choice. system, seed, synthetic: labels of the scores; system defaults to the name of the checkpoint's training.
+    checkpoints were trained on. samples: a file for the harness' sample of each question, one line of JSON each, with
+    the log-likelihood of each choice. system, seed, synthetic: labels of the scores; system defaults to the name of the
+    checkpoint's training.
 
     A task that fixes the number of solved questions keeps it, and counts once. A task that cannot be loaded is left
     out; the scores name it with the reason. Raises MTScaffoldError if no task can be loaded, if a checkpoint or data
@@ -223,9 +215,8 @@ def run_harness(
     from lm_eval import simple_evaluate
 
     not_run = _not_loaded(manager, names, asking.download)
-    runs: dict[tuple[str, str, int], list[tuple[float, float | None]]] = {}
+    scores: list[dict[str, Any]] = []
     questions: dict[tuple[str, int], Questions] = {}
-    documents: dict[str, int] = {}
     task_versions: dict[str, str] = {}
     shortened: dict[str, int] = {}
     lines = []
@@ -241,36 +232,25 @@ def run_harness(
                 task_manager=manager,
                 bootstrap_iters=1000,
             )
-            # A group whose tasks differ in their number of solved questions has none here.
-            fresh = {task: found["n-shot"].get(task, shots) for task in found["results"]}
-            fresh = {task: number for task, number in fresh.items() if (task, number) not in done}
-            for task, number in fresh.items():
-                figures = _figures(found["results"][task])
-                for metric, value, error in figures:
-                    runs.setdefault((task, metric, number), []).append((value, error))
-                if asked := found["samples"].get(task):
-                    # The harness repeats every question for each of the task's filters.
-                    once = [entry for entry in asked if entry["filter"] == asked[0]["filter"]]
-                    if cut := sum(model.is_cut(each) for entry in once for each in entry["arguments"]):
-                        shortened[f"{task}, {number} solved"] = cut
-                    lines += [_sample(checkpoint, task, number, entry) for entry in asked]
-                    _add(questions, _questions(task, number, asked, figures))
-            done |= fresh.items()
-            documents |= {task: count["effective"] for task, count in found["n-samples"].items()}
+            of = {"checkpoint": os.fspath(checkpoint), "num_fewshot": shots}
+            scores.append(of | {key: found[key] for key in _RESULTS})
+            for task in found["results"]:
+                # A group has no samples, and a task that fixes the number of solved questions was asked before.
+                asked, number = found["samples"].get(task), found["n-shot"].get(task, shots)
+                if not asked or (task, number) in done:
+                    continue
+                done.add((task, number))
+                # The harness repeats every question for each of the task's filters.
+                once = [entry for entry in asked if entry["filter"] == asked[0]["filter"]]
+                if cut := sum(model.is_cut(each) for entry in once for each in entry["arguments"]):
+                    shortened[f"{task}, {number} solved"] = cut
+                if samples is not None:
+                    lines += [of | {"task": task, "num_fewshot": number} | entry for entry in asked]
+                _add(questions, _questions(task, number, asked, found["results"][task]))
             task_versions |= {task: str(version) for task, version in found["versions"].items()}
-    scores = [
-        TaskScore(
-            task,
-            metric,
-            shots,
-            documents.get(task, 0),
-            fmean(value for value, _ in values),
-            [value for value, _ in values],
-            [error for _, error in values],
-        )
-        for (task, metric, shots), values in runs.items()
-    ]
     used = versions() | {"lm_eval": importlib.metadata.version("lm_eval")}
+    from lm_eval.utils import handle_non_serializable
+
     result = HarnessScores(
         system=training_name(checkpoints[-1]) if system is None else system,
         seed=seed,
@@ -278,7 +258,7 @@ def run_harness(
         checkpoints=[os.fspath(path) for path in checkpoints],
         data="" if data is None else os.fspath(data),
         limit=asking.limit,
-        scores=scores,
+        scores=json.loads(json.dumps(scores, default=handle_non_serializable)),
         questions=list(questions.values()),
         task_versions=task_versions,
         versions=used,
@@ -292,7 +272,8 @@ def run_harness(
         )
     if samples is not None:
         with writing_to(samples) as stream:
-            stream.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode())
+            for line in lines:
+                stream.write(f"{json.dumps(line, default=handle_non_serializable, ensure_ascii=False)}\n".encode())
     write_result(output, result)
     return result
 
@@ -385,44 +366,29 @@ def _not_loaded(manager: Any, names: Sequence[str], download: bool) -> dict[str,
     return found
 
 
-def _metric_name(metric: str, filtered: str) -> str:
+def _named(metric: str, filtered: str) -> str:
     return metric if filtered == "none" else f"{metric} ({filtered})"
 
 
-def _figures(metrics: Mapping[str, Any]) -> list[tuple[str, float, float | None]]:
-    """Return the metrics of a task, with values and standard errors, from the harness' keys such as ``acc,none``."""
-    found = []
-    for key, value in metrics.items():
-        metric, _, filtered = key.partition(",")
-        if not filtered or metric.endswith("_stderr") or isinstance(value, str | bool) or value is None:
-            continue
-        error = metrics.get(f"{metric}_stderr,{filtered}")
-        found.append(
-            (_metric_name(metric, filtered), float(value), float(error) if isinstance(error, int | float) else None)
-        )
-    return found
-
-
 def _questions(
-    task: str,
-    num_fewshot: int,
-    entries: Sequence[Mapping[str, Any]],
-    figures: Iterable[tuple[str, float, float | None]],
+    task: str, num_fewshot: int, entries: Sequence[Mapping[str, Any]], results: Mapping[str, Any]
 ) -> Questions:
-    """Return the answers of one checkpoint to a task, for each metric that is a mean over its questions."""
+    """Return the answers of one checkpoint to a task, for each metric that is a mean over its questions.
+
+    results: the harness' values of the metrics, by keys such as ``acc,none``.
+    """
     by_filter: dict[str, list[Mapping[str, Any]]] = {}
     for entry in entries:
         by_filter.setdefault(entry["filter"], []).append(entry)
     first = next(iter(by_filter.values()))
     asked = "".join(f"{entry['doc_hash']} {entry['prompt_hash']} {entry['target_hash']}\n" for entry in first)
-    mean_of = {name: mean for name, mean, _ in figures}
     answers = {}
     for filtered, several in by_filter.items():
         for metric in several[0]["metrics"]:
-            name, values = _metric_name(metric, filtered), [_number(entry[metric]) for entry in several]
+            mean, values = _number(results.get(f"{metric},{filtered}")), [_number(entry[metric]) for entry in several]
             known = [value for value in values if value is not None]
-            if name in mean_of and len(known) == len(first) == len(values) and is_mean(mean_of[name], known):
-                answers[name] = [as_line(known)]
+            if mean is not None and len(known) == len(first) == len(values) and is_mean(mean, known):
+                answers[_named(metric, filtered)] = [as_line(known)]
     ids = " ".join(str(entry["doc_id"]) for entry in first)
     return Questions(task, num_fewshot, ids, hashlib.sha256(asked.encode()).hexdigest(), answers)
 
@@ -448,17 +414,3 @@ def _add(questions: dict[tuple[str, int], Questions], found: Questions) -> None:
             known.answers[metric] += found.answers[metric]
         else:
             del known.answers[metric]
-
-
-def _sample(checkpoint: PathLike, task: str, num_fewshot: int, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record of one question for the file of samples."""
-    return {
-        "checkpoint": Path(checkpoint).name,
-        "task": task,
-        "num_fewshot": num_fewshot,
-        "document": entry["doc_id"],
-        "filter": entry["filter"],
-        "target": entry["target"],
-        "responses": entry["filtered_resps"],
-        **{metric: entry[metric] for metric in entry["metrics"]},
-    }

@@ -142,10 +142,10 @@ def test_a_local_task_gives_the_figures_computed_by_hand(
         model, correct = ByHand(checkpoint, data), {"acc": 0, "acc_norm": 0}
         for place, question in enumerate(QUESTIONS):
             found = asked[number * len(QUESTIONS) + place]
-            assert (found["checkpoint"], found["document"]) == (checkpoint.name, place)
+            assert (found["checkpoint"], found["doc_id"]) == (str(checkpoint), place)
             context, choices = str(question["text"]), [f" {choice}" for choice in question["choices"]]  # type: ignore[attr-defined]
             expected = [model.likelihood(context, choice) for choice in choices]
-            assert [response[0] for response in found["responses"]] == pytest.approx(expected, abs=1e-4)
+            assert [response[0] for response in found["filtered_resps"]] == pytest.approx(expected, abs=1e-4)
             assert len(set(expected)) == len(expected)
             normalised = [value / (len(choice) - 1) for value, choice in zip(expected, choices, strict=True)]
             correct["acc"] += max(range(len(choices)), key=expected.__getitem__) == question["answer"]
@@ -154,11 +154,11 @@ def test_a_local_task_gives_the_figures_computed_by_hand(
             right[metric].append(total / len(QUESTIONS))
 
     scores = read_result(HarnessScores, output)
-    assert [score.metric for score in scores.scores] == ["acc", "acc_norm"]
-    for score in scores.scores:
-        assert score.values == pytest.approx(right[score.metric])
-        assert score.mean == pytest.approx(sum(score.values) / 2)
-        assert (score.num_fewshot, score.documents) == (0, len(QUESTIONS))
+    for metric, values in right.items():
+        of_each = [found["results"]["local_questions"][f"{metric},none"] for found in scores.scores]
+        assert of_each == pytest.approx(values)
+        assert re.search(rf"^local_questions +{metric} +{fmean(values):.4f}$", format_harness(scores), re.MULTILINE)
+    assert [found["n-samples"]["local_questions"]["effective"] for found in scores.scores] == [len(QUESTIONS)] * 2
     assert scores.task_versions == {"local_questions": "3"} and "lm_eval" in scores.versions
     assert len(model.ids(str(QUESTIONS[2]["text"]))) > POSITIONS
     # Both choices of that question.
@@ -355,14 +355,14 @@ def test_a_task_that_fixes_its_shots_is_run_once(folder: Path, checkpoints: list
         Asking(["fixed_shots", "free_shots"], num_fewshot=(0, 1), include_path=[folder / "fixed"], limit=2),
         samples=samples,
     )
-    runs = {(score.task, score.num_fewshot): len(score.values) for score in found.scores}
+    runs = {(each.task, each.num_fewshot): len(each.answers["acc"]) for each in found.questions}
     assert runs == {("fixed_shots", 0): 1, ("free_shots", 0): 1, ("free_shots", 1): 1}
     asked = [json.loads(line)["task"] for line in samples.read_text(encoding="utf-8").splitlines()]
     assert (asked.count("fixed_shots"), asked.count("free_shots")) == (2, 4)
     # Nothing is left to run with five.
     options: dict[str, Any] = {"num_fewshot": (0, 5), "include_path": [folder / "fixed"], "limit": 2}
     found = run_harness(checkpoints[:1], folder / "data", folder / "alone.json", Asking(["fixed_shots"], **options))
-    assert [len(score.values) for score in found.scores] == [1, 1]
+    assert [len(values) for each in found.questions for values in each.answers.values()] == [1, 1]
 
 
 def test_data_that_are_not_here(folder: Path, checkpoints: list[Path]) -> None:
@@ -490,7 +490,7 @@ def test_a_prompt_that_does_not_fit_counts_once(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(lm_eval_runner, "_model", lambda *_: Invented("q1"))
     asking = Asking(["north"], include_path=[tmp_path / "tasks"])
     found = run_harness(["a.pt"], "data", tmp_path / "scores.json", asking)
-    assert {score.metric for score in found.scores} >= {"acc (one)", "acc (two)"}
+    assert found.questions[0].answers.keys() >= {"acc (one)", "acc (two)"}
     # Both choices of eight questions.
     assert found.shortened == {"north, 0 solved": 16}
 

@@ -22,7 +22,7 @@ from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison import Comparison
-from mt_scaffold.experiment.evaluation.lm_eval import HarnessScores, Questions, TaskScore, as_line, first_metric
+from mt_scaffold.experiment.evaluation.lm_eval import HarnessScores, Questions, as_line, first_metric
 from mt_scaffold.experiment.evaluation.measures import Labelled
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 
@@ -42,13 +42,10 @@ def write_scores(
     **more: Any,
 ) -> Path:
     """Write scores as ``run_harness`` does, with equal answers for every checkpoint and number of solved questions."""
-    scores, questions = [], []
+    questions = []
     for task, answers in tasks.items():
         count = len(next(iter(answers.values())))
         for number in shots:
-            for metric, values in answers.items():
-                mean = sum(values) / count
-                scores.append(TaskScore(task, metric, number, count, mean, [mean] * checkpoints, [None] * checkpoints))
             lines = {metric: [as_line(values)] * checkpoints for metric, values in answers.items()}
             questions.append(Questions(task, number, " ".join(map(str, range(count))), f"{asked}, {number}", lines))
     settings: dict[str, Any] = {"synthetic": False, "data": "data", "limit": None, "versions": {}, "not_run": {}} | more
@@ -56,7 +53,7 @@ def write_scores(
         system=system,
         seed=seed,
         checkpoints=[f"checkpoint{number}.pt" for number in range(checkpoints)],
-        scores=scores,
+        scores=[],
         questions=questions,
         task_versions=dict.fromkeys(tasks, "1"),
         **settings,
