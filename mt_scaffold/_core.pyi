@@ -253,15 +253,7 @@ class Ids(metaclass=_Class):
     def encode_array(
         self, text: str | bytes, special: bytes, draw: Draw | None = None, index: int = 0
     ) -> NDArray[numpy.uint32]: ...
-    def encode(
-        self,
-        text: str | bytes,
-        special: bytes,
-        draw: Draw | None = None,
-        index: int = 0,
-        # More of the text comes before.
-        continued: bool = False,
-    ) -> list[int]: ...
+    def encode(self, text: str | bytes, special: bytes, draw: Draw | None = None, index: int = 0) -> list[int]: ...
     # The ids, of `width` bytes, and their offsets as in Applier.ids() (int64). `append`: an id after each text.
     def encode_batch(
         self,

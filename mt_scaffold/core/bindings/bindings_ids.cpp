@@ -167,7 +167,7 @@ constexpr size_t kShort = 1024;
 // Calls `result(ids, count)` with the ids of a text; `special`: null refuses all special tokens.
 template <typename Result>
 auto encode_one(const Ids& self, nb::handle given, const std::vector<Special>* special, const Draw& draw,
-                uint64_t index, bool continued, Result&& result) {
+                uint64_t index, Result&& result) {
   const GivenText text = given_text(given);
   char room[Applier::kMargin + (size_t{1} << 13)];
   OutputBuffer output(room, sizeof room);
@@ -175,7 +175,7 @@ auto encode_one(const Ids& self, nb::handle given, const std::vector<Special>* s
     const Interruptible interruptible = until_signal();
     std::optional<nb::gil_scoped_release> released;
     if (text.size > kShort) released.emplace();
-    self.encoder->encode_one(text, special, index, draw, continued, output);
+    self.encoder->encode_one(text, special, index, draw, output);
   }
   return result(reinterpret_cast<const int32_t*>(output.view().data()), output.size() / sizeof(int32_t));
 }
@@ -309,26 +309,23 @@ void bind_ids(nb::module_& module) {
              return tokens;
            })
       .def("encode_plain",
-           [](Ids& self, nb::handle text) { return encode_one(self, text, nullptr, Draw(), 0, false, as_list(self)); })
+           [](Ids& self, nb::handle text) { return encode_one(self, text, nullptr, Draw(), 0, as_list(self)); })
       .def("encode_plain_array",
-           [](const Ids& self, nb::handle text) {
-             return encode_one(self, text, nullptr, Draw(), 0, false, numpy_array);
-           })
+           [](const Ids& self, nb::handle text) { return encode_one(self, text, nullptr, Draw(), 0, numpy_array); })
       .def(
           "encode_array",
           [](const Ids& self, nb::handle text, const std::string& special, const Draw& draw, uint64_t index) {
             const std::vector<Special> states = specials(special);
-            return encode_one(self, text, &states, draw, index, false, numpy_array);
+            return encode_one(self, text, &states, draw, index, numpy_array);
           },
           nb::arg("text"), nb::arg("special"), nb::arg("draw") = nb::none(), nb::arg("index") = 0)
       .def(
           "encode",
-          [](Ids& self, nb::handle text, const std::string& special, const Draw& draw, uint64_t index, bool continued) {
+          [](Ids& self, nb::handle text, const std::string& special, const Draw& draw, uint64_t index) {
             const std::vector<Special> states = specials(special);
-            return encode_one(self, text, &states, draw, index, continued, as_list(self));
+            return encode_one(self, text, &states, draw, index, as_list(self));
           },
-          nb::arg("text"), nb::arg("special"), nb::arg("draw") = nb::none(), nb::arg("index") = 0,
-          nb::arg("continued") = false)
+          nb::arg("text"), nb::arg("special"), nb::arg("draw") = nb::none(), nb::arg("index") = 0)
       .def("encode_batch", &encode_batch, nb::arg("texts"), nb::arg("special"),
            nb::arg("indices") = std::vector<uint64_t>(), nb::arg("draw") = nb::none(), nb::arg("workers") = 1,
            nb::arg("width") = 4, nb::arg("append") = -1)

@@ -253,7 +253,7 @@ std::string_view utf8_of(const GivenText& text, size_t begin, size_t end, Output
 }  // namespace
 
 void IdEncoder::encode_one(const GivenText& text, const std::vector<Special>* special, uint64_t index, const Draw& draw,
-                           bool continued, OutputBuffer& output) const {
+                           OutputBuffer& output) const {
   std::optional<SpecialFinders> own;
   if (special) own.emplace(*ids_, *special);
   Texts session(*applier_, *ids_, own ? *own : refusing_, draw);
@@ -267,7 +267,7 @@ void IdEncoder::encode_one(const GivenText& text, const std::vector<Special>* sp
       OutputBuffer before;
       return std::pair{std::string(), utf8_of(text, 0, begin, before).size()};
     };
-    session.append(utf8, begin == 0 && !continued, where, output);
+    session.append(utf8, begin == 0, where, output);
   };
   if (text.size < 2 * kUnit) return append(0, text.size);
   for (const Unit& unit : plan({text}, !draw.any())) append(unit.begin, unit.end);

@@ -42,10 +42,10 @@ class IdEncoder {
   IdEncoder(std::shared_ptr<Applier> applier, std::shared_ptr<const TokenIds> ids,
             std::shared_ptr<const Pretokeniser> pretokeniser);
 
-  // Appends the ids (int32) of one text, in this thread. `special`: null refuses all special tokens. `continued`: more
-  // of the text comes before. Otherwise as encode().
+  // Appends the ids (int32) of one text, in this thread. `special`: null refuses all special tokens.
+  // Otherwise as encode().
   void encode_one(const GivenText& text, const std::vector<Special>* special, uint64_t index, const Draw& draw,
-                  bool continued, OutputBuffer& output) const;
+                  OutputBuffer& output) const;
 
   // Under dropout the random numbers of a document depend on (seed, epoch, its index) alone; its index is its position
   // unless `indices` are given. `width`: the bytes of an id, 2 or 4. `append`: an id after each document, unless

@@ -213,6 +213,16 @@ def evaluate_tasks(layout: LanguageModelLayout, run: Run, gpus: Gpus = 0) -> Non
     print(format_harness(scores), end="")
 
 
+def _compared(layout: LanguageModelLayout) -> list[Comparable]:
+    config = layout.config
+    return [
+        Comparable(comparison, layout.run_in(comparison, system, seed))
+        for comparison in config.comparisons
+        for system in config.systems
+        for seed in config.seeds
+    ]
+
+
 def compare_tasks(layout: LanguageModelLayout, systems: Systems = "") -> None:
     """Compare all systems on the tasks of lm-evaluation-harness, with significance."""
     from mt_scaffold.experiment.evaluation.compare import compare
@@ -220,22 +230,16 @@ def compare_tasks(layout: LanguageModelLayout, systems: Systems = "") -> None:
     from mt_scaffold.experiment.evaluation.measures import Labelled, TaskAnswers
 
     layout = layout.showing(systems)
-    config = layout.config
-    runs = [
-        (group, system, layout.run_in(group, system, seed))
-        for group in config.comparisons
-        for system in config.systems
-        for seed in config.seeds
-    ]
+    config, runs = layout.config, _compared(layout)
     comparison = compare(
-        [Labelled(group, system, layout.task_scores(run)) for group, system, run in runs],
+        [Labelled(group, run.system, layout.task_scores(run)) for group, run in runs],
         config.baseline,
         layout.folder / "tasks",
         config.evaluate.bootstrap_samples,
         layout.title,
         baselines={name: system.baseline for name, system in config.systems.items() if system.baseline is not None},
         measure=TaskAnswers(),
-        trainings=[Labelled(group, system, layout.training_report(run)) for group, system, run in runs],
+        trainings=[Labelled(group, run.system, layout.training_report(run)) for group, run in runs],
         reports=codes.reports(layout),
     )
     print(as_text(comparison), end="")
@@ -398,13 +402,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
         return BitsPerByte()
 
     def compared(self, layout: LanguageModelLayout) -> list[Comparable]:
-        config = layout.config
-        return [
-            Comparable(comparison, layout.run_in(comparison, system, seed))
-            for comparison in config.comparisons
-            for system in config.systems
-            for seed in config.seeds
-        ]
+        return _compared(layout)
 
     def reports(self, layout: LanguageModelLayout) -> list[Path]:
         systems, tests = layout.config.systems, layout.config.test_sets
