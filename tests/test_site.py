@@ -58,19 +58,15 @@ def keys_of(config: type) -> Iterator[tuple[tuple[str, str], tuple[Any, Any, str
     waiting, places = [("The keys of the file", config)], {config}
     for path, kind in waiting:
         hints = typing.get_type_hints(kind)
-        keys: dict[str, tuple[Any, Any, Any]]
-        if hasattr(kind, "known_keys"):  # a system, whose keys are also those of its method
-            keys = {name: (key.kind, key.limits, key.default) for name, key in kind.known_keys().items()}
-        else:
-            fields = {str(each.metadata.get("key", each.name)): each for each in dataclasses.fields(kind)}
-            keys = {
-                name: (
-                    hints[each.name],
-                    each.metadata,
-                    each.default if each.default_factory is dataclasses.MISSING else each.default_factory(),
-                )
-                for name, each in fields.items()
-            }
+        fields = {str(each.metadata.get("key", each.name)): each for each in dataclasses.fields(kind)}
+        keys = {
+            name: (
+                hints[each.name],
+                each.metadata,
+                each.default if each.default_factory is dataclasses.MISSING else each.default_factory(),
+            )
+            for name, each in fields.items()
+        }
         for name, (hint, limits, default) in keys.items():
             below = "" if path == "The keys of the file" else f"{path}."
             for inner, suffix in dataclasses_in(hint):

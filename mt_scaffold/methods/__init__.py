@@ -6,7 +6,7 @@
 >>> method_type("picky") is Picky
 True
 
-To add a method, add a file here and a line to METHODS.
+To add a method, add a file here and a line to METHODS; experiment/configuration/systems.py names it, with its settings.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import math
 import pickle
 import sys
 import types
+import typing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -139,7 +140,7 @@ def test_words_of_the_wrong_kind_are_refused() -> None:
 
 
 def test_a_new_method_is_a_file_and_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The command, a system and Python then know it, with its own setting, and nothing else changes."""
+    """The command and Python then know it, with its own setting, and nothing else changes."""
 
     @dataclass(frozen=True)
     class Half(MergingMethod):
@@ -164,13 +165,22 @@ def test_a_new_method_is_a_file_and_a_line(monkeypatch: pytest.MonkeyPatch, tmp_
     assert main(["learn-bpe", "--algorithm", "bpe", "--share", "3", *files]) == 2
     assert learn(lines=LINES, method=Half(5)).merges == 5
 
+
+def test_systems_have_the_keys_of_every_method() -> None:
+    """A system names each method, with its settings; one of a language model, those that learn from bytes."""
     systems = pytest.importorskip("mt_scaffold.experiment.configuration.systems", reason="needs the extra 'workflow'")
-    system = systems.System.from_keys({"algorithm": "half", "share": 3})
-    setting_of = systems.segmentation_of(system, systems.Learn(symbols=100), ("en", "de"))
-    assert setting_of.name == "half-100-share3"
-    with pytest.raises(systems.WrongValue, match=r"^share: scaffold has no such setting; its settings are symbols, "):
-        systems.System.from_keys({"algorithm": "scaffold", "share": 3})
-    assert systems.LanguageModelSystem.from_keys({"algorithm": "half"}).method == Half()
+    kinds = registry.methods()
+    assert [*systems.System.algorithms] == [*kinds]
+    assert [*systems.LanguageModelSystem.algorithms] == [name for name, kind in kinds.items() if kind.byte_level]
+    for system in (systems.System, systems.LanguageModelSystem):
+        hints = typing.get_type_hints(system)
+        for name in system.algorithms:
+            own = typing.get_type_hints(kinds[name])
+            assert all(hints[setting] == own[setting] | None for setting in kinds[name].settings())
+    picky = systems.System.from_keys({"algorithm": "picky", "threshold": 0.7})
+    assert picky.segmentation(systems.Learn(symbols=100), ("en", "de")).name == "picky-100-ios0.7"
+    with pytest.raises(systems.WrongValue, match=r"^threshold: scaffold has no such setting; its settings are symbols"):
+        systems.System.from_keys({"algorithm": "scaffold", "threshold": 0.7})
 
 
 def test_a_draw_reaches_the_encoder_as_it_is() -> None:

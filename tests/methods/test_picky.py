@@ -169,12 +169,12 @@ def test_systems_of_an_experiment() -> None:
     systems = pytest.importorskip("mt_scaffold.experiment.configuration.systems", reason="needs the extra 'workflow'")
     learn = systems.Learn(symbols=100)
     usual, lower = (
-        systems.segmentation_of(systems.System.from_keys({"algorithm": "picky", **keys}), learn, ("en", "de")).source
+        systems.System.from_keys({"algorithm": "picky", **keys}).segmentation(learn, ("en", "de")).source
         for keys in ({}, {"threshold": 0.7})
     )
     assert (usual.name, lower.name) == ("picky-100", "picky-100-ios0.7")
     assert lower.method == Picky(symbols=100, threshold=0.7)
-    plain = systems.segmentation_of(systems.System.from_keys({"algorithm": "bpe"}), learn, ("en", "de"))
+    plain = systems.System(algorithm="bpe").segmentation(learn, ("en", "de"))
     assert plain.source.method == PlainBPE(symbols=100)
 
 

@@ -26,7 +26,6 @@ from mt_scaffold.experiment.configuration.systems import (
     Learn,
     SegmentationSetting,
     System,
-    segmentation_of,
 )
 from mt_scaffold.experiment.configuration.training import Average, Train
 from mt_scaffold.experiment.configuration.translating import Translate
@@ -170,7 +169,7 @@ class Config:
     def segmentation(self, system: str) -> SegmentationSetting:
         """Return how a system segments words."""
         languages = (self.languages.source, self.languages.target)
-        return segmentation_of(self.systems[system], self.codes, languages)
+        return self.systems[system].segmentation(self.codes, languages)
 
     @property
     def segmentations(self) -> dict[str, SegmentationSetting]:
@@ -221,8 +220,7 @@ class Config:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dictionaries, lists and scalars without unset keys, which parse_config reads back."""
-        systems = {name: system.to_keys() for name, system in self.systems.items()}
-        plain = without_none(dataclasses.asdict(dataclasses.replace(self, systems={})) | {"systems": systems})
+        plain = without_none(dataclasses.asdict(self))
         assert isinstance(plain, dict)
         return plain
 
@@ -290,8 +288,8 @@ def _translation(document: Mapping[str, Any]) -> Config:
 
 
 def _language_modeling(document: Mapping[str, Any]) -> LanguageModelConfig:
-    sections = {"data": Data, "codes": Learn, "binarise": Limits, "train": Train}
-    language_model_checks.check_keys(document, Config, sections, System)
+    sections = {"data": Data, "codes": Learn, "binarise": Limits, "train": Train, "systems": System}
+    language_model_checks.check_keys(document, Config, sections)
     config: LanguageModelConfig = build(LanguageModelConfig, dict(document))
     language_model_checks.check(config)
     return config

@@ -231,7 +231,6 @@ class LanguageModelConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dictionaries, lists and scalars without unset keys, which parse_experiment reads back."""
-        systems = {name: system.to_keys() for name, system in self.systems.items()}
-        plain = without_none(dataclasses.asdict(dataclasses.replace(self, systems={})) | {"systems": systems})
+        plain = without_none(dataclasses.asdict(self))
         assert isinstance(plain, dict)
         return plain

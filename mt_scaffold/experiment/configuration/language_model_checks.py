@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mt_scaffold.experiment.configuration.checks import check_shared
@@ -37,11 +37,10 @@ _SECTIONS: dict[str, Any] = {
 }
 
 
-def check_keys(document: Mapping[str, Any], translation: Any, sections: Mapping[str, Any], system: Any) -> None:
+def check_keys(document: Mapping[str, Any], translation: Any, sections: Mapping[str, Any]) -> None:
     """Raise WrongValue if a configuration of language models has a key that only translation has.
 
-    translation, sections, system: the dataclasses of a translation configuration, of its sections by name, and of its
-    systems.
+    translation, sections: the dataclasses of a translation configuration, and of its sections and its systems by name.
     """
     for key in _only_there(document, LanguageModelConfig, translation):
         raise WrongValue(key, "only translation has this key; remove it, or remove task: language_modeling")
@@ -51,16 +50,14 @@ def check_keys(document: Mapping[str, Any], translation: Any, sections: Mapping[
     systems = document.get("systems")
     for name, entry in systems.items() if isinstance(systems, dict) else ():
         # LanguageModelSystem refuses dropout, unless it is 0.
-        for key in _only(entry, {*LanguageModelSystem.known_keys(), "dropout"}, system.known_keys()):
-            raise WrongValue(f"systems.{name}.{key}", "only translation has this key; a language model has one side")
+        for key in _only_there(entry, LanguageModelSystem, sections["systems"]):
+            if key != "dropout":
+                problem = "only translation has this key; a language model has one side"
+                raise WrongValue(f"systems.{name}.{key}", problem)
 
 
 def _only_there(given: object, own: Any, other: Any) -> Iterator[str]:
     known, others = ({entry.name for entry in dataclasses.fields(kind)} for kind in (own, other))
-    yield from _only(given, known, others)
-
-
-def _only(given: object, known: Collection[str], others: Collection[str]) -> Iterator[str]:
     if isinstance(given, Mapping):
         yield from (key for key in given if key in others and key not in known)
 
@@ -98,7 +95,7 @@ def _check_system(config: LanguageModelConfig, name: str, system: LanguageModelS
     key = f"systems.{name}"
     method = system.method_with(config.codes)
     if method is not None and method.given["total_symbols"] and method.amount <= 256:
-        where = "codes.symbols" if "symbols" in system.shared else f"{key}.symbols"
+        where = "codes.symbols" if system.symbols is None else f"{key}.symbols"
         raise WrongValue(where, "total_symbols includes the 256 bytes; give more than 256")
 
 

@@ -9,16 +9,15 @@ import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, Self
 
 from mt_scaffold.corpus.glossaries import GlossaryIsolator
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.configuration.training import SystemTrain
-from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build, join_key, known_keys, show
-from mt_scaffold.methods import Method, make_method, methods
+from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build_dataclass, join_key
+from mt_scaffold.methods import Method, Picky, PlainBPE, RandomlyTrimmed, Trimmed, method_type, methods
 from mt_scaffold.methods.bpe import MethodWithCodes
-from mt_scaffold.segment.draw import NO_DRAW, RESAMPLINGS, Draw
+from mt_scaffold.segment.draw import NO_DRAW, Draw, check_alpha, check_dropout
 
 
 def check_glossary(glossary: str) -> None:
@@ -41,29 +40,108 @@ class Learn:
     total_symbols: bool = False
 
 
-SHARED = tuple(entry.name for entry in dataclasses.fields(Learn))
-
-
-class _Key(NamedTuple):
-    """A key of a system: the type of its value, its limits, and the default that config.yaml names."""
-
-    kind: Any
-    limits: Mapping[str, Any] = {}  # never modified
-    default: Any = None
-
-
+Algorithm = Literal["scaffold", "bpe", "picky", "trimmed", "random", "unigram"]
+AlgorithmOfBytes = Literal["scaffold", "bpe", "picky", "trimmed", "random"]
 _COUNT = bounds(least=1)
+_DROPOUT = bounds(check=check_dropout)
+
+
+def _setting(method: type[Method[Any]], name: str) -> Any:
+    """Return the field of a method's setting, with the limits that the method gives it."""
+    return field(default=None, metadata=method.settings()[name].metadata)
+
+
+class AnySystem:
+    """The keys that systems of all tasks have, and their meaning; a subclass is a dataclass of all its keys."""
+
+    algorithm: str | None
+    symbols: int | None
+    codes: str | None
+    baseline: str | None
+    train: SystemTrain | None
+    # The values of algorithm, and the keys that name files of codes.
+    algorithms: ClassVar[tuple[str, ...]]
+    code_keys: ClassVar[tuple[str, ...]] = ("codes",)
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    @classmethod
+    def from_keys(cls, value: Any, key: str = "") -> Self:
+        """Return the system that a YAML file describes; a key without a value is left out.
+
+        Raises WrongValue as ``schema.build`` does, also for keys that contradict each other.
+        """
+        if isinstance(value, dict):
+            known = cls.__dataclass_fields__
+            value = {name: entry for name, entry in value.items() if entry is not None or name not in known}
+        system: Self = build_dataclass(cls, value, key)
+        for name, problem in system._contradictions():
+            raise WrongValue(join_key(key, name), problem)
+        return system
+
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        """Yield the contradictions among the keys, each as a key and its problem."""
+        if self.files and self.algorithm is not None:
+            yield self.file_keys[0], "give either an algorithm, which learns codes, or files of codes"
+        elif not self.files and self.algorithm is None:
+            yield "algorithm", f"missing: give {', '.join(self.algorithms)}, or a file as codes"
+        settings = dict.fromkeys(name for each in methods().values() for name in each.settings())
+        for name in (name for name in settings if getattr(self, name) is not None):
+            if self.algorithm is None:
+                yield name, "has no effect on codes that are given as a file; leave it out"
+            else:
+                try:
+                    self.kind.check_setting(name)
+                except UsageError as error:
+                    yield name, str(error)
+        for name, entry in self.kind.settings().items():
+            if getattr(self, name) is None and entry.default is dataclasses.MISSING:
+                yield name, f"missing: give it, to {entry.metadata['help']}"
+
+    @property
+    def kind(self) -> type[Method[Any]]:
+        """Its method, with which it segments."""
+        return MethodWithCodes if self.algorithm is None else method_type(self.algorithm)
+
+    def method_with(self, learn: Learn, symbols: int | None = None) -> Method[Any] | None:
+        """Return its method with all settings, or None if it is given codes.
+
+        learn: the codes section, for settings that the system leaves out. symbols: the size of one side, if it has one.
+        """
+        if self.algorithm is None:
+            return None
+        own = {name: getattr(self, name) for name in self.kind.settings()} | {"symbols": symbols or self.symbols}
+        settings = dataclasses.asdict(learn) | {name: value for name, value in own.items() if value is not None}
+        return self.kind(**{name: value for name, value in settings.items() if name in self.kind.settings()})
+
+    @property
+    def file_keys(self) -> tuple[str, ...]:
+        """The keys of its ``files``."""
+        return tuple(name for name in self.code_keys if getattr(self, name) is not None)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of codes that it is given."""
+        return tuple(getattr(self, name) for name in self.file_keys)
+
+    @property
+    def resamplings(self) -> tuple[Draw, ...]:
+        """The resampling of each side."""
+        return ()
+
+    @property
+    def resamples(self) -> bool:
+        """Whether its training text is segmented again in every epoch."""
+        return any(self.resamplings)
 
 
 @dataclass(frozen=True)
-class System:
+class System(AnySystem):
     """One of the compared systems: how it segments words, and anything else that sets it apart.
 
-    In YAML its keys are those of its method (``mt_scaffold.methods``) and these:
-
-    ``algorithm`` names the method that learns codes; settings that methods share replace those of the ``codes``
-    section. Codes are joint or, with ``joint: false``, separate for each side, of ``symbols_source`` and
-    ``symbols_target`` if given. ``codes`` is a file to use instead (``codes_source``, ``codes_target``: one per side).
+    ``algorithm`` names the method that learns codes (``mt_scaffold.methods``). Settings of methods follow; those that
+    methods share replace those of the ``codes`` section. Codes are joint or, with ``joint: false``, separate for each
+    side, of ``symbols_source`` and ``symbols_target`` if given. ``codes`` is a file to use instead (``codes_source``,
+    ``codes_target``: one per side).
 
     ``vocabulary_threshold`` splits subwords that are rarer than that in the training text of their side
     (apply-bpe --vocabulary-threshold), counted without dropout; ``glossaries`` are words or patterns that are never
@@ -73,191 +151,107 @@ class System:
     again in every epoch (``mt_scaffold.segment.draw``).
 
     ``baseline`` is the system to test this one against (default: the experiment's). ``train``: options of its training.
-
-    method: None for codes that are given as ``files``. shared: the settings that are left to the codes section.
-    sizes, resamplings: one for each side. keys: those of the file, with defaults.
     """
 
-    sides: ClassVar[tuple[str, ...]] = SIDES
+    algorithm: Algorithm | None = None
+    symbols: int | None = _setting(PlainBPE, "symbols")
+    symbols_source: int | None = field(default=None, metadata=_COUNT)
+    symbols_target: int | None = field(default=None, metadata=_COUNT)
+    min_frequency: int | None = _setting(PlainBPE, "min_frequency")
+    total_symbols: bool | None = None
+    threshold: float | None = _setting(Picky, "threshold")
+    below: float | None = _setting(Trimmed, "below")
+    refill: bool | None = None
+    draw: int | None = _setting(RandomlyTrimmed, "draw")
+    joint: bool = True
+    codes: str | None = None
+    codes_source: str | None = None
+    codes_target: str | None = None
+    vocabulary_threshold: int | None = field(default=None, metadata=_COUNT)
+    glossaries: list[str] = field(default_factory=list, metadata=bounds(check=check_glossary))
+    dropout: float = field(default=0.0, metadata=_DROPOUT)
+    dropout_source: float | None = field(default=None, metadata=_DROPOUT)
+    dropout_target: float | None = field(default=None, metadata=_DROPOUT)
+    sampling_alpha: float | None = field(default=None, metadata=bounds(check=check_alpha))
+    baseline: str | None = None
+    train: SystemTrain | None = None
 
-    method: Method[Any] | None
-    shared: frozenset[str]
-    sizes: tuple[int | None, ...]
-    files: tuple[str, ...]
-    joint: bool
-    resamplings: tuple[Draw, ...]
-    vocabulary_threshold: int | None
-    glossaries: tuple[str, ...]
-    baseline: str | None
-    train: SystemTrain | None
-    keys: Mapping[str, Any] = field(repr=False, compare=False)
+    algorithms = typing.get_args(Algorithm)
+    code_keys = ("codes", "codes_source", "codes_target")
 
-    @classmethod
-    def methods(cls) -> dict[str, type[Method[Any]]]:
-        """Return the methods that systems of this kind can have, by name."""
-        return methods()
-
-    @classmethod
-    def known_keys(cls, algorithm: str | None = None) -> dict[str, _Key]:
-        """Return the keys of any system, in order; a setting of several methods has the limits of ``algorithm``."""
-        kinds = cls.methods()
-        keys = {"algorithm": _Key(Literal[tuple(kinds)])}
-        for kind in (*(kinds[name] for name in (algorithm,) if name in kinds), *kinds.values()):
-            hints = typing.get_type_hints(kind)
-            for name, entry in kind.settings().items():
-                keys.setdefault(name, _Key(hints[name], entry.metadata))
-        first = ("algorithm", "symbols", "symbols_source", "symbols_target", *SHARED[1:])
-        keys |= {f"symbols_{side}": _Key(int, _COUNT) for side in cls.sides}
-        keys = {name: keys[name] for name in (*first, *keys) if name in keys}
-        return keys | cls._keys_of_segmentation() | {"baseline": _Key(str), "train": _Key(SystemTrain)}
-
-    @classmethod
-    def _keys_of_segmentation(cls) -> dict[str, _Key]:
-        keys = {"joint": _Key(bool, default=True)}
-        keys |= {name: _Key(str) for name in ("codes", *(f"codes_{side}" for side in cls.sides))}
-        keys["vocabulary_threshold"] = _Key(int, _COUNT)
-        keys["glossaries"] = _Key(list[str], bounds(check=check_glossary), [])
-        for kind in RESAMPLINGS.values():
-            keys[kind.name] = _Key(float, bounds(check=kind.check), 0.0 if kind.by_side else None)
-            keys |= {f"{kind.name}_{side}": _Key(float, bounds(check=kind.check)) for side in cls.sides * kind.by_side}
-        return keys
-
-    @classmethod
-    def from_keys(cls, value: Any, key: str = "") -> System:
-        """Return the system that a YAML file describes; raises WrongValue as ``schema.build`` does."""
-        if not isinstance(value, dict):
-            raise WrongValue(key, f"must be 'key: value' lines, not {show(value)}")
-        algorithm = value.get("algorithm")
-        known = cls.known_keys(algorithm if isinstance(algorithm, str) else None)
-        value = known_keys(value, known, key)
-        given = {}
-        for name, entry in known.items():
-            if value.get(name) is not None:
-                given[name] = build(entry.kind, value[name], join_key(key, name), entry.limits)
-        for name, problem in cls._contradictions(given):
-            raise WrongValue(join_key(key, name), problem)
-        method = None
-        if "algorithm" in given:
-            kind = cls.methods()[given["algorithm"]]
-            try:
-                method = make_method(kind.name, **{name: given[name] for name in kind.settings() if name in given})
-            except UsageError as error:
-                raise WrongValue(key, str(error)) from None
-        files = tuple(given[name] for name in ("codes", *(f"codes_{side}" for side in cls.sides)) if name in given)
-        return cls(
-            method=method,
-            shared=frozenset(name for name in SHARED if method and name in method.settings() and name not in given),
-            sizes=tuple(given.get(f"symbols_{side}") for side in cls.sides),
-            files=files,
-            joint=given.get("joint", True),
-            resamplings=tuple(_resampling(given, side) for side in cls.sides or ("",)),
-            vocabulary_threshold=given.get("vocabulary_threshold"),
-            glossaries=tuple(given.get("glossaries", ())),
-            baseline=given.get("baseline"),
-            train=given.get("train"),
-            keys={name: given.get(name, entry.default) for name, entry in known.items()},
-        )
-
-    @classmethod
-    def _contradictions(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Yield the contradictions among the given keys, each as a key and its problem."""
-        kinds = cls.methods()
-        kind = kinds.get(given.get("algorithm", ""))
-        files = [name for name in ("codes", *(f"codes_{side}" for side in cls.sides)) if name in given]
-        if files and kind is not None:
-            yield files[0], "give either an algorithm, which learns codes, or files of codes"
-        elif not files and kind is None:
-            yield "algorithm", f"missing: give {', '.join(kinds)}, or a file as codes"
-        if files and files not in (["codes"], ["codes_source", "codes_target"]):
-            yield files[0], "give codes, or both codes_source and codes_target"
-        settings = [*dict.fromkeys(name for each in kinds.values() for name in each.settings())]
-        settings += [f"symbols_{side}" for side in cls.sides]
-        for name in settings:
-            if name in given and kind is None:
-                yield name, "has no effect on codes that are given as a file; leave it out"
-            elif name in given and kind is not None and not name.startswith("symbols"):
-                try:
-                    kind.check_setting(name)
-                except UsageError as error:
-                    yield name, str(error)
-        for name, entry in (kind.settings() if kind else {}).items():
-            if name not in given and entry.default is dataclasses.MISSING:
-                yield name, f"missing: give it, to {entry.metadata['help']}"
-        joint = given.get("joint", True)
-        if files and not joint:
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        yield from super()._contradictions()
+        if self.files and self.file_keys not in (("codes",), ("codes_source", "codes_target")):
+            yield self.file_keys[0], "give codes, or both codes_source and codes_target"
+        if self.files and not self.joint:
             yield "joint", "has no effect on codes that are given as files; leave it out"
-        sizes = [f"symbols_{side}" for side in cls.sides]
-        if "symbols" in given and sizes and all(name in given for name in sizes):
+        sizes = [name for name in ("symbols_source", "symbols_target") if getattr(self, name) is not None]
+        if self.symbols is not None and len(sizes) == 2:
             yield "symbols", "has no effect with both symbols_source and symbols_target; leave it out"
         for name in sizes:
-            if joint and name in given:
+            if self.files:
+                yield name, "has no effect on codes that are given as a file; leave it out"
+            if self.joint:
                 yield name, "joint codes have one size; add joint: false, or give symbols"
-        yield from cls._unsupported(given, kind or MethodWithCodes)
-
-    @classmethod
-    def _unsupported(cls, given: Mapping[str, Any], kind: type[Method[Any]]) -> Iterator[tuple[str, str]]:
-        """Yield keys of segmentation that a method does not support, with the problem."""
         for name in ("vocabulary_threshold", "glossaries"):
-            if given.get(name) and not kind.filters:
-                yield name, f"not possible with {kind.name}; leave it out"
-        for resampling in RESAMPLINGS:
-            for name in (resampling, *(f"{resampling}_{side}" for side in cls.sides)):
-                if given.get(name) and resampling != kind.resampling:
-                    with_what = "codes" if kind.has_codes else kind.name
-                    yield name, f"not possible with {with_what}; give {kind.resampling} instead, or leave it out"
+            if getattr(self, name) and not self.kind.filters:
+                yield name, f"not possible with {self.kind.name}; leave it out"
+        for name in ("dropout", "dropout_source", "dropout_target", "sampling_alpha"):
+            if getattr(self, name) and not name.startswith(self.kind.resampling):
+                with_what = "codes" if self.kind.has_codes else self.kind.name
+                yield name, f"not possible with {with_what}; give {self.kind.resampling} instead, or leave it out"
 
     @property
-    def file_keys(self) -> tuple[str, ...]:
-        """The keys of its ``files``."""
-        return ("codes",) if len(self.files) == 1 else tuple(f"codes_{side}" for side in self.sides[: len(self.files)])
+    def resamplings(self) -> tuple[Draw, Draw]:
+        """The resampling of source and target."""
+        if self.sampling_alpha is not None:
+            draw = Draw("sampling_alpha", self.sampling_alpha)
+            return draw, draw
+        dropout = (self.dropout if own is None else own for own in (self.dropout_source, self.dropout_target))
+        source, target = (Draw("dropout", amount) if amount else NO_DRAW for amount in dropout)
+        return source, target
 
-    @property
-    def resamples(self) -> bool:
-        """Whether its training text is segmented again in every epoch."""
-        return any(self.resamplings)
-
-    def method_with(self, learn: Learn, side: int | None = None) -> Method[Any] | None:
-        """Return its method with all settings: those left to the codes section, and the size of a side."""
-        if self.method is None:
-            return None
-        settings = {name: getattr(learn, name) for name in self.shared}
-        if side is not None and (size := self.sizes[side]) is not None:
-            settings["symbols"] = size
-        return self.method.with_settings(**settings)
-
-    def to_keys(self) -> dict[str, Any]:
-        """Return its keys, as ``from_keys`` reads them."""
-        return {**self.keys, "train": self.train and dataclasses.asdict(self.train)}
+    def segmentation(self, learn: Learn, languages: tuple[str, str]) -> SegmentationSetting:
+        """Return how it segments words, with the defaults of the ``codes`` section filled in."""
+        sides = []
+        for side, (language, symbols) in enumerate(
+            zip(languages, (self.symbols_source, self.symbols_target), strict=True)
+        ):
+            if self.files:
+                own = languages if self.files[0] == self.files[-1] else (language,)
+                sides.append(CodesSetting(None, own, self.files[min(side, len(self.files) - 1)]))
+            else:
+                own = languages if self.joint else (language,)
+                sides.append(CodesSetting(self.method_with(learn, symbols), own))
+        return SegmentationSetting(sides[0], sides[1], self.vocabulary_threshold, tuple(self.glossaries))
 
 
-class LanguageModelSystem(System):
-    """A system of language models, with a single side, which learns from bytes."""
+@dataclass(frozen=True)
+class LanguageModelSystem(AnySystem):
+    """A system of language models, with a single side, which learns from bytes; the keys are those of System."""
 
-    sides = ()
+    algorithm: AlgorithmOfBytes | None = None
+    symbols: int | None = _setting(PlainBPE, "symbols")
+    min_frequency: int | None = _setting(PlainBPE, "min_frequency")
+    total_symbols: bool | None = None
+    threshold: float | None = _setting(Picky, "threshold")
+    below: float | None = _setting(Trimmed, "below")
+    refill: bool | None = None
+    draw: int | None = _setting(RandomlyTrimmed, "draw")
+    codes: str | None = None
+    baseline: str | None = None
+    train: SystemTrain | None = None
+
+    algorithms = typing.get_args(AlgorithmOfBytes)
 
     @classmethod
-    def methods(cls) -> dict[str, type[Method[Any]]]:
-        """Return the methods that learn from the bytes of a single text, by name."""
-        return {name: kind for name, kind in methods().items() if kind.byte_level}
-
-    @classmethod
-    def _keys_of_segmentation(cls) -> dict[str, _Key]:
-        keys = super()._keys_of_segmentation()
-        return {"codes": keys["codes"]}
-
-    @classmethod
-    def from_keys(cls, value: Any, key: str = "") -> System:
-        """Return the system, as System does; ``dropout: 0.0`` is accepted because earlier versions wrote it."""
+    def from_keys(cls, value: Any, key: str = "") -> Self:
+        """Return the system, as AnySystem does; ``dropout: 0.0`` is accepted because earlier versions wrote it."""
         if isinstance(value, dict) and "dropout" in value:
             if value["dropout"]:
                 raise WrongValue(join_key(key, "dropout"), "language models are trained without BPE-dropout; remove it")
             value = {name: entry for name, entry in value.items() if name != "dropout"}
         return super().from_keys(value, key)
-
-
-def _resampling(given: Mapping[str, Any], side: str) -> Draw:
-    amounts = {name: given.get(f"{name}_{side}", given.get(name, 0.0)) for name in RESAMPLINGS}
-    return next((Draw(name, amount) for name, amount in amounts.items() if amount), NO_DRAW)
 
 
 @dataclass(frozen=True)
@@ -360,16 +354,3 @@ class DataSetting:
             sides = zip(self.reach, self.languages, strict=True)
             suffixes = [f"{reach}-{language}" for reach, language in sides if reach]
         return ".".join([self.segmentation.name, *suffixes])
-
-
-def segmentation_of(system: System, learn: Learn, languages: tuple[str, str]) -> SegmentationSetting:
-    """Return the segmentation of a system, with the defaults of the ``codes`` section filled in."""
-    sides = []
-    for side, language in enumerate(languages):
-        if system.files:
-            own = languages if len(system.files) == 1 or system.files[0] == system.files[1] else (language,)
-            sides.append(CodesSetting(None, own, system.files[min(side, len(system.files) - 1)]))
-        else:
-            languages_of = languages if system.joint else (language,)
-            sides.append(CodesSetting(system.method_with(learn, side), languages_of))
-    return SegmentationSetting(sides[0], sides[1], system.vocabulary_threshold, system.glossaries)

@@ -72,8 +72,7 @@ def check_packages(config: Config) -> None:
         bleu_with("bleu", config.bleu_tokeniser)
     for name, system in config.systems.items():
         try:
-            if system.method is not None:
-                system.method.check_installed()
+            system.kind.check_installed()
         except MTScaffoldError as error:
             raise MTScaffoldError(f"systems.{name}: {error}") from None
 

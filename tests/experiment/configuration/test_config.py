@@ -63,7 +63,7 @@ def test_every_configuration_of_the_project_loads_under_its_own_name(path: Path)
     """A configuration that does not load, or that writes into another one's folder, is useless."""
     config = load_experiment(path)
     assert config.name == path.stem
-    assert {"bpe", "scaffold"} <= {system.keys["algorithm"] for system in config.systems.values()}
+    assert {"bpe", "scaffold"} <= {system.algorithm for system in config.systems.values()}
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)

@@ -13,7 +13,6 @@ pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.layout import Run, plan_experiment
-from mt_scaffold.experiment.configuration.systems import System
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.training.translation_options import training_options
 from mt_scaffold.experiment.workflow.common_steps import check_fairseq_options, closing_words, gpus_per_node, one_of
@@ -202,7 +201,7 @@ def test_options_of_the_steps_follow_the_configuration() -> None:
     assert resampling_options(bpe.resamplings) == {}
     assert resampling_options(dropout.resamplings) == {"bpe-dropout": 0.1}
     assert training_options(config, "bpe_dropout")["bpe-dropout"] == 0.1
-    source = System.from_keys({**bpe.to_keys(), "dropout_source": 0.2})
+    source = dataclasses.replace(bpe, dropout_source=0.2)
     assert resampling_options(source.resamplings) == {"bpe-dropout-src": 0.2, "bpe-dropout-tgt": 0.0}
     assert [system.resamples for system in (bpe, dropout, source)] == [False, True, True]
     # A system that resamples has its own dictionary and data, and does not affect those of others.

@@ -92,7 +92,7 @@ def test_the_options_are_those_that_were_published(name: str, batch: str) -> Non
         assert found == wanted
     # Google's script has no rule for apostrophes, fairseq's scripts have one for the test set.
     assert config.tokenise_for("newstest2014").straight_apostrophes == (name != "de")
-    segmenting = [(system.keys["algorithm"], system.resamplings[0].amount) for system in config.systems.values()]
+    segmenting = [(system.algorithm, system.resamplings[0].amount) for system in config.systems.values()]
     assert segmenting == [("bpe", 0), ("bpe", 0.1), ("scaffold", 0), ("scaffold", 0.1)]
 
 
