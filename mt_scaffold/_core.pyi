@@ -77,19 +77,6 @@ class WordEndings(metaclass=_Class):
     @property
     def first(self) -> str: ...
 
-def count_words(
-    inputs: Sequence[_Input],
-    workers: int = 1,
-    progress: _Progress = None,
-    # Cuts each line, without its LF, into words, which may be any bytes.
-    pretokeniser: Pretokeniser | None = None,
-    # Words need not be UTF-8.
-    any_bytes: bool = False,
-    # Each input is one document, LFs included.
-    whole_inputs: bool = False,
-    endings: WordEndings | None = None,
-) -> WordCounts: ...
-
 # Words counted or read from count files, in memory or on disk.
 @disjoint_base
 class CountedWords(metaclass=_Class):
@@ -106,17 +93,20 @@ class CountedWords(metaclass=_Class):
         self, header: _Header, prune: int = 1, max_memory: int = 0, progress: _Progress = None
     ) -> tuple[WordCounts, tuple[int, int, int]]: ...
 
-# As count_words(), within about `max_memory` bytes (0: no limit), with temporary files in `folder`.
-def count_within(
+def count_words(
     inputs: Sequence[_Input],
-    max_memory: int,
-    folder: str,
     workers: int = 1,
     progress: _Progress = None,
+    # Cuts each line, without its LF, into words, which may be any bytes.
     pretokeniser: Pretokeniser | None = None,
+    # Words need not be UTF-8.
     any_bytes: bool = False,
+    # Each input is one document, LFs included.
     whole_inputs: bool = False,
     endings: WordEndings | None = None,
+    # About as many bytes (0: no limit), with temporary files in `folder`.
+    max_memory: int = 0,
+    folder: str = "",
 ) -> CountedWords: ...
 def read_word_counts(inputs: Sequence[_Input], progress: _Progress = None, any_bytes: bool = False) -> WordCounts: ...
 

@@ -84,6 +84,7 @@ IMPORTS: dict[str, str] = {
     "analysis.words": "studies.typos",
     "subword_nmt.segmenting": "mt_scaffold.subword_nmt.apply_bpe",
     "methods.leaves": "mt_scaffold.methods.trimming",
+    "segment.streams": "mt_scaffold.BPE, whose encode takes a whole text, and decode_stream ids that arrive one by one",
     "segment.folders": "mt_scaffold.segment.encode, for one NAME.bin per call",
     "corpus.storage.remote": "local files",
     "experiment.evaluation.harness": "experiment.evaluation.compare, which also compares answers to tasks",

@@ -11,9 +11,9 @@ from typing import Any
 from mt_scaffold import _core
 from mt_scaffold.analysis.stats import counts_for, summarise
 from mt_scaffold.codes import Codes, CodesSource
-from mt_scaffold.corpus.count import count_words
+from mt_scaffold.corpus.count import count_text
 from mt_scaffold.corpus.header import CodesHeader
-from mt_scaffold.corpus.inputs import Lines, TextFile
+from mt_scaffold.corpus.inputs import Lines, TextFile, text_sources
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.methods import PlainBPE, Scaffold
 from mt_scaffold.options import FORMATS, check_choice
@@ -187,15 +187,7 @@ def compare_sizes(
     for symbols in sizes:
         PlainBPE(symbols)  # refuses values out of range
     header = CodesHeader.of_options(pretokenise, split_digits, byte_level)
-    counts = count_words(
-        infile,
-        num_workers=num_workers,
-        paths=paths,
-        lines=lines,
-        pretokenise=pretokenise,
-        split_digits=split_digits,
-        any_bytes=header.bytes,
-    )
+    counts = count_text(text_sources(infile, paths, lines), header, num_workers=num_workers)
     rows = compare_at_sizes(counts, sizes, header=header, total_symbols=total_symbols)
     if not rows:
         raise MTScaffoldError("the text has too few pairs for any of the sizes; give more text or smaller sizes")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesSource
-from mt_scaffold.corpus.count import count_words
+from mt_scaffold.corpus.count import count_text
 from mt_scaffold.corpus.files import PathLike, open_input, shown
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile, text_sources
@@ -60,17 +60,11 @@ def counts_for(
         raise UsageError("codes of different pre-tokenisers each read the text again; give it as files (--input)")
     counted: dict[tuple[CodesHeader, Spaces | None], Counted] = {}
     for header, spaces in dict.fromkeys(kinds):
-        options: dict[str, Any] = {
-            "num_workers": num_workers,
-            "pretokenise": header.pretokeniser,
-            "split_digits": header.split_digits,
-            "any_bytes": header.bytes,
-        }
         if spaces is None:
-            counted[header, spaces] = Counted(count_words(paths=sources, **options))
+            counted[header, spaces] = Counted(count_text(sources, header, num_workers=num_workers))
         else:
             text = Prepared(sources, spaces)
-            words = count_words(documents=text, **options)
+            words = count_text(iter(text), header, num_workers=num_workers)
             counted[header, spaces] = Counted(words, text.added)
     return [counted[kind] for kind in kinds]
 

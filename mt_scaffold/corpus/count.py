@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 from mt_scaffold import _core
 from mt_scaffold.corpus.documents import Documents, Texts, documents_input, encoded, expanded
@@ -23,33 +23,13 @@ from mt_scaffold.corpus.files import (
 )
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile, core_input, exactly_one, text_sources
-from mt_scaffold.corpus.pretokenise import SPACES, pretokeniser_of
+from mt_scaffold.corpus.pretokenise import SPACES
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.options import check_prune, memory_size, worker_count
 from mt_scaffold.progress import progress_line
 
 # The most count files that are open at the same time.
 _MOST_OPEN = 200
-
-
-class Dropped(NamedTuple):
-    """The words that pruning dropped.
-
-    types: the number of different words. occurrences: the sum of their counts.
-    pair_error: the most by which the count of a pair of symbols can be too low without them, at any time during
-    learning. Each occurrence of a pair in a dropped word has two neighbouring base symbols in its middle; this is the
-    highest count of any such two in the dropped words.
-    """
-
-    types: int
-    occurrences: int
-    pair_error: int
-
-    def __str__(self) -> str:
-        return (
-            f"dropped {self.types:,} word types with {self.occurrences:,} occurrences; the count of a pair of symbols "
-            f"is too low by at most {self.pair_error:,}"
-        )
 
 
 def count_words(
@@ -89,19 +69,39 @@ def count_words(
     unless there is exactly one input, and as ``Pretokeniser`` does.
     """
     text = counted_text(infile, paths, lines, documents)
+    bytes_ = any_bytes or pretokenise != SPACES
+    header = CodesHeader("bytes" if bytes_ else "characters", pretokenise, split_digits)
+    return count_text(
+        text,
+        header,
+        is_dict=is_dict,
+        num_workers=num_workers,
+        max_memory=max_memory,
+        prune=prune,
+        endings=endings,
+    )
+
+
+# A text as it is read: files one after the other, or documents.
+Text = list[TextFile] | Documents | Iterator[bytes]
+
+
+def count_text(
+    text: Text,
+    header: CodesHeader,
+    *,
+    is_dict: bool = False,
+    num_workers: int | None = None,
+    max_memory: int | str | None = None,
+    prune: int = 1,
+    endings: _core.WordEndings | None = None,
+) -> _core.WordCounts:
+    """Count the words of a text as ``count_words`` does; header: how words and symbols are made."""
     limit = 0 if max_memory is None else memory_size(max_memory)
     check_prune(prune)
     if is_dict:
-        return _read_dictionary(text, pretokenise, any_bytes, limit, prune)
-    bytes_ = any_bytes or pretokenise != SPACES
-    header = CodesHeader("bytes" if bytes_ else "characters", pretokenise, split_digits)
-    core = _core_pretokeniser(header)
-    threads = worker_count(num_workers)
-    if limit or prune > 1:
-        return _loaded(_counted(text, threads, header, limit, endings), header, limit, prune)
-    with _opened(text) as (opened, whole_inputs), progress_line("counting words") as show:
-        whole_inputs = whole_inputs and core is not None
-        return _core.count_words(opened, threads, show, core, header.bytes, whole_inputs, endings)
+        return _read_dictionary(text, header, limit, prune)
+    return _loaded(_counted(text, worker_count(num_workers), header, limit, endings), header, limit, prune)
 
 
 def write_counts(
@@ -181,53 +181,6 @@ def count_files(counts: Sequence[PathLike]) -> list[PathLike]:
     return [cast(PathLike, found) for path in counts for found in expanded(path)]
 
 
-# A text as it is read: files one after the other, or documents.
-Text = list[TextFile] | Documents | Iterator[bytes]
-
-
-class Counting:
-    """Counts the words of each text of a call, or loads them from count files.
-
-    header: how words and symbols are made; after loading, the header of the first count files. The other arguments are
-    those of ``count_words``.
-    """
-
-    def __init__(
-        self,
-        header: CodesHeader,
-        *,
-        is_dict: bool = False,
-        num_workers: int | None = None,
-        max_memory: int | str | None = None,
-        prune: int = 1,
-        endings: _core.WordEndings | None = None,
-    ) -> None:
-        self.header, self._is_dict = header, is_dict
-        self._expected = None if header == CodesHeader() else header
-        self._num_workers, self._max_memory, self._prune, self._endings = num_workers, max_memory, prune, endings
-
-    def count(self, text: Text) -> _core.WordCounts:
-        """Count a text."""
-        return count_words(
-            paths=text if isinstance(text, list) else None,
-            documents=None if isinstance(text, list) else text,
-            is_dict=self._is_dict,
-            num_workers=self._num_workers,
-            pretokenise=self.header.pretokeniser,
-            split_digits=self.header.split_digits,
-            any_bytes=self.header.bytes,
-            max_memory=self._max_memory,
-            prune=self._prune,
-            endings=self._endings,
-        )
-
-    def load(self, counts: Sequence[PathLike]) -> _core.WordCounts:
-        """Load count files; all must have been counted like the first."""
-        words, self.header = load_counts(counts, self._expected, self._max_memory, self._prune)
-        self._expected = self.header
-        return words
-
-
 def counted_text(
     infile: TextFile | None,
     paths: Iterable[TextFile] | None,
@@ -262,30 +215,26 @@ def _opened(text: Text) -> Iterator[tuple[list[_core._Input], bool]]:
             yield [documents_input(text)], False
 
 
-def _read_dictionary(text: Text, pretokenise: str, any_bytes: bool, limit: int, prune: int) -> _core.WordCounts:
-    if pretokenise != SPACES:
+def _read_dictionary(text: Text, header: CodesHeader, limit: int, prune: int) -> _core.WordCounts:
+    if not header.end_of_word:
         raise UsageError("a dictionary has words already; a pre-tokeniser needs the text")
     if limit or prune > 1:
         raise UsageError("a limit on memory and pruning are for texts and count files, not for dictionaries")
     if isinstance(text, Documents) and any(each.format != "lines" for each in text.inputs):
         raise UsageError("a dictionary is plain text, with a word and its count per line")
     with _opened(text) as (opened, _), progress_line("counting words") as show:
-        return _core.read_word_counts(opened, show, any_bytes)
-
-
-def _core_pretokeniser(header: CodesHeader) -> _core.Pretokeniser | None:
-    pretokeniser = pretokeniser_of(header.pretokeniser, header.split_digits)
-    return None if pretokeniser is None else pretokeniser.core
+        return _core.read_word_counts(opened, show, header.bytes)
 
 
 def _counted(
     text: Text, threads: int, header: CodesHeader, limit: int, endings: _core.WordEndings | None = None
 ) -> _core.CountedWords:
-    core = _core_pretokeniser(header)
+    pretokeniser = header.make_pretokeniser()
+    core = None if pretokeniser is None else pretokeniser.core
     folder = temporary_folder() if limit else ""
     with _opened(text) as (opened, whole_inputs), progress_line("counting words") as show:
         whole_inputs = whole_inputs and core is not None
-        return _core.count_within(opened, limit, folder, threads, show, core, header.bytes, whole_inputs, endings)
+        return _core.count_words(opened, threads, show, core, header.bytes, whole_inputs, endings, limit, folder)
 
 
 @contextlib.contextmanager
@@ -328,7 +277,12 @@ def _loaded(counted: _core.CountedWords, header: CodesHeader, limit: int, prune:
     with progress_line("merging counts", "words") as show:
         words, dropped = counted.load(header.for_core, prune, limit, show)
     if prune > 1:
-        print(f"--prune {prune}: {Dropped(*dropped)}", file=sys.stderr)
+        types, occurrences, pair_error = dropped
+        print(
+            f"--prune {prune}: dropped {types:,} word types with {occurrences:,} occurrences; the count of a pair of "
+            f"symbols is too low by at most {pair_error:,}",
+            file=sys.stderr,
+        )
     return words
 
 

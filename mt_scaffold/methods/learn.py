@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from mt_scaffold import _core
-from mt_scaffold.corpus.count import Counting, count_files, counted_text, sources_of
+from mt_scaffold.corpus.count import count_files, count_text, counted_text, load_counts, sources_of
 from mt_scaffold.corpus.documents import Texts
 from mt_scaffold.corpus.files import Output, PathLike, refuse_overwriting, writing_to
-from mt_scaffold.corpus.header import CodesHeader
+from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile, text_sources
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import UsageError
@@ -88,15 +88,24 @@ def learn(
     refuse_overwriting([outfile, trace], sources_of(text) if count_paths is None else count_paths)
     if trace is not None and trace is outfile:
         raise UsageError("codes and trace would be mixed in one output; give each its own file")
-    counting = Counting(
-        header, is_dict=is_dict, num_workers=num_workers, max_memory=max_memory, prune=prune, endings=endings
-    )
     with contextlib.ExitStack() as stack:
         stream = stack.enter_context(writing_to(io.BytesIO() if outfile is None else outfile))
         steps = None if trace is None else stack.enter_context(writing_to(trace))
-        words = counting.count(text) if count_paths is None else counting.load(count_paths)
-        method.check_header(counting.header)
-        learned = method.learn(words, counting.header, verbose, steps)
+        if count_paths is None:
+            words = count_text(
+                text,
+                header,
+                is_dict=is_dict,
+                num_workers=num_workers,
+                max_memory=max_memory,
+                prune=prune,
+                endings=endings,
+            )
+        else:
+            expected = None if header == CHARACTERS else header
+            words, header = load_counts(count_paths, expected, max_memory, prune)
+            method.check_header(header)
+        learned = method.learn(words, header, verbose, steps)
         stream.write(learned.text)
     return learned
 
@@ -181,8 +190,7 @@ def learn_joint_bpe_and_vocab(
     with contextlib.ExitStack() as stack:
         codes_stream = stack.enter_context(writing_to(codes))
         streams = [stack.enter_context(writing_to(vocabulary)) for vocabulary in vocabularies]
-        counting = Counting(header, num_workers=num_workers, endings=endings)
-        words = [counting.count([source]) for source in sources]
+        words = [count_text([source], header, num_workers=num_workers, endings=endings) for source in sources]
         # Learning uses up the counts, and each text's are needed again below.
         together = _core.WordCounts()
         for each in words:

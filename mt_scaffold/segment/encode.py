@@ -19,6 +19,7 @@ from mt_scaffold.corpus.documents import DOCUMENT_FORMATS, DocumentInput, Docume
 from mt_scaffold.corpus.files import (
     Output,
     PathLike,
+    Waiting,
     explain_os_error,
     input_or_standard,
     output_or_standard,
@@ -53,8 +54,7 @@ from mt_scaffold.options_from_signature import CODES, MERGES, SPECIAL, Name, Opt
 from mt_scaffold.progress import progress_line
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.draw import Draw, warn_of_epoch
-from mt_scaffold.segment.ids import check_special_tokens
-from mt_scaffold.segment.streams import decode_stream
+from mt_scaffold.segment.ids import IncrementalDecoder, Some, check_special_tokens
 
 # The choices for a special token that the text spells out.
 IN_TEXT = ("refuse", "token", "text")
@@ -374,7 +374,7 @@ def decode_documents(
     codes, merges, special_tokens and append are those that the ids were made with. Without special tokens and
     ``append``, those of ``NAME.manifest.json``. Without a manifest they are not checked, with a notice on stderr. A
     warning there counts the documents of which U+FFFD replaces a part. A file without ``NAME.idx``, such as nanoGPT's,
-    is read as one document and, even as ``lines``, written as it is. A stream is decoded as ``decode_stream`` does.
+    is read as one document and, even as ``lines``, written as it is.
 
     Raises UsageError for codes and special tokens other than the manifest's; MTScaffoldError for an id out of range, an
     index or manifest that does not match the file, and, as ``lines``, for a document that holds an LF, unless it is the
@@ -386,7 +386,7 @@ def decode_documents(
                 "--stream reads standard input and writes standard output; of the other options give only --dtype and "
                 "--special"
             )
-        decode_stream(codes, standard_input(), standard_output(), dtype=dtype, special_tokens=special_tokens)
+        _decode_stream(codes, standard_input(), standard_output(), dtype, special_tokens)
         return
     if not infile:
         raise UsageError("--input NAME.bin is missing; or give --stream")
@@ -420,6 +420,27 @@ def decode_documents(
             "what is not; --format lines or files keeps every byte",
             file=sys.stderr,
         )
+
+
+def _decode_stream(codes: CodesSource, infile: BinaryIO, outfile: BinaryIO, dtype: str | None, special: Some) -> None:
+    """Write the text of ids as they arrive, in UTF-8 with U+FFFD for other bytes.
+
+    Raises MTScaffoldError for an id out of range, and if the ids end within one.
+    """
+    bpe = BPE(codes, special_tokens=special)
+    width = id_width(bpe.n_vocab) if dtype is None else DTYPES[dtype]
+    decoder, pending = IncrementalDecoder(bpe), b""
+    reader = Waiting(infile.fileno())
+    while data := reader.read(1 << 16):
+        pending += data
+        whole = len(pending) // width * width
+        outfile.write(decoder.decode(_as_ids(pending[:whole], width).tolist()).encode())
+        outfile.flush()
+        pending = pending[whole:]
+    if pending:
+        raise MTScaffoldError(f"the ids end within one: {len(pending)} of {width} bytes; is the input complete?")
+    outfile.write(decoder.decode([], final=True).encode())
+    outfile.flush()
 
 
 class _Decoder:
@@ -500,5 +521,8 @@ def _opened(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def _read(stream: BinaryIO, count: int, width: int) -> memoryview:
-    data = stream.read(count * width)
+    return _as_ids(stream.read(count * width), width)
+
+
+def _as_ids(data: bytes, width: int) -> memoryview:
     return memoryview(data).cast("H" if width == 2 else "I")

@@ -63,11 +63,6 @@ class TokenIds:
         return self._native.ids
 
     @property
-    def pretokeniser(self) -> _core.Pretokeniser | None:
-        """The core's pre-tokeniser; None for words between spaces."""
-        return self._native.pretokeniser
-
-    @property
     def n_vocab(self) -> int:
         """The number of ids, special tokens and padding included."""
         return self._native.ids.n_vocab

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes
-from mt_scaffold.corpus.count import Text, count_words, load_counts
+from mt_scaffold.corpus.count import Text, count_text, load_counts
 from mt_scaffold.corpus.documents import DocumentInput, Documents
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.inputs import source_name
@@ -63,11 +63,4 @@ def words_of_text(
         return load_counts(counts, header)[0]
     if spaces is not None:
         text = iter(Prepared(text, spaces))
-    return count_words(
-        paths=text if isinstance(text, list) else None,
-        documents=None if isinstance(text, list) else text,
-        num_workers=num_workers,
-        pretokenise=header.pretokeniser,
-        split_digits=header.split_digits,
-        any_bytes=header.bytes,
-    )
+    return count_text(text, header, num_workers=num_workers)

@@ -101,7 +101,7 @@ def adding_to_counts_that_are_read(case: Case) -> None:
 
 def counted_words_of_two_calls(case: Case) -> None:
     """One call at a time may use counted words; any other raises ValueError."""
-    counted = _core.count_within([("text", case.text)], 1 << 26, str(case.folder), 2)
+    counted = _core.count_words([("text", case.text)], 2, max_memory=1 << 26, folder=str(case.folder))
     sink = io.BytesIO()
     header = (False, "spaces", False)
     results = at_once(

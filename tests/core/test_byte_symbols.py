@@ -143,9 +143,9 @@ def test_notation() -> None:
 )
 def test_first_lines_are_read_back(header: CodesHeader) -> None:
     """A header that learning writes is read back unchanged; a pattern keeps the spaces at its ends."""
-    from mt_scaffold import _core
+    from mt_scaffold import _core, count_words
 
-    counts = _core.count_words([("text", b"ab ab")])
+    counts = count_words(lines=["ab ab"])
     text = _core.learn(counts, "bpe", 1, 1, header=header.for_core)["codes"]
     assert Codes(text).header == header
     assert Codes(text.replace(b"\n", b"\r\n")).header == header

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mt_scaffold import BPE, MTScaffoldError, _core
+from mt_scaffold import BPE, MTScaffoldError, _core, count_words
 
 CODES = b"#version: 0.2\na b</w>\n"
 
@@ -30,14 +30,14 @@ class Documents:
 def test_words_that_end_in_the_separator(documents: list[bytes], first: str) -> None:
     """A CR at the end of a document is a margin, also before another document: it used to hide the word before it."""
     endings = _core.WordEndings("@@")
-    counts = _core.count_words([("text", Documents(documents))], endings=endings)
+    counts, _ = _core.count_words([("text", Documents(documents))], endings=endings).load((False, "spaces", False))
     assert endings.count == sum(count for word, count in counts.items() if word.endswith("@@"))
     assert endings.first == first
 
 
 def test_words_that_are_not_utf8_are_refused() -> None:
     """Codes of characters cannot segment them: they used to vanish, with all given words after them."""
-    counts = _core.count_words([("text", b"ab x\xff cd\n")], any_bytes=True)
+    counts = count_words(lines=[b"ab x\xff cd"], any_bytes=True)
     bpe = BPE(CODES)
     for call in (
         lambda: bpe.count_subwords(counts),

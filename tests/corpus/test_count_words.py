@@ -67,7 +67,7 @@ def counted(path: Path | str, **options: Any) -> bytes:
 
 def counted_on_disk(path: Path, workers: int, limit: int) -> _core.CountedWords:
     with path.open("rb") as stream:
-        words = _core.count_within([("text", stream.fileno())], limit, temporary_folder(), workers)
+        words = _core.count_words([("text", stream.fileno())], workers, max_memory=limit, folder=temporary_folder())
     assert words.bytes_on_disk() > 0
     return words
 
@@ -197,7 +197,9 @@ def test_the_bound_on_pairs_is_exact_before_merging(words: list[str], prune: int
             symbols = [*word[:-1], word[-1] + "</w>"]
             for pair in itertools.pairwise(symbols):
                 missing[pair] += count
-    counted = _core.count_within([("text", " ".join(words).encode())], int(on_disk), temporary_folder())
+    counted = _core.count_words(
+        [("text", " ".join(words).encode())], max_memory=int(on_disk), folder=temporary_folder()
+    )
     assert (counted.bytes_on_disk() > 0) is on_disk
     kept, dropped = counted.load((False, "spaces", False), prune)
     rare = [count for count in counts.values() if count < prune]

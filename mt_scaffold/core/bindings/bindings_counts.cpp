@@ -163,32 +163,17 @@ void bind_counts(nb::module_& module) {
   module.def(
       "count_words",
       [](const std::vector<NamedObject>& inputs, unsigned workers, nb::object progress,
-         const Pretokeniser* pretokeniser, bool any_bytes, bool whole_inputs, WordEndings* endings) {
-        BlockReader reader = make_reader(inputs);
-        const Tick tick = make_tick(std::move(progress));
-        const Counting counting{pretokeniser, any_bytes, whole_inputs, endings};
-        return PyWordCounts(without_gil([&] {
-          CountedWords counted = count_words(reader, workers, counting, {}, tick);
-          return std::move(counted.in_memory());
-        }));
-      },
-      nb::arg("inputs"), nb::arg("workers") = 1, nb::arg("progress") = nb::none(), nb::arg("pretokeniser") = nb::none(),
-      nb::arg("any_bytes") = false, nb::arg("whole_inputs") = false, nb::arg("endings") = nb::none());
-
-  module.def(
-      "count_within",
-      [](const std::vector<NamedObject>& inputs, uint64_t max_memory, std::string folder, unsigned workers,
-         nb::object progress, const Pretokeniser* pretokeniser, bool any_bytes, bool whole_inputs,
-         WordEndings* endings) {
+         const Pretokeniser* pretokeniser, bool any_bytes, bool whole_inputs, WordEndings* endings, uint64_t max_memory,
+         std::string folder) {
         BlockReader reader = make_reader(inputs);
         const Tick tick = make_tick(std::move(progress));
         const Counting counting{pretokeniser, any_bytes, whole_inputs, endings};
         const MemoryLimit limit{max_memory, std::move(folder)};
         return PyCountedWords(without_gil([&] { return count_words(reader, workers, counting, limit, tick); }));
       },
-      nb::arg("inputs"), nb::arg("max_memory"), nb::arg("folder"), nb::arg("workers") = 1,
-      nb::arg("progress") = nb::none(), nb::arg("pretokeniser") = nb::none(), nb::arg("any_bytes") = false,
-      nb::arg("whole_inputs") = false, nb::arg("endings") = nb::none());
+      nb::arg("inputs"), nb::arg("workers") = 1, nb::arg("progress") = nb::none(), nb::arg("pretokeniser") = nb::none(),
+      nb::arg("any_bytes") = false, nb::arg("whole_inputs") = false, nb::arg("endings") = nb::none(),
+      nb::arg("max_memory") = 0, nb::arg("folder") = "");
 
   module.def(
       "read_word_counts",

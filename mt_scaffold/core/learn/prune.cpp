@@ -115,6 +115,7 @@ Loaded load(CountedWords counted, const Loading& loading, const Tick& tick) {
     return loaded;
   }
   WordCounts& words = counted.in_memory();
+  if (loading.min_count <= 1 && loading.max_bytes == 0) return {std::move(words), {}};
   DroppedWords dropped(loading.alphabet);
   Thresholds thresholds;
   Needed needed;

@@ -23,8 +23,6 @@ class WordNumbers {
     last_ = cell;
   }
 
-  void prefetch(Position cell) const { __builtin_prefetch(&blocks_[cell / kBlock]); }
-
   // The number of the word of a cell that is not a boundary.
   uint32_t operator[](Position cell) const {
     const Block block = blocks_[cell / kBlock];
