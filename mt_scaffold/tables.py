@@ -38,17 +38,17 @@ def format_table(rows: Sequence[Sequence[str]], markdown: bool = False, figures:
     return "\n".join(lines) + "\n"
 
 
-def decimal(value: float, digits: int = 2, *, signed: bool = False, grouped: bool = False) -> str:
+def decimal(value: float, digits: int = 2, *, signed: bool = False) -> str:
     """Format a number with ``digits`` decimal places; one that rounds to zero has no minus sign.
 
-    signed: show a plus sign too. grouped: with commas between thousands.
+    signed: show a plus sign too.
 
     >>> decimal(-0.001), decimal(-0.001, signed=True), decimal(1.5, 3, signed=True)
     ('0.00', '+0.00', '+1.500')
     """
     # Adding 0.0 makes a negative zero positive.
     rounded = round(value, digits) + 0.0
-    return f"{rounded:{'+' if signed else ''}{',' if grouped else ''}.{digits}f}"
+    return f"{rounded:{'+' if signed else ''}.{digits}f}"
 
 
 def latex_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:

@@ -18,4 +18,3 @@ def test_other_numbers_are_as_python_writes_them() -> None:
     """Including halves, which are rounded by the float's exact value."""
     for value in (-0.005, 0.125, -2.675, 1e9, -0.0051, 37.915, float("nan"), float("-inf")):
         assert decimal(value) == f"{value:.2f}" and decimal(value, 3, signed=True) == f"{value:+.3f}"
-    assert decimal(-12345.678, 1, grouped=True) == "-12,345.7"

@@ -26,7 +26,13 @@ from mt_scaffold.experiment.evaluation.losses.loss_split import (
     words_of_tokens,
 )
 from mt_scaffold.experiment.inference.causal_model import encode_documents, load_folder
-from mt_scaffold.experiment.inference.language_model import LanguageModel, inputs_of, load_model, log_probabilities
+from mt_scaffold.experiment.inference.language_model import (
+    LanguageModel,
+    batches,
+    inputs_of,
+    load_model,
+    log_probabilities,
+)
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.options_from_signature import Option
@@ -343,7 +349,9 @@ def token_bits(model: LanguageModel, ids: Any, offsets: Any, context_window: int
     import numpy
 
     bits = numpy.zeros(len(ids))
-    for batch in _batches(offsets, model.positions, context_window, max_tokens):
+    lengths = (offsets[1:] - offsets[:-1]).tolist()
+    windows = [each for pair in enumerate(lengths) for each in _windows(*pair, model.positions, context_window)]
+    for batch in batches(windows, lambda window: window.end - window.begin, max_tokens):
         pairs = []
         for window in batch:
             document = ids[offsets[window.document] : offsets[window.document + 1]].astype("int64")
@@ -363,23 +371,3 @@ def _windows(document: int, length: int, positions: int, context_window: int) ->
         begin, scored = end - context_window, end
         end = min(begin + positions, length)
         yield _Window(document, begin, scored, end)
-
-
-def _batches(offsets: Any, positions: int, context_window: int, max_tokens: int) -> Iterator[list[_Window]]:
-    """Yield windows of similar lengths, at most ``max_tokens`` with their padding, or a single longer one."""
-    lengths = (offsets[1:] - offsets[:-1]).tolist()
-    windows = [
-        window
-        for document, length in enumerate(lengths)
-        for window in _windows(document, length, positions, context_window)
-    ]
-    windows.sort(key=lambda window: window.begin - window.end)
-    batch: list[_Window] = []
-    for window in windows:
-        longest = batch[0].end - batch[0].begin if batch else window.end - window.begin
-        if batch and longest * (len(batch) + 1) > max_tokens:
-            yield batch
-            batch = []
-        batch.append(window)
-    if batch:
-        yield batch

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -18,6 +18,7 @@ from mt_scaffold.experiment.runtime.fairseq import no_gpu_message, sees_gpu, use
 from mt_scaffold.manifest import raw_digest
 
 _LOGITS_AT_ONCE = 1 << 25
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,18 @@ def _task_of(state: dict[str, Any]) -> str:
     if state.get("cfg"):
         return str(state["cfg"]["task"]["_name"])
     return str(getattr(state.get("args"), "task", "of an unknown name"))
+
+
+def batches(items: Iterable[Item], length: Callable[[Item], int], max_tokens: int) -> Iterator[list[Item]]:
+    """Yield items of similar lengths, at most ``max_tokens`` with their padding, or a single longer one."""
+    batch: list[Item] = []
+    for item in sorted(items, key=length, reverse=True):
+        if batch and length(batch[0]) * (len(batch) + 1) > max_tokens:
+            yield batch
+            batch = []
+        batch.append(item)
+    if batch:
+        yield batch
 
 
 def log_probabilities(model: LanguageModel, batch: Sequence[tuple[Any, Any]]) -> Iterator[Any]:

@@ -36,10 +36,8 @@ class Embeddings:
     marked: Mapping[str, frozenset[str]]
 
 
-def read_embeddings(
-    checkpoint: PathLike, dictionary: PathLike, marked: Mapping[str, frozenset[str]], side: str = "encoder"
-) -> Embeddings:
-    """Read the embeddings of one ``side`` (encoder, decoder) of a trained fairseq model, with that side's dictionary.
+def read_embeddings(checkpoint: PathLike, dictionary: PathLike, marked: Mapping[str, frozenset[str]]) -> Embeddings:
+    """Read the embeddings of the source of a trained fairseq model, with the dictionary of the source.
 
     Rows of padding, which no text uses, are left out.
 
@@ -48,7 +46,7 @@ def read_embeddings(
     from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 
     model = load_checkpoint(checkpoint)["model"]
-    name = f"{side}.embed_tokens.weight"
+    name = "encoder.embed_tokens.weight"
     if name not in model:
         raise MTScaffoldError(f"{checkpoint}: no parameter {name}; give a checkpoint of a transformer")
     weights = model[name].float().numpy()

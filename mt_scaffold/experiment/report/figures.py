@@ -32,6 +32,8 @@ _GREY = "#888888"
 _SIZE, _NOTE_SIZE = 8, 6.5
 COLUMN, _CHARACTER, _BORDER = 3.4, 0.072, 0.06
 
+# The number of tokens that contain a string, in the figure of where it occurs.
+_MOST_TOKENS = 8
 # The id of the note's element in an SVG.
 NOTE_ID = "note"
 
@@ -93,14 +95,12 @@ def replaced_tokens(rows: Sequence[SizeComparison], path: PathLike, note: str = 
     return drawing.svg
 
 
-def inside_longer_tokens(
-    parts: Sequence[str], frequencies: Mapping[str, int], path: PathLike, note: str = "", top: int = 8
-) -> Path:
+def inside_longer_tokens(parts: Sequence[str], frequencies: Mapping[str, int], path: PathLike, note: str = "") -> Path:
     """Plot how the occurrences of each string are divided among the tokens that contain it (the paper's "zona", "ing").
 
     frequencies: token as in a codes file → frequency. Raises MTScaffoldError for a string that no such token contains.
     """
-    shares = {part: _tokens_with(part, frequencies, top) for part in parts}
+    shares = {part: _tokens_with(part, frequencies) for part in parts}
     for part, rows in shares.items():
         if not rows:
             raise MTScaffoldError(f"'{part}': no token of the text contains it; choose another string")
@@ -118,8 +118,8 @@ def inside_longer_tokens(
     return drawing.svg
 
 
-def _tokens_with(part: str, frequencies: Mapping[str, int], top: int) -> list[tuple[str, int, float]]:
-    """Return the tokens that contain ``part``: token, frequency, share of all their frequencies; the ``top`` first.
+def _tokens_with(part: str, frequencies: Mapping[str, int]) -> list[tuple[str, int, float]]:
+    """Return the tokens that contain ``part``: token, frequency, share of all their frequencies; the first of them.
 
     The token ``part`` itself, inside words and at their ends, comes first; the others follow by frequency. The list is
     empty if none of them occurs.
@@ -130,7 +130,7 @@ def _tokens_with(part: str, frequencies: Mapping[str, int], top: int) -> list[tu
         return []
     own = {part, part + END_OF_WORD}
     ordered = sorted(found.items(), key=lambda entry: (entry[0] not in own, -entry[1], entry[0]))
-    return [(token, count, count / total) for token, count in ordered[:top] if count or token in own]
+    return [(token, count, count / total) for token, count in ordered[:_MOST_TOKENS] if count or token in own]
 
 
 def embeddings(models: Mapping[str, Embeddings], path: PathLike, note: str = "", systems: Sequence[str] = ()) -> Path:

@@ -33,9 +33,9 @@ def versions() -> dict[str, str]:
     return found
 
 
-def digest_of(blocks: Iterable[bytes], kind: str = "sha256") -> str:
-    """Return the digest of the concatenated ``blocks`` in hexadecimal; kind: the algorithm, as named by hashlib."""
-    digest = hashlib.new(kind)
+def digest_of(blocks: Iterable[bytes]) -> str:
+    """Return the SHA-256 digest of the concatenated ``blocks``, in hexadecimal."""
+    digest = hashlib.sha256()
     for block in blocks:
         digest.update(block)
     return digest.hexdigest()

@@ -32,9 +32,9 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import id_type, read_documents_folder, read_ids, text_offsets
 from mt_scaffold.experiment.binarise.documents import binarise_documents
-from mt_scaffold.experiment.evaluation.bits_per_byte import Evaluation, LanguageModelScores, _batches, evaluate
+from mt_scaffold.experiment.evaluation.bits_per_byte import Evaluation, LanguageModelScores, _windows, evaluate
 from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
-from mt_scaffold.experiment.inference.language_model import load_model
+from mt_scaffold.experiment.inference.language_model import batches, load_model
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import train
@@ -335,9 +335,9 @@ def test_files_of_two_folders_are_not_evaluated_together(text: Path, codes: Path
 
 def test_a_batch_has_no_more_tokens_than_asked_for() -> None:
     """Padding counts, as it takes memory too; a single window may be longer."""
-    offsets = np.cumsum([0, 4, 4, 4, 2, 9])
+    windows = [window for number, size in enumerate((4, 4, 4, 2, 9)) for window in _windows(number, size, 4, 0)]
     for most, sizes in ((8, [2, 2, 2, 1]), (11, [2, 2, 2, 1]), (12, [3, 3, 1]), (3, [1] * 7)):
-        assert [len(batch) for batch in _batches(offsets, 4, 0, most)] == sizes
+        assert [len(batch) for batch in batches(windows, lambda window: window.end - window.begin, most)] == sizes
 
 
 class _Calls:

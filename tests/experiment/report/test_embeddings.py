@@ -101,5 +101,6 @@ def test_embeddings_must_fit_the_dictionary(tmp_path: Path) -> None:
     (tmp_path / "dict.txt").write_text("the 9\n")
     with pytest.raises(MTScaffoldError, match="7 embeddings"):
         read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})
-    with pytest.raises(MTScaffoldError, match="decoder"):
-        read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {}, side="decoder")
+    torch.save({"model": {}}, tmp_path / "model.pt")
+    with pytest.raises(MTScaffoldError, match="no parameter encoder"):
+        read_embeddings(tmp_path / "model.pt", tmp_path / "dict.txt", {})

@@ -29,7 +29,7 @@ from mt_scaffold.experiment.evaluation.losses.loss_split import (
     split_by_token,
     split_by_word,
 )
-from mt_scaffold.experiment.inference.language_model import device_of
+from mt_scaffold.experiment.inference.language_model import batches, device_of
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.fairseq import user_dir
 from mt_scaffold.experiment.runtime.provenance import sha256
@@ -92,7 +92,7 @@ def forced_decode(
     ]
     found: list[Floats] = [numpy.zeros(0)] * len(sentences)
     ids: list[Integers] = [numpy.zeros(0, numpy.int64)] * len(sentences)
-    for batch in _batches({number: max(lengths[number]) for number in fitting}, max_tokens):
+    for batch in batches(fitting, lambda number: max(lengths[number]), max_tokens):
         sample = dataset.collater([sentences[number] for number in batch])
         sample["net_input"] = {name: value.to(device) for name, value in sample["net_input"].items()}
         sample["target"] = sample["target"].to(device)
@@ -126,18 +126,6 @@ def _load(checkpoint: PathLike, data: PathLike, binarised: Binarised, subset: st
         raise
     task.load_dataset(subset)
     return models[0], task.dataset(subset)
-
-
-def _batches(lengths: dict[int, int], max_tokens: int) -> Iterator[list[int]]:
-    """Yield the numbers of sentences of similar lengths, at most ``max_tokens`` padded, or a single longer one."""
-    batch: list[int] = []
-    for number in sorted(lengths, key=lambda number: -lengths[number]):
-        if batch and lengths[batch[0]] * (len(batch) + 1) > max_tokens:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
 
 
 def reference_losses(
