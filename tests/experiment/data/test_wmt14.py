@@ -139,7 +139,10 @@ def test_each_german_text_is_the_published_one() -> None:
     assert texts == [[*shared, "news-commentary-v11.de-en.en"], [*shared, "news-commentary-v9.de-en.en"]]
     assert ott.data.valid_every is None
     assert (gehring.data.valid_every, gehring.data.valid_cut) == (100, "before_cleaning")
-    published = {config.name: {(each.by, each.score) for each in config.compare_with} for config in (ott, gehring)}
+    published = {
+        config.name: {(each.by, each.score) for each in config.compare_with if not each.by.startswith("Lian et al.")}
+        for config in (ott, gehring)
+    }
     assert published == {
         "wmt14_en_de": {("Ott et al. 2018", 29.3), ("Ott et al. 2018", 28.6)},
         "wmt14_en_de_gehring": {("Gehring et al. 2017", 25.16)},
