@@ -163,7 +163,7 @@ def learn_drawn(method: str, mode: Mode, counts: dict[str, int], data: st.DataOb
 
 @in_every_mode
 @pytest.mark.parametrize("method", METHODS)
-@examples(400)
+@examples(150)
 @given(data=st.data())
 def test_learn(method: str, mode: Mode, data: st.DataObject) -> None:
     """Both take the same steps and end alike: merges, marks, splits, frequencies, returns, the same early end. What was
@@ -312,7 +312,7 @@ def check_applying(
 
 @in_every_mode
 @of_both_kinds
-@examples(500)
+@examples(200)
 @given(data=st.data())
 def test_apply(kind: str, mode: Mode, data: st.DataObject) -> None:
     """Both agree on scaffolding, demolishing, every order of events, the vocabulary filter, ``--merges``, separators
@@ -343,7 +343,7 @@ ACROSS = [
 ]
 
 
-@examples(120)
+@examples(60)
 @given(
     inside=st.lists(st.sampled_from(INSIDE), max_size=6),
     across=st.lists(st.tuples(st.sampled_from(ACROSS), st.integers(0, len(INSIDE))), max_size=4),
@@ -444,7 +444,7 @@ PIECES = [b" ", b"  ", b"\n", b"\r", b"\r\n", b"</w>", b"<|end|>", b"@@", b"\xff
 
 @of_bytes
 @of_both_kinds
-@examples(150)
+@examples(80)
 @given(data=st.data())
 def test_ids_and_decode(kind: str, mode: Mode, data: st.DataObject) -> None:
     """They agree on tokens and their order, ids with and without special tokens, and the decoding of arbitrary ids."""
