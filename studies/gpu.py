@@ -41,7 +41,7 @@ TINY_BATCHES = {"large": (256, 2), "h200": (1024, 1)}
 LEAST_TOKENS = 7168
 COMPARISON = ("comparison.txt", "comparison.json", "comparison.csv")
 TRAININGS = "trainings.json"
-RESULT_FILES = (*COMPARISON, "config.yaml", "data-report.json", "losses.txt", "statistics.json")
+RESULT_FILES = (*COMPARISON, "config.yaml", "data-report.json", "statistics.json")
 TINY = {
     "encoder-layers": 1,
     "decoder-layers": 1,

@@ -157,7 +157,7 @@ def test_other_text_than_that_of_the_last_slice_is_refused(tmp_path: Path) -> No
 
 
 def test_what_a_page_of_results_needs_is_kept(tmp_path: Path) -> None:
-    """Tables, losses, figures for the web, and the report of each training, but nothing as large as a model."""
+    """Tables, figures for the web, and the report of each training, but nothing as large as a model."""
     experiment, results = tmp_path / "experiment", tmp_path / "results"
     for name in (*gpu.RESULT_FILES, "figures/bleu.svg", "figures/bleu.pdf", "bpe/seed-2/averaged.pt"):
         (experiment / name).parent.mkdir(parents=True, exist_ok=True)
@@ -166,7 +166,7 @@ def test_what_a_page_of_results_needs_is_kept(tmp_path: Path) -> None:
     (experiment / "bpe" / "seed-2" / "training.json").write_text(json.dumps(report))
     keep_results(experiment, results)
     kept = {str(path.relative_to(results)) for path in results.rglob("*") if path.is_file()}
-    assert kept == {*gpu.RESULT_FILES, "figures/bleu.svg", "trainings.json"} and "losses.txt" in kept
+    assert kept == {*gpu.RESULT_FILES, "figures/bleu.svg", "trainings.json"}
     said = json.loads((results / "trainings.json").read_text())["bpe/seed-2"]
     assert (said["updates"], said["seconds"]) == (30, 2.5) and "curves" not in said
 

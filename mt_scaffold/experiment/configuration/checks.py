@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Folders and files in experiments/NAME next to the folders of the systems (layout.py).
 RESERVED_NAMES = (
     *("raw", "words", "codes", "vocabularies", "dictionaries", "binarised", "test-sets"),
-    *("logs", "figures", "config.yaml", "data-report.json", "statistics.json", "losses.txt", "report.html"),
+    *("logs", "figures", "config.yaml", "data-report.json", "statistics.json", "report.html"),
     *(f"comparison.{kind}" for kind in COMPARISON_KINDS),
 )
 

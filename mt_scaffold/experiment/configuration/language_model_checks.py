@@ -23,7 +23,7 @@ from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 # Folders and files in experiments/NAME next to the folders of the systems (layout.py).
 RESERVED_NAMES = (
     *("documents", "counts", "codes", "binarised", "test-sets", "logs", "figures"),
-    *("config.yaml", "documents.json", "statistics.json", "statistics.txt", "losses.txt", "report.html"),
+    *("config.yaml", "documents.json", "statistics.json", "statistics.txt", "report.html"),
     *(f"{name}.{kind}" for name in ("comparison", "tasks") for kind in COMPARISON_KINDS),
 )
 # Options of fairseq's schedulers that train.schedule decides.

@@ -226,11 +226,6 @@ class Layout(ABC, Generic[AnyConfig]):
         return self.folder / "statistics.json"
 
     @property
-    def loss_table(self) -> Path:
-        """The table of the parts of the systems' losses."""
-        return self.folder / "losses.txt"
-
-    @property
     def report(self) -> Path:
         """The HTML report."""
         return self.folder / "report.html"

@@ -106,3 +106,8 @@ class TranslationLayout(Layout[Config]):
     def data_report(self) -> Path:
         """The data report: lines, words and dropped pairs after every data step."""
         return self.folder / "data-report.json"
+
+    @property
+    def compared_with_losses(self) -> Path:
+        """An empty file: the comparison has the bits per byte of the references."""
+        return self.folder / "logs" / "compare-with-losses.done"

@@ -349,7 +349,7 @@ class Translation(Task[TranslationLayout]):
                 )
 
     def results(self, layout: TranslationLayout) -> list[Path]:
-        return [layout.data_report, layout.report]
+        return [layout.data_report, layout.report, layout.compared_with_losses]
 
     def closing_words(self, layout: TranslationLayout) -> list[str]:
         return [f"All results are in {layout.folder}; open {layout.report} in a browser."]

@@ -152,19 +152,13 @@ def _compare(layout: AnyLayout, with_losses: bool = False) -> Comparison:
     )
 
 
-def tabulate_losses(layout: AnyLayout, systems: Systems = "") -> None:
-    """Tabulate the losses of all models; add bits per byte of the references to the comparison and the report."""
-    from mt_scaffold.experiment.evaluation.metrics import REFERENCE_BITS
-    from mt_scaffold.experiment.report.losses import tables_of_experiment, write_losses
-
+def compare_with_losses(layout: AnyLayout, systems: Systems = "") -> None:
+    """Add bits per byte of the references to the comparison and the report."""
     layout = layout.showing(systems)
-    task = task_of(layout.config)
-    write_losses(layout, tables_of_experiment(layout, task.compared(layout), task.samples(layout)))
-    if REFERENCE_BITS in task.measure().metrics:
-        # Nothing waits for the losses, so that both were written without them, and no step is to be repeated.
-        with _same_times([*map(layout.comparison, COMPARISON_KINDS), layout.report]):
-            _compare(layout, with_losses=True)
-            report(layout)
+    # Nothing waits for the losses, so that both were written without them, and no step is to be repeated.
+    with _same_times([*map(layout.comparison, COMPARISON_KINDS), layout.report]):
+        _compare(layout, with_losses=True)
+        report(layout)
 
 
 @contextlib.contextmanager
@@ -272,7 +266,7 @@ _COMMON: dict[str, Step] = {
     "compare": compare,
     "statistics": statistics,
     "report": report,
-    "tabulate-losses": tabulate_losses,
+    "compare-with-losses": compare_with_losses,
 }
 STEPS: dict[str, Step] = _COMMON | {name: step for task in TASKS.values() for name, step in task.steps.items()}
 
@@ -299,7 +293,7 @@ def one_of(names: Iterable[str]) -> str:
 
 def results(layout: AnyLayout) -> list[Path]:
     """Return the files of a complete run."""
-    files = [*map(layout.comparison, COMPARISON_KINDS), layout.statistics, layout.loss_table]
+    files = [*map(layout.comparison, COMPARISON_KINDS), layout.statistics]
     files += layout.every_run(layout.trained_tokens)
     files += task_of(layout.config).results(layout)
     return [*files, *(layout.every_run(layout.stripped) if layout.config.train.thin else [])]

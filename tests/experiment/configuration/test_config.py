@@ -163,7 +163,6 @@ def test_an_override_takes_the_place_of_what_excludes_it(tmp_path: Path) -> None
         ("  bpe: {", "  ..: {", 18, "systems...: not a valid name"),
         ("  bpe: {", "  raw: {", 18, "systems.raw: reserved for a folder"),
         ("  bpe: {", "  report.html: {", 18, "systems.report.html: reserved for a folder or file"),
-        ("  bpe: {", "  losses.txt: {", 18, "systems.losses.txt: reserved for a folder or file"),
         ("algorithm: scaffold", "algorithm: scaffold, baseline: scaffold", 19, "systems.scaffold.baseline: a system"),
         ("algorithm: bpe", "algorithm: trimmed", 18, "systems.bpe.below: missing: give it, to mark tokens rarer than"),
         (

@@ -120,7 +120,6 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
             "name: small", "name: small\ntasks: {names: [a], paper_setting: {x: 1B}}", 3,
             "tasks.paper_setting: removed; docs/paper.md has",
         ),
-        ("  scaffold: {", "  losses.txt: {", 13, "systems.losses.txt: reserved for a folder or file"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_one_line_with_file_line_and_key(

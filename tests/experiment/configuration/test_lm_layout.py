@@ -283,7 +283,7 @@ def test_a_system_cannot_be_called_what_a_file_of_the_experiment_is() -> None:
     layout = LanguageModelLayout(Path("x"), small())
     paths = [layout.documents("train"), layout.documents_report, layout.counts, layout.codes("c")]
     paths += [layout.binarised("c"), layout.binarised_test("c", "t"), layout.config_file]
-    paths += [layout.statistics, layout.vocabulary_table, layout.loss_table, layout.figures, layout.log("a")]
+    paths += [layout.statistics, layout.vocabulary_table, layout.figures, layout.log("a")]
     paths += [layout.report, *map(layout.comparison, COMPARISON_KINDS), *map(layout.task_comparison, COMPARISON_KINDS)]
     for name in sorted({path.parts[1] for path in paths}):
         with pytest.raises(UsageError, match=rf"systems\.{re.escape(name)}: reserved for a folder or file"):

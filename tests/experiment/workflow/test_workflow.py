@@ -283,7 +283,7 @@ def test_a_test_set_can_be_added_to_a_finished_experiment(run: Run, experiment: 
     assert added.returncode == 0, added.stdout
     done = set(re.findall(r"^(?:local)?rule (\w+):", added.stdout, re.MULTILINE))
     own = {"get_test_set", "tokenise_test", "binarise_test_set", "translate", "score", "losses"}
-    assert done == own | {"report_data", "tokens", "compare", "statistics", "report", "tabulate_losses", "all"}
+    assert done == own | {"report_data", "tokens", "compare", "statistics", "report", "compare_with_losses", "all"}
     assert {path: Path(path).stat().st_mtime_ns for path in before} == before
     table = (output / "comparison.txt").read_text(encoding="utf-8")
     assert re.search(r"^later +scaffold ", table, re.MULTILINE) and re.search(r"^test +scaffold ", table, re.MULTILINE)

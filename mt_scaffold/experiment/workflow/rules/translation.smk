@@ -173,3 +173,12 @@ rule report:
     output: layout.report
     log: layout.log("report")
     shell: "{STEP} report {CONFIG} > {log:q} 2>&1"
+
+
+rule compare_with_losses:
+    input: shown.every_run(shown.losses, TESTS), layout.comparison("json"), layout.report
+    output: touch(layout.compared_with_losses)
+    params: depends_on=staleness.depends_on(shown, "compare"), systems=SHOWN
+    log: layout.log("compare-with-losses")
+    priority: LAST
+    shell: "{STEP} compare-with-losses {CONFIG} {params.systems} > {log:q} 2>&1"
