@@ -34,8 +34,6 @@ _Progress = Callable[[int], object] | None
 
 class _Learned(TypedDict):
     codes: bytes
-    merges: int
-    scaffold: int
     restored: int
     exhausted: bool
     # A pair was passed over because its token would have more than LONGEST_TOKEN bytes.

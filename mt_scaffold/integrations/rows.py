@@ -25,7 +25,7 @@ class Encoded(NamedTuple):
     words: Callable[[int], Any]
 
 
-class Texts(NamedTuple):
+class TextIds(NamedTuple):
     """The ids of texts as in ``Encoded``; spans: the beginning and end of each id in its text (ids × 2), or None."""
 
     ids: Any
@@ -43,7 +43,7 @@ class Padding:
 
 
 def matrices(
-    texts: Texts,
+    texts: TextIds,
     before: list[int],
     after: list[int],
     padding: Padding | None,
@@ -79,7 +79,7 @@ def matrices(
 
 
 def lists(
-    texts: Texts, before: list[int], after: list[int], attention: bool = True, special_mask: bool = True
+    texts: TextIds, before: list[int], after: list[int], attention: bool = True, special_mask: bool = True
 ) -> dict[str, list[Any]]:
     """Return the same as ``matrices`` as Python's lists, one per text, without padding."""
     ids, pairs = list_rows(texts.ids, texts.offsets, before, after), list(itertools.pairwise(texts.offsets.tolist()))

@@ -35,7 +35,7 @@ try:
     from transformers.tokenization_utils_base import TruncationStrategy
     from transformers.utils import PaddingStrategy
 
-    from mt_scaffold.integrations.rows import Encoded, Padding, Texts, lists, matrices
+    from mt_scaffold.integrations.rows import Encoded, Padding, TextIds, lists, matrices
 except ImportError as error:
     raise ImportError(f"{_NEEDS} ({error})") from error
 if not _version.startswith("5."):
@@ -499,7 +499,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         spans = None
         if wanted.spans:
             spans = numpy.concatenate([encoded.spans(number) for number in range(len(begins))])[kept]
-        texts = Texts(encoded.ids[kept], offsets, spans)
+        texts = TextIds(encoded.ids[kept], offsets, spans)
         sizes = numpy.diff(offsets) + len(before) + len(after)
         padding = self._padding(int(sizes.max()), wanted)
         widths = sizes if padding is None else numpy.maximum(sizes, padding.width)

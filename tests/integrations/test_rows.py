@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt_scaffold._core import list_rows
-from mt_scaffold.integrations.rows import Padding, Texts, lists, matrices
+from mt_scaffold.integrations.rows import Padding, TextIds, lists, matrices
 
 NUMBERS = st.integers(0, 1 << 21)
 
@@ -31,7 +31,7 @@ def test_rows_are_those_of_plain_python(
     whole = [[*before, *row, *after] for row in rows]
     width = max(map(len, whole)) + wider
     spans = numpy.arange(2 * len(values)).reshape(-1, 2)
-    found = matrices(Texts(values, offsets, spans), before, after, Padding(9, width, left))
+    found = matrices(TextIds(values, offsets, spans), before, after, Padding(9, width, left))
 
     def filled(rows: list[list[Any]], fill: Any) -> list[list[Any]]:
         return [[fill] * (width - len(row)) + row if left else row + [fill] * (width - len(row)) for row in rows]
@@ -40,7 +40,7 @@ def test_rows_are_those_of_plain_python(
     assert found["attention_mask"].tolist() == filled([[1] * len(row) for row in whole], 0)
     marks = [[1] * len(before) + [0] * len(row) + [1] * len(after) for row in rows]
     assert found["special_tokens_mask"].tolist() == filled(marks, 1)
-    listed = lists(Texts(values, offsets, spans), before, after)
+    listed = lists(TextIds(values, offsets, spans), before, after)
     assert listed["input_ids"] == whole
     assert listed["attention_mask"] == [[1] * len(row) for row in whole]
     assert listed["special_tokens_mask"] == marks

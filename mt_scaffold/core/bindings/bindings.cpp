@@ -1,17 +1,14 @@
 // mt_scaffold._core: converts between Python and the native core.
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include "bindings/bindings.hpp"
 
-#include "bindings/bindings_batches.hpp"
+#include <cerrno>
+
 #include "bindings/bindings_codes.hpp"
 #include "bindings/bindings_common.hpp"
 #include "bindings/bindings_counts.hpp"
 #include "bindings/bindings_draw.hpp"
 #include "bindings/bindings_gil.hpp"
-#include "bindings/bindings_ids.hpp"
-#include "bindings/bindings_pretokeniser.hpp"
 #include "codes/codes.hpp"
 #include "count/word_counts.hpp"
 #include "errors.hpp"
@@ -36,12 +33,7 @@ std::shared_ptr<const Pretokeniser> pretokeniser_of(const CodesHeader& header, s
 
 Isolate make_isolate(nb::object isolate, bool bytes) {
   if (isolate.is_none()) return nullptr;
-  // The last copy may be destroyed on a thread that does not hold the GIL.
-  auto callable = std::shared_ptr<nb::object>(new nb::object(std::move(isolate)), [](nb::object* object) {
-    const HoldGil gil;
-    delete object;
-  });
-  return remembering([callable, bytes](std::string_view word) {
+  return remembering([callable = shared_object(std::move(isolate)), bytes](std::string_view word) {
     const HoldGil gil;
     std::vector<WordPart> parts;
     const nb::object argument = bytes ? nb::object(to_bytes(word)) : nb::object(decode(word));
@@ -120,9 +112,7 @@ NB_MODULE(_core, module) {
         WordCounts words = counts.take();
         LearnResult result = without_gil([&] { return learn(std::move(words), options, report, tick); });
         nb::dict learned;
-        learned["merges"] = result.merges.size();
         learned["codes"] = to_bytes(format_codes({header, std::move(result.merges), std::move(result.splits)}));
-        learned["scaffold"] = result.scaffold;
         learned["restored"] = result.restored;
         learned["exhausted"] = result.exhausted;
         learned["limited"] = result.limited;
@@ -140,8 +130,8 @@ NB_MODULE(_core, module) {
           [](Segmenter* self, std::string_view codes, std::string separator, const std::string& name, int64_t merges,
              const std::optional<StringSet>& vocabulary) {
             nb::gil_scoped_release released;
-            new (self) Segmenter(parse_codes(codes, name, merges), std::move(separator),
-                                 vocabulary ? &*vocabulary : nullptr);
+            new (self)
+                Segmenter(parse_codes(codes, name, merges), std::move(separator), vocabulary ? &*vocabulary : nullptr);
           },
           nb::arg("codes"), nb::arg("separator"), nb::arg("name") = "codes", nb::arg("merges") = -1,
           nb::arg("vocabulary") = nb::none())
@@ -225,5 +215,4 @@ NB_MODULE(_core, module) {
           },
           nb::arg("counts"), nb::arg("draw") = nb::none());
   bind_ids(module);
-  bind_batches(module);
 }

@@ -1,5 +1,6 @@
-#include "bindings/bindings_codes.hpp"
-
+#include "bindings/bindings.hpp"
+#include "bindings/bindings_text.hpp"
+#include "codes/codes.hpp"
 #include "errors.hpp"
 #include "text/notation.hpp"
 

@@ -16,6 +16,4 @@ inline CodesHeader header_of(const PyHeader& header) {
   return {std::get<0>(header), std::get<1>(header), std::get<2>(header)};
 }
 
-void bind_codes(nb::module_& module);
-
 }  // namespace mt_scaffold

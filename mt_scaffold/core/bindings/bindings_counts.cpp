@@ -1,5 +1,6 @@
 #include "bindings/bindings_counts.hpp"
 
+#include "bindings/bindings.hpp"
 #include "bindings/bindings_codes.hpp"
 #include "bindings/bindings_common.hpp"
 #include "count/count_file.hpp"

@@ -41,6 +41,4 @@ class PyWordCounts {
   std::shared_ptr<WordCounts> counts_;  // null once taken
 };
 
-void bind_counts(nb::module_& module);
-
 }  // namespace mt_scaffold

@@ -1,9 +1,11 @@
 // The global interpreter lock, for any thread of the core.
 #pragma once
 
-#include <Python.h>
+#include <nanobind/nanobind.h>
 
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "io/shared_state.hpp"
 
@@ -40,5 +42,13 @@ class HoldGil {
   PyThreadState* own_ = nullptr;
   PyGILState_STATE before_ = PyGILState_UNLOCKED;
 };
+
+// A Python object for functions of the core, whose last copy may be destroyed on a thread that does not hold the GIL.
+inline std::shared_ptr<nanobind::object> shared_object(nanobind::object object) {
+  return {new nanobind::object(std::move(object)), [](nanobind::object* owned) {
+            const HoldGil gil;
+            delete owned;
+          }};
+}
 
 }  // namespace mt_scaffold

@@ -1,9 +1,8 @@
-#include "bindings/bindings_pretokeniser.hpp"
-
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "bindings/bindings.hpp"
 #include "bindings/bindings_gil.hpp"
 #include "bindings/bindings_text.hpp"
 #include "text/pretokeniser.hpp"
@@ -14,12 +13,7 @@ namespace mt_scaffold {
 namespace {
 
 Pretokeniser::Split make_split(nb::object split) {
-  // The last copy may be destroyed on a thread that does not hold the GIL.
-  auto callable = std::shared_ptr<nb::object>(new nb::object(std::move(split)), [](nb::object* object) {
-    const HoldGil gil;
-    delete object;
-  });
-  return [callable](std::string_view document) {
+  return [callable = shared_object(std::move(split))](std::string_view document) {
     const HoldGil gil;
     auto ends = nb::cast<std::vector<size_t>>((*callable)(to_bytes(document)));
     size_t before = 0;

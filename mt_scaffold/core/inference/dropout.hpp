@@ -54,68 +54,48 @@ class DropoutLaw {
   std::vector<uint64_t> survival_, digit_;
 };
 
-// Decides, merge by merge, which ones survive.
+// Decides, merge by merge, which ones survive: replays earlier drops, each given by the number of survivors before it.
 class Decisions {
  public:
-  virtual ~Decisions() = default;
-  virtual bool survives() = 0;
-};
+  // After the last of the drops, everything survives.
+  explicit Decisions(const std::vector<uint64_t>& drops) : drops_(drops) {}
+  // After the last of them, further drops are drawn; `survivors` counts down to the next one.
+  Decisions(const std::vector<uint64_t>& drops, uint64_t& survivors, const DropoutLaw& law, RandomStream& random)
+      : drops_(drops), survivors_(&survivors), law_(&law), random_(&random) {}
 
-// Replays earlier drops, each given by the number of survivors before it. After them everything survives.
-class Replay : public Decisions {
- public:
-  explicit Replay(const std::vector<uint64_t>& drops) : drops_(drops) {}
-
-  bool survives() override {
-    if (step_ == drops_.size()) {
+  bool survives() {
+    if (step_ < drops_.size()) {
+      if (replayed_ < drops_[step_]) {
+        ++replayed_;
+        return true;
+      }
+      ++step_;
+      replayed_ = 0;
+      return false;
+    }
+    if (!law_) {
       ++after_drops_;
       return true;
     }
-    return replayed();
-  }
-
-  // Decisions made after the last of the drops.
-  uint32_t after_drops() const { return after_drops_; }
-
- protected:
-  bool replaying() const { return step_ < drops_.size(); }
-  bool replayed() {
-    if (survived_ < drops_[step_]) {
-      ++survived_;
+    if (*survivors_ > 0) {
+      --*survivors_;
       return true;
     }
-    ++step_;
-    survived_ = 0;
+    *survivors_ = law_->survivors_before_drop(*random_);
     return false;
   }
+
+  // Decisions made after the last of the drops, if none are drawn.
+  uint32_t after_drops() const { return after_drops_; }
 
  private:
   const std::vector<uint64_t>& drops_;
+  uint64_t* const survivors_ = nullptr;
+  const DropoutLaw* const law_ = nullptr;
+  RandomStream* const random_ = nullptr;
   size_t step_ = 0;
-  uint64_t survived_ = 0;
+  uint64_t replayed_ = 0;
   uint32_t after_drops_ = 0;
-};
-
-// Replays earlier drops, then draws further ones; `survivors` counts down to the next drop.
-class ReplayThenDraw final : public Replay {
- public:
-  ReplayThenDraw(const std::vector<uint64_t>& drops, uint64_t& survivors, const DropoutLaw& law, RandomStream& random)
-      : Replay(drops), survivors_(survivors), law_(law), random_(random) {}
-
-  bool survives() override {
-    if (replaying()) return replayed();
-    if (survivors_ > 0) {
-      --survivors_;
-      return true;
-    }
-    survivors_ = law_.survivors_before_drop(random_);
-    return false;
-  }
-
- private:
-  uint64_t& survivors_;
-  const DropoutLaw& law_;
-  RandomStream& random_;
 };
 
 }  // namespace mt_scaffold

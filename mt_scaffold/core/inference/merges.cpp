@@ -16,42 +16,29 @@ constexpr size_t kShortWord = 48;
 constexpr int32_t kNoRank = MergeTable::kNoRank;
 constexpr int32_t kDropped = int32_t{1} << 30;  // above every rank
 
-// For long words: a linked list of symbols, and the merges to try.
-struct MergesScratch final : Inference::Scratch {
-  struct Candidate {
-    int32_t rank;
-    uint32_t position;
-    int32_t left, right;  // stale if the position now holds other symbols
-  };
-  std::vector<uint32_t> previous, next;
-  std::vector<Candidate> heap, group, dropped;
-};
-
 class Merges final : public Inference {
  public:
   explicit Merges(const MergeTable& table) : table_(table), one_by_one_(table) {}
 
-  std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<MergesScratch>(); }
-
-  uint32_t apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions* decisions) const override;
-  size_t tokens_of(std::string_view word, int32_t* tokens) const override {
+  uint32_t apply(Symbols& symbols, LongWord& buffers, Decisions* decisions) const override;
+  std::optional<size_t> tokens_of(std::string_view word, int32_t* tokens) const override {
     return one_by_one_.tokens_of(word, tokens);
   }
 
  private:
   size_t merge_short(int32_t* token, uint32_t* end, size_t n, Decisions* decisions) const;
-  void merge_long(Symbols& symbols, MergesScratch& scratch, Decisions* decisions) const;
+  void merge_long(Symbols& symbols, LongWord& buffers, Decisions* decisions) const;
 
   const MergeTable& table_;
   const MergesOneByOne one_by_one_;
 };
 
-uint32_t Merges::apply(std::string_view, Symbols& symbols, Scratch& scratch, Decisions* decisions) const {
+uint32_t Merges::apply(Symbols& symbols, LongWord& buffers, Decisions* decisions) const {
   const size_t base_symbols = symbols.token.size();
   if (!decisions && one_by_one_.apply(symbols)) {
     // Merged.
   } else if (base_symbols > kShortWord) {
-    merge_long(symbols, static_cast<MergesScratch&>(scratch), decisions);
+    merge_long(symbols, buffers, decisions);
   } else {
     const size_t left = merge_short(symbols.token.data(), symbols.end.data(), base_symbols, decisions);
     symbols.token.resize(left);
@@ -105,14 +92,14 @@ size_t Merges::merge_short(int32_t* token, uint32_t* end, size_t n, Decisions* d
 }
 
 // A heap of candidates by rank, then position; each step takes all of one rank.
-void Merges::merge_long(Symbols& symbols, MergesScratch& scratch, Decisions* decisions) const {
+void Merges::merge_long(Symbols& symbols, LongWord& buffers, Decisions* decisions) const {
+  using Candidate = LongWord::Candidate;
   // Not a structured binding: older clangs cannot use one in a lambda.
   std::vector<int32_t>& token = symbols.token;
-  std::vector<uint32_t>&end = symbols.end, &previous = scratch.previous, &next = scratch.next;
-  std::vector<MergesScratch::Candidate>&heap = scratch.heap, &group = scratch.group, &dropped = scratch.dropped;
+  std::vector<uint32_t>&end = symbols.end, &previous = buffers.previous, &next = buffers.next;
+  std::vector<Candidate>&heap = buffers.heap, &group = buffers.group, &dropped = buffers.dropped;
   constexpr uint32_t kNone = ~uint32_t{0};
   constexpr int32_t kUsedUp = MergeTable::kUnknown - 1;
-  using Candidate = MergesScratch::Candidate;
   const auto n = static_cast<uint32_t>(token.size());
   previous.resize(n);
   next.resize(n);
@@ -120,16 +107,13 @@ void Merges::merge_long(Symbols& symbols, MergesScratch& scratch, Decisions* dec
     previous[i] = i == 0 ? kNone : i - 1;
     next[i] = i + 1 == n ? kNone : i + 1;
   }
-  const auto later = [](const Candidate& a, const Candidate& b) {
-    return a.rank != b.rank ? a.rank > b.rank : a.position > b.position;
-  };
   const auto push_pair_at = [&](uint32_t position) {
     if (next[position] == kNone) return;
     const int32_t left = token[position], right = token[next[position]];
     const int32_t rank = table_.ranks.find(left, right);
     if (rank == kNoRank) return;
     heap.push_back({rank, position, left, right});
-    std::push_heap(heap.begin(), heap.end(), later);
+    std::push_heap(heap.begin(), heap.end(), Candidate::later);
   };
   heap.clear();
   for (uint32_t i = 0; i < n; ++i) {
@@ -142,10 +126,10 @@ void Merges::merge_long(Symbols& symbols, MergesScratch& scratch, Decisions* dec
   while (!heap.empty()) {
     // All occurrences of the lowest rank, from the left.
     group.clear();
-    const int32_t rank = heap.front().rank;
-    while (!heap.empty() && heap.front().rank == rank) {
+    const int32_t rank = heap.front().when;
+    while (!heap.empty() && heap.front().when == rank) {
       may_interrupt(++steps);
-      std::pop_heap(heap.begin(), heap.end(), later);
+      std::pop_heap(heap.begin(), heap.end(), Candidate::later);
       const Candidate candidate = heap.back();
       heap.pop_back();
       const bool current = token[candidate.position] == candidate.left && next[candidate.position] != kNone &&
@@ -181,7 +165,7 @@ void Merges::merge_long(Symbols& symbols, MergesScratch& scratch, Decisions* dec
     // Dropped pairs are drawn again at the next step.
     for (const Candidate& candidate : dropped) {
       heap.push_back(candidate);
-      std::push_heap(heap.begin(), heap.end(), later);
+      std::push_heap(heap.begin(), heap.end(), Candidate::later);
     }
     dropped.clear();
   }

@@ -295,18 +295,21 @@ __attribute__((always_inline)) inline bool MergesOneByOne::merge(Symbols& symbol
 }
 
 template <typename Keys, typename Bits>
-__attribute__((always_inline)) inline size_t MergesOneByOne::merge(std::string_view text, int32_t* tokens) const {
+__attribute__((always_inline)) inline std::optional<size_t> MergesOneByOne::merge(std::string_view text,
+                                                                                  int32_t* tokens) const {
   Word<Keys, Bits> word(*this, text.size());
   word.begin_with_bytes(text.data());
-  return word.merge() ? word.finish(tokens) : 0;
+  if (!word.merge()) return {};
+  return word.finish(tokens);
 }
 
 template <typename Keys, typename Bits>
-__attribute__((always_inline)) inline size_t MergesOneByOne::merge(
+__attribute__((always_inline)) inline std::optional<size_t> MergesOneByOne::merge(
     const std::array<EarlyCharacters::Symbol, kLongest>& symbols, size_t count, int32_t* tokens) const {
   Word<Keys, Bits> word(*this, count);
   word.begin(symbols.data());
-  return word.merge() ? word.finish(tokens) : 0;
+  if (!word.merge()) return {};
+  return word.finish(tokens);
 }
 
 // Calls the merge() that suits `n` symbols and returns its result.
@@ -373,9 +376,9 @@ bool MergesOneByOne::apply(Symbols& symbols) const {
   return n <= kLongest && fits_ && merge_with_fastest(n, symbols);
 }
 
-size_t MergesOneByOne::tokens_of(std::string_view word, int32_t* tokens) const {
+std::optional<size_t> MergesOneByOne::tokens_of(std::string_view word, int32_t* tokens) const {
   const size_t n = word.size();
-  if (n < 2 || n > kLongest || number_of_bytes_.empty()) return 0;
+  if (n < 2 || n > kLongest || number_of_bytes_.empty()) return {};
   if (is_ascii(word)) return merge_with_fastest(n, word, tokens);
   std::array<EarlyCharacters::Symbol, kLongest> symbols;
   const size_t count = characters_->symbols_of(word, symbols.data());

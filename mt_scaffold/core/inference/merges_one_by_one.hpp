@@ -27,8 +27,9 @@ class MergesOneByOne {
   // or if the word or the codes are too long.
   bool apply(Symbols& symbols) const;
 
-  // As Inference::tokens_of(): 0 if apply() would return false, for a word of one byte, and if symbols are not bytes.
-  size_t tokens_of(std::string_view word, int32_t* tokens) const;
+  // As Inference::tokens_of(): none if apply() would return false, for a word of one byte, and if symbols are not
+  // bytes.
+  std::optional<size_t> tokens_of(std::string_view word, int32_t* tokens) const;
 
  private:
   template <typename Keys, typename Bits>
@@ -36,9 +37,10 @@ class MergesOneByOne {
   template <typename Keys, typename Bits>
   bool merge(Symbols& symbols) const;
   template <typename Keys, typename Bits>
-  size_t merge(std::string_view word, int32_t* tokens) const;
+  std::optional<size_t> merge(std::string_view word, int32_t* tokens) const;
   template <typename Keys, typename Bits>
-  size_t merge(const std::array<EarlyCharacters::Symbol, kLongest>& symbols, size_t count, int32_t* tokens) const;
+  std::optional<size_t> merge(const std::array<EarlyCharacters::Symbol, kLongest>& symbols, size_t count,
+                              int32_t* tokens) const;
   // Calls merge() with the processor's fastest instructions for finding the lowest rank, which is most of the work.
   template <typename... Arguments>
   auto merge_with_fastest(size_t n, Arguments&&... arguments) const;

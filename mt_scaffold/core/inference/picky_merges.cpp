@@ -57,23 +57,10 @@ PickyMerges::PickyMerges(const Codes& codes, const Interner& texts)
   }
 }
 
-struct PickyMerges::Buffers final : Scratch {
-  struct Candidate {
-    int32_t time;
-    uint32_t position;
-    int32_t left, right;  // stale if the position now holds other symbols
-  };
-  std::vector<int32_t> token;
-  std::vector<uint32_t> end, previous;
-  std::vector<Candidate> heap, group;
-};
-
-std::unique_ptr<Inference::Scratch> PickyMerges::make_scratch() const { return std::make_unique<Buffers>(); }
-
-uint32_t PickyMerges::apply(std::string_view, Symbols& symbols, Scratch& scratch, Decisions* decisions) const {
+uint32_t PickyMerges::apply(Symbols& symbols, LongWord& buffers, Decisions* decisions) const {
   uint32_t merges = 0;
   if (symbols.token.size() > kShortWord) {
-    apply_long(symbols, static_cast<Buffers&>(scratch), decisions, merges);
+    apply_long(symbols, buffers, decisions, merges);
     return merges;
   }
   // Splits never make more symbols than the word has base symbols.
@@ -152,11 +139,11 @@ size_t PickyMerges::apply_short(int32_t* token, uint32_t* end, size_t n, Decisio
 
 // A heap of merges and splits by time, then position; each step takes all of one event. Symbols are in a linked list,
 // each at the byte where it begins, so that each piece of a split has a place.
-void PickyMerges::apply_long(Symbols& symbols, Buffers& buffers, Decisions* decisions, uint32_t& merges) const {
-  using Candidate = Buffers::Candidate;
+void PickyMerges::apply_long(Symbols& symbols, LongWord& buffers, Decisions* decisions, uint32_t& merges) const {
+  using Candidate = LongWord::Candidate;
   // Not structured bindings: older clangs cannot use one in a lambda.
   std::vector<int32_t>&token = symbols.token, &at = buffers.token;
-  std::vector<uint32_t>&end = symbols.end, &ends = buffers.end, &previous = buffers.previous;
+  std::vector<uint32_t>&end = symbols.end, &ends = buffers.next, &previous = buffers.previous;
   std::vector<Candidate>&heap = buffers.heap, &group = buffers.group;
   constexpr uint32_t kNone = ~uint32_t{0};
   constexpr int32_t kUsedUp = -2, kSplit = -3;
@@ -172,13 +159,10 @@ void PickyMerges::apply_long(Symbols& symbols, Buffers& buffers, Decisions* deci
     previous[begin] = before;
     before = begin;
   }
-  const auto later = [](const Candidate& a, const Candidate& b) {
-    return a.time != b.time ? a.time > b.time : a.position > b.position;
-  };
   const auto push = [&](const Candidate& candidate) {
-    if (candidate.time == kNever) return;
+    if (candidate.when == kNever) return;
     heap.push_back(candidate);
-    std::push_heap(heap.begin(), heap.end(), later);
+    std::push_heap(heap.begin(), heap.end(), Candidate::later);
   };
   const auto push_pair_at = [&](uint32_t position, int32_t now) {
     const uint32_t next = ends[position];
@@ -191,10 +175,10 @@ void PickyMerges::apply_long(Symbols& symbols, Buffers& buffers, Decisions* deci
   size_t steps = 0;
   while (!heap.empty()) {
     group.clear();
-    const int32_t now = heap.front().time;
-    while (!heap.empty() && heap.front().time == now) {
+    const int32_t now = heap.front().when;
+    while (!heap.empty() && heap.front().when == now) {
       may_interrupt(++steps);
-      std::pop_heap(heap.begin(), heap.end(), later);
+      std::pop_heap(heap.begin(), heap.end(), Candidate::later);
       const Candidate candidate = heap.back();
       heap.pop_back();
       const uint32_t position = candidate.position;

@@ -17,10 +17,8 @@ class PickyMerges final : public Inference {
   // `texts` has the tokens of all lines.
   PickyMerges(const Codes& codes, const Interner& texts);
 
-  std::unique_ptr<Scratch> make_scratch() const override;
-
   // `decisions` decides on each merge at each place, the places of an event from the left.
-  uint32_t apply(std::string_view word, Symbols& symbols, Scratch& scratch, Decisions* decisions) const override;
+  uint32_t apply(Symbols& symbols, LongWord& buffers, Decisions* decisions) const override;
 
  private:
   // A merge or a split; its time is its index in their order.
@@ -44,8 +42,7 @@ class PickyMerges final : public Inference {
     return time;
   }
   size_t apply_short(int32_t* token, uint32_t* end, size_t n, Decisions* decisions, uint32_t& merges) const;
-  struct Buffers;
-  void apply_long(Symbols& symbols, Buffers& buffers, Decisions* decisions, uint32_t& merges) const;
+  void apply_long(Symbols& symbols, LongWord& buffers, Decisions* decisions, uint32_t& merges) const;
 
   PairTable first_merge_;
   std::vector<Event> events_;

@@ -37,15 +37,15 @@ class TokenTrie {
 
   void find(std::string_view word, Alphabet alphabet, TokensInWord& found) const;
 
-  // Calls `on_token(end, node)` for each token that begins at `begin`, the longest first, until it returns false. At
-  // the end of the word, `end` is after the marker, if there is one.
+  // Calls `on_token(end, node)` for each token that begins at `begin`, the longest first. At the
+  // end of the word, `end` is after the marker, if there is one.
   template <typename OnToken>
   void for_each_token(const TokensInWord& found, size_t begin, OnToken&& on_token) const {
     for (uint32_t at = found.longest[begin]; at != 0; at = nodes_[at].shorter) {
       const size_t end = begin + nodes_[at].length;
       // The last symbol ends after its marker, and nowhere else.
       const uint8_t place = end == found.marked.size() ? kAtEnd : end < found.size ? kInside : 0;
-      if ((nodes_[at].place & place) && !on_token(end, at)) return;
+      if (nodes_[at].place & place) on_token(end, at);
     }
   }
 

@@ -22,7 +22,7 @@ class Interruptible {
   }
 
  private:
-  static thread_local const Check* current_;
+  static inline thread_local constinit const Check* current_ = nullptr;
 
   const Check check_;
   const Check* const before_;

@@ -53,7 +53,6 @@ class Learner {
     for (const Made& made : merges_)
       result.merges.push_back(
           {std::string(tokens_[made.left].text), std::string(tokens_[made.right].text), is_out(tokens_[made.token])});
-    for (const TokenInfo& info : tokens_) result.scaffold += is_out(info);
     result.splits = std::move(splits_);
     return result;
   }

@@ -31,7 +31,6 @@ struct LearnOptions {
 struct LearnResult {
   std::vector<Merge> merges;
   std::vector<Split> splits;  // of PickyBPE
-  size_t scaffold = 0;        // tokens that are scaffold, or removed, at the end
   uint64_t restored = 0;      // times that a scaffold token became normal again or a removed one was merged again
   bool exhausted = false;     // stopped early: no pair reached min_frequency
   bool limited = false;       // passed over a pair whose token would be too long

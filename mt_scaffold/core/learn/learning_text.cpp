@@ -168,7 +168,7 @@ void LearningText::replace(uint32_t pair_index, Token token) {
     if (i + kAhead < found_.size()) __builtin_prefetch(&cells_[found_[i + kAhead]], 1);
     const Position position = found_[i];
     Cell& first = cells_[position];
-    if (first.pair != pair_index || first.token == kInside) continue;
+    if (first.token == kInside || first.pair != pair_index) continue;
     const Position middle = position + span_at(position), end = middle + span_at(middle);
     const uint32_t word = words_[position];
     const int64_t count = word_count_[word];
@@ -233,7 +233,7 @@ void LearningText::forget_stale_occurrences() {
         if (i + kAhead < slice.length) __builtin_prefetch(&cells_[positions[i + kAhead]]);
         const Cell& cell = cells_[positions[i]];
         positions[kept] = positions[i];
-        kept += cell.pair == pair && cell.token != kInside;
+        kept += cell.token != kInside && cell.pair == pair;
       }
       forget({slice.begin + kept, slice.length - kept, 0});
       slice.length = kept;

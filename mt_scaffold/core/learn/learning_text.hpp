@@ -45,7 +45,10 @@ class LearningText {
   // first cell; its second and its last cell hold its span.
   struct Cell {
     Token token;
-    uint32_t pair;  // with the token on the right; or the span
+    union {
+      uint32_t pair;  // with the token on the right
+      uint32_t span;  // in a cell inside a token
+    };
   };
   static constexpr uint32_t kNoPair = ~uint32_t{0};
   static constexpr Token kBoundary = -1;
@@ -71,14 +74,14 @@ class LearningText {
 
   // The span of the token that begins at a position, or that ends before it.
   uint32_t span_at(Position position) const {
-    return cells_[position + 1].token == kInside ? cells_[position + 1].pair : 1;
+    return cells_[position + 1].token == kInside ? cells_[position + 1].span : 1;
   }
   uint32_t span_before(Position position) const {
-    return cells_[position - 1].token == kInside ? cells_[position - 1].pair : 1;
+    return cells_[position - 1].token == kInside ? cells_[position - 1].span : 1;
   }
   // The cells after the first are inside the token already.
   void set_span(Position position, uint32_t span) {
-    if (span > 1) cells_[position + 1].pair = cells_[position + span - 1].pair = span;
+    if (span > 1) cells_[position + 1].span = cells_[position + span - 1].span = span;
   }
 
   void lay_out(WordCounts words, Alphabet alphabet);

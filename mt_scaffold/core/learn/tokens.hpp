@@ -38,8 +38,6 @@ class Tokens {
   TokenInfo& operator[](Token token) { return infos_[static_cast<size_t>(token)]; }
   const TokenInfo& operator[](Token token) const { return infos_[static_cast<size_t>(token)]; }
   size_t size() const { return infos_.size(); }
-  auto begin() const { return infos_.begin(); }
-  auto end() const { return infos_.end(); }
 
   // Orders pairs as tuples of byte strings, which sorts UTF-8 by code points.
   int compare_pairs(Token a_left, Token a_right, Token b_left, Token b_right) const {

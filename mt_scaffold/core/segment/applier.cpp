@@ -36,19 +36,17 @@ Applier::Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate,
     : segmenter_(std::move(segmenter)),
       isolate_(std::move(isolate)),
       pretokeniser_(std::move(pretokeniser)),
-      any_bytes_(segmenter_->alphabet().bytes),
-      notation_(!segmenter_->alphabet().end_of_word),
+      output_(output_of(*segmenter_, dictionary != nullptr)),
       limits_(limits),
       dictionary_(std::move(dictionary)),
       unknown_(unknown),
       table_(std::make_shared<WordTable>(limits)) {
-  if (!dictionary_ || !notation_) return;
-  const Interner& texts = segmenter_->texts();
-  id_of_token_.assign(texts.size(), kNoId);
-  for (size_t token = 0; token < texts.size(); ++token)
-    if (const auto found = dictionary_->find(texts[static_cast<int32_t>(token)]); found != dictionary_->end())
-      id_of_token_[token] = found->second;
-  if (pretokeniser_ && any_bytes_ && !isolate_) collect_whole_words();
+  if (output_ == Output::kIdsOfTokens) collect_ids_of_tokens();
+}
+
+Applier::Output Applier::output_of(const Segmenter& segmenter, bool ids) {
+  if (segmenter.alphabet().end_of_word) return ids ? Output::kIdsOfSubwords : Output::kSubwords;
+  return ids ? Output::kIdsOfTokens : Output::kNotation;
 }
 
 Applier::~Applier() = default;
@@ -62,7 +60,7 @@ Applier::Lease::Lease(Applier& applier, const Draw& draw) : applier_(applier) {
     }
   }
   if (!worker_) {
-    worker_ = std::make_unique<Worker>(*applier.segmenter_, draw);
+    worker_ = std::make_unique<Worker>(draw);
     return;
   }
   if (worker_->draw.dropout != draw.dropout) worker_->law = DropoutLaw(draw.dropout);
@@ -85,15 +83,15 @@ void Applier::refresh_table(Worker& worker) {
 
 // Segments a word that is not in the table; null if it is not UTF-8. The entry is valid until the next call.
 const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& word) {
-  if (!any_bytes_ && first_invalid_byte(word.text) != word.text.size()) return nullptr;
+  if (is_refused(word.text)) return nullptr;
   const WordTable::Key key = WordTable::word_key(word);
-  if (!id_of_whole_token_.empty()) {
+  if (output_ == Output::kIdsOfTokens) {
     int32_t ids[Inference::kMostTokens];
     uint32_t merges;
-    const size_t count = ids_of_word(word.text, ids, merges);
-    const std::string_view output(reinterpret_cast<const char*>(ids), count * sizeof *ids);
-    const WordEntry* const entry = count > 0 ? worker.table->insert(worker.arena, key, merges, output) : nullptr;
-    if (entry) return entry;
+    if (const auto count = ids_of_word(word.text, ids, merges)) {
+      const std::string_view output(reinterpret_cast<const char*>(ids), *count * sizeof *ids);
+      if (const WordEntry* entry = worker.table->insert(worker.arena, key, merges, output)) return entry;
+    }
   }
   const uint32_t decisions = segment_word(worker, word.text, nullptr);
   if (word.text.size() <= kLongestRememberedWord) {
@@ -126,7 +124,7 @@ void Applier::segment_with_drops(Worker& worker, const WordEntry* entry, const H
     worker.survivors = worker.law.survivors_before_drop(worker.random);
     const WordEntry* after = worker.table->find(key);
     if (!after) {
-      Replay replay(worker.drops);
+      Decisions replay(worker.drops);
       segment_word(worker, word.text, &replay);
       after = worker.table->insert(worker.arena, key, replay.after_drops(), worker.text);
     }
@@ -139,14 +137,14 @@ void Applier::segment_with_drops(Worker& worker, const WordEntry* entry, const H
     }
   }
   // Not in the table: draw the decisions one by one.
-  ReplayThenDraw decisions(worker.drops, worker.survivors, worker.law, worker.random);
+  Decisions decisions(worker.drops, worker.survivors, worker.law, worker.random);
   segment_word(worker, word.text, &decisions);
   output.append(worker.text.data(), worker.text.size());
 }
 
 template <bool kDropout, typename Words>
 size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output) {
-  const bool text = dictionary_ == nullptr;
+  const bool text = writes_text();
   WordTable& table = *worker.table;
   bool any = false;
   while (true) {
@@ -197,7 +195,7 @@ void Applier::start(Worker& worker, uint64_t index) {
 
 size_t Applier::append_line(Worker& worker, std::string_view line, Margins margins, OutputBuffer& output) {
   const char* const begin = line.data();
-  if (pretokeniser_ && dictionary_ && any_bytes_ && !worker.draw.any()) {
+  if (output_ == Output::kIdsOfTokens && !worker.draw.any()) {
     append_ids(worker, line, output);
     return kValid;
   }
@@ -208,7 +206,7 @@ size_t Applier::append_line(Worker& worker, std::string_view line, Margins margi
     });
     return append_words(worker, SplitWords(begin, worker.word_ends), begin, output);
   }
-  const bool text = dictionary_ == nullptr;
+  const bool text = writes_text();
   const char* const last = begin + line.size() - margins.trailing;
   if (text && margins.leading > 0) output.append(begin, margins.leading);
   const size_t bad = append_words(worker, SpacedWords(begin + margins.leading, last), begin, output);
@@ -219,7 +217,7 @@ size_t Applier::append_line(Worker& worker, std::string_view line, Margins margi
 void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Draw& draw, const Tick& tick,
                     WordEndings* endings) {
   std::vector<std::unique_ptr<Worker>> states;
-  for (unsigned i = 0; i < workers; ++i) states.push_back(std::make_unique<Worker>(*segmenter_, draw));
+  for (unsigned i = 0; i < workers; ++i) states.push_back(std::make_unique<Worker>(draw));
   transform_blocks(
       reader, sink, workers,
       [&](unsigned number, Block& block, std::string_view& result) {
@@ -256,7 +254,7 @@ void Applier::segment_line(std::string_view line, bool keep_margins, const Draw&
 std::string Applier::segment_words(const std::vector<std::string>& words, const Draw& draw) {
   std::vector<std::string> padded_words(words);
   for (std::string& word : padded_words) {
-    if (!any_bytes_ && first_invalid_byte(word) != word.size()) throw word_not_utf8(word);
+    if (is_refused(word)) throw word_not_utf8(word);
     word.append(kPadding, '\0');
   }
   const Lease worker(*this, draw);
@@ -299,8 +297,9 @@ WordCounts Applier::count_subwords(const WordCounts& counts) {
     if (append_words(*worker, SplitWords(word.data(), {word.size()}), word.data(), output) != kValid)
       throw word_not_utf8(word);
     const std::string_view pieces = output.view();
-    for_each_word(pieces.data(), pieces.data() + pieces.size(),
-                  [&](std::string_view piece) { result.add(hash_word(piece), entry.count, position++, any_bytes_); });
+    for_each_word(pieces.data(), pieces.data() + pieces.size(), [&](std::string_view piece) {
+      result.add(hash_word(piece), entry.count, position++, segmenter_->alphabet().bytes);
+    });
   }
   return result;
 }
@@ -309,7 +308,7 @@ std::vector<std::string> Applier::reachable(const WordCounts& counts, const Draw
   Reachable found = segmenter_->reachable(draw.dropout >= 1);
   counts.for_each([&](const WordCount& entry) {
     const std::string_view word = entry.word;
-    if (!any_bytes_ && first_invalid_byte(word) != word.size()) throw word_not_utf8(word);
+    if (is_refused(word)) throw word_not_utf8(word);
     if (!isolate_) return found.add(word, true);
     uint32_t begin = 0;
     for (const WordPart& part : isolate_(word)) {
@@ -320,7 +319,7 @@ std::vector<std::string> Applier::reachable(const WordCounts& counts, const Draw
     }
   });
   std::vector<std::string> forms = found.forms();
-  if (notation_)
+  if (output_ == Output::kNotation)
     for (std::string& form : forms) form = notation_of(form);
   return forms;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -34,7 +35,8 @@ class Applier {
   Applier(const Applier&) = delete;
   ~Applier();
 
-  // Segments a text. A line's random numbers, under dropout, depend on (seed, epoch, index of the line) alone. `endings` counts among words between spaces.
+  // Segments a text. A line's random numbers, under dropout, depend on (seed, epoch, index of the line) alone.
+  // `endings` counts among words between spaces.
   void apply(BlockReader& reader, Sink& sink, unsigned workers, const Draw& draw, const Tick& tick,
              WordEndings* endings = nullptr);
 
@@ -74,6 +76,16 @@ class Applier {
   static constexpr int32_t kNoId = INT32_MIN;
   class Worker;  // the state of one thread
 
+  // How a word is written: as subwords with separators, or in GPT-2's notation without; as the ids of subwords with
+  // separators, or of tokens, wherever they are in a word.
+  enum class Output { kSubwords, kNotation, kIdsOfSubwords, kIdsOfTokens };
+  static Output output_of(const Segmenter& segmenter, bool ids);
+  bool writes_text() const { return output_ == Output::kSubwords || output_ == Output::kNotation; }
+  // Whether a word must be UTF-8 and is not.
+  bool is_refused(std::string_view word) const {
+    return !segmenter_->alphabet().bytes && first_invalid_byte(word) != word.size();
+  }
+
   // A worker for one call, kept afterwards for its room in the table of words.
   class Lease {
    public:
@@ -103,29 +115,29 @@ class Applier {
   // Appends the ids of a document's words; nothing is drawn.
   void append_ids(Worker& worker, std::string_view text, OutputBuffer& output);
   const WordEntry* entry_of_new_word(Worker& worker, const HashedWord& word);
-  // Writes the ids of a word to `ids` and returns their number; 0 if only segment_word() can. `merges`: the number of
-  // merges.
-  size_t ids_of_word(std::string_view word, int32_t* ids, uint32_t& merges) const;
+  // Writes the ids of a word to `ids` and returns their number; none if only segment_word() can. `merges`: the number
+  // of merges.
+  std::optional<size_t> ids_of_word(std::string_view word, int32_t* ids, uint32_t& merges) const;
   // Segments a word in which dropout drops a merge.
   void segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output);
   uint32_t segment_word(Worker& worker, std::string_view word, Decisions* decisions);
   // Writes worker.pieces of a word to worker.text.
   void write_pieces(Worker& worker, std::string_view word) const;
+  // Appends the id of a subword by its `form`; of one that is not in the dictionary, `unknown_`, or the ids of the
+  // bytes of `piece`. `final`: it ends a word with an end-of-word marker.
+  void append_id_of(const std::string& form, std::string_view piece, bool final, std::string& text) const;
   void refresh_table(Worker& worker);
-  void collect_whole_words();
-  // Appends the ids of a subword that is not in the dictionary; `final`: it ends a word with an end-of-word marker.
-  void append_unknown(std::string& text, std::string_view piece, bool final) const;
+  void collect_ids_of_tokens();
 
   const std::shared_ptr<const Segmenter> segmenter_;
   const Isolate isolate_;
   const std::shared_ptr<const Pretokeniser> pretokeniser_;
-  const bool any_bytes_;  // words need not be UTF-8
-  const bool notation_;   // subwords are written in GPT-2's notation
+  const Output output_;
   const TableLimits limits_;
   const std::shared_ptr<const Dictionary> dictionary_;
-  std::vector<int32_t> id_of_token_;  // kNoId for those not in the dictionary; empty if the place in a word matters
-  // The same by token plus one, with kNoId for kUnknown and for tokens that expand.
-  std::vector<int32_t> id_of_whole_token_;
+  // With kIdsOfTokens, the id of each token, kNoId for those not in the dictionary; and by token plus one, with kNoId
+  // for kUnknown and for tokens that expand.
+  std::vector<int32_t> id_of_token_, id_of_whole_token_;
   WholeWords whole_words_{{}};
   const int32_t unknown_;
 

@@ -16,13 +16,6 @@ void append_bytes(std::string_view bytes, OutputBuffer& output) {
 
 }  // namespace
 
-void Applier::append_unknown(std::string& text, std::string_view piece, bool final) const {
-  const auto append = [&](int32_t id) { text.append(reinterpret_cast<const char*>(&id), sizeof id); };
-  if (unknown_ != kSpellOut) return append(unknown_);
-  for (size_t i = 0; i < piece.size(); ++i)
-    append(static_cast<unsigned char>(piece[i]) + (final && i + 1 == piece.size() ? 256 : 0));
-}
-
 void Applier::Documents::begin(uint64_t index) { start(*worker_, index); }
 
 void Applier::Documents::append(std::string_view text, OutputBuffer& output) {

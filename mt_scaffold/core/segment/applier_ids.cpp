@@ -122,10 +122,11 @@ const Kind kKind = fastest_kind();
 
 }  // namespace
 
-size_t Applier::ids_of_word(std::string_view word, int32_t* ids, uint32_t& merges) const {
+std::optional<size_t> Applier::ids_of_word(std::string_view word, int32_t* ids, uint32_t& merges) const {
   int32_t tokens[Inference::kMostTokens];
-  const size_t count = segmenter_->tokens_of(word, tokens);
-  if (count == 0) return 0;
+  const std::optional<size_t> found = segmenter_->tokens_of(word, tokens);
+  if (!found) return {};
+  const size_t count = *found;
   merges = static_cast<uint32_t>(word.size() - count);
   int32_t least = 0;
   const auto write = [&](size_t i) { return ids[i] = id_of_whole_token_[static_cast<size_t>(tokens[i] + 1)]; };
@@ -142,18 +143,23 @@ size_t Applier::ids_of_word(std::string_view word, int32_t* ids, uint32_t& merge
     return ids[written++] != kNoId;
   };
   for (size_t i = 0; i < count; ++i) {
-    if (tokens[i] == MergeTable::kUnknown) return 0;
+    if (tokens[i] == MergeTable::kUnknown) return {};
     const Expansion& expansion = segmenter_->expansion(tokens[i]);
-    if (expansion.empty() ? !add(tokens[i]) : !std::all_of(expansion.begin(), expansion.end(), add)) return 0;
+    if (expansion.empty() ? !add(tokens[i]) : !std::all_of(expansion.begin(), expansion.end(), add)) return {};
   }
   return written;
 }
 
-void Applier::collect_whole_words() {
+void Applier::collect_ids_of_tokens() {
   const Interner& texts = segmenter_->texts();
+  id_of_token_.assign(texts.size(), kNoId);
   id_of_whole_token_.assign(texts.size() + 1, kNoId);
-  for (size_t token = 0; token < texts.size(); ++token)
-    if (segmenter_->expansion(static_cast<int32_t>(token)).empty()) id_of_whole_token_[token + 1] = id_of_token_[token];
+  for (size_t token = 0; token < texts.size(); ++token) {
+    const auto number = static_cast<int32_t>(token);
+    if (const auto found = dictionary_->find(texts[number]); found != dictionary_->end())
+      id_of_token_[token] = found->second;
+    if (segmenter_->expansion(number).empty()) id_of_whole_token_[token + 1] = id_of_token_[token];
+  }
   std::vector<WholeWords::Word> words;
   int32_t ids[Inference::kMostTokens];
   uint32_t merges;

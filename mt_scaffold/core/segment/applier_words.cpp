@@ -13,7 +13,7 @@ uint32_t Applier::segment_word(Worker& worker, std::string_view word, Decisions*
   uint32_t replacements = 0;
   std::vector<Piece>& pieces = worker.pieces;
   if (!isolate_) {
-    replacements = segmenter_->segment(word, pieces, *worker.scratch, decisions);
+    replacements = segmenter_->segment(word, pieces, worker.scratch, decisions);
   } else {
     pieces.clear();
     uint32_t begin = 0;
@@ -22,7 +22,7 @@ uint32_t Applier::segment_word(Worker& worker, std::string_view word, Decisions*
         pieces.push_back({begin, begin + part.length});
       } else {
         replacements +=
-            segmenter_->segment(word.substr(begin, part.length), worker.part_pieces, *worker.scratch, decisions);
+            segmenter_->segment(word.substr(begin, part.length), worker.part_pieces, worker.scratch, decisions);
         for (const Piece& piece : worker.part_pieces) pieces.push_back({begin + piece.begin, begin + piece.end});
       }
       begin += part.length;
@@ -49,33 +49,40 @@ static bool write_ids(const std::vector<Piece>& pieces, const std::vector<int32_
 void Applier::write_pieces(Worker& worker, std::string_view word) const {
   const std::vector<Piece>& pieces = worker.pieces;
   std::string& text = worker.text;
-  if (!id_of_token_.empty() && write_ids(pieces, id_of_token_, kNoId, text)) return;
+  if (output_ == Output::kIdsOfTokens && write_ids(pieces, id_of_token_, kNoId, text)) return;
   text.clear();
   std::string form;
   for (size_t i = 0; i < pieces.size(); ++i) {
     may_interrupt(i);
     const std::string_view piece = word.substr(pieces[i].begin, pieces[i].end - pieces[i].begin);
     const bool last = i + 1 == pieces.size();
-    const auto token = static_cast<size_t>(pieces[i].token);
-    if (token < id_of_token_.size() && id_of_token_[token] != kNoId) {
-      text.append(reinterpret_cast<const char*>(&id_of_token_[token]), sizeof(int32_t));
-    } else if (dictionary_) {
-      form.assign(piece);
-      if (!last && !notation_) form += segmenter_->separator();
-      const auto found = dictionary_->find(form);
-      if (found == dictionary_->end()) {
-        append_unknown(text, piece, last && !notation_);
-      } else {
-        text.append(reinterpret_cast<const char*>(&found->second), sizeof found->second);
-      }
-    } else if (notation_) {
-      append_notation(text, piece);
-      if (!last) text += ' ';
-    } else {
-      text += piece;
-      if (!last) text.append(segmenter_->separator()).append(1, ' ');
+    switch (output_) {
+      case Output::kSubwords:
+        text += piece;
+        if (!last) text.append(segmenter_->separator()).append(1, ' ');
+        break;
+      case Output::kNotation:
+        append_notation(text, piece);
+        if (!last) text += ' ';
+        break;
+      case Output::kIdsOfSubwords:
+        form.assign(piece);
+        if (!last) form += segmenter_->separator();
+        append_id_of(form, piece, last, text);
+        break;
+      case Output::kIdsOfTokens:
+        append_id_of(form.assign(piece), piece, false, text);
+        break;
     }
   }
+}
+
+void Applier::append_id_of(const std::string& form, std::string_view piece, bool final, std::string& text) const {
+  const auto append = [&](int32_t id) { text.append(reinterpret_cast<const char*>(&id), sizeof id); };
+  if (const auto found = dictionary_->find(form); found != dictionary_->end()) return append(found->second);
+  if (unknown_ != kSpellOut) return append(unknown_);
+  for (size_t i = 0; i < piece.size(); ++i)
+    append(static_cast<unsigned char>(piece[i]) + (final && i + 1 == piece.size() ? 256 : 0));
 }
 
 }  // namespace mt_scaffold

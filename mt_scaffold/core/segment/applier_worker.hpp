@@ -20,8 +20,7 @@ struct MissingWord {
 // Padded against false sharing.
 class alignas(128) Applier::Worker {
  public:
-  Worker(const Segmenter& segmenter, const Draw& draw)
-      : draw(draw), law(draw.dropout), random(0, 0, 0), scratch(segmenter.make_scratch()) {}
+  explicit Worker(const Draw& draw) : draw(draw), law(draw.dropout), random(0, 0, 0) {}
 
   Draw draw;
   DropoutLaw law;
@@ -34,7 +33,7 @@ class alignas(128) Applier::Worker {
   std::unique_ptr<WordCache> cache;
   std::vector<MissingWord> missing;  // of the current batch
 
-  std::shared_ptr<Segmenter::Scratch> scratch;
+  Segmenter::Scratch scratch;
   std::vector<Piece> pieces, part_pieces;
   std::string text;  // the output of the last segmented word
   std::vector<size_t> word_ends;

@@ -19,12 +19,12 @@ namespace {
 constexpr size_t kUnit = size_t{1} << 18;
 
 // Encodes text with the special tokens of one call, in one thread.
-class Texts {
+class TextEncoder {
  public:
-  Texts(Applier& applier, const TokenIds& ids, const SpecialFinders& finders, const Draw& draw)
-      : session_(applier, draw), spaced_(ids.numbering()), ids_(ids), finders_(finders) {}
+  TextEncoder(Applier& applier, const TokenIds& ids, const SpecialFinders& finders, const Draw& draw)
+      : words_(applier, draw), spaced_(ids.numbering()), ids_(ids), finders_(finders) {}
 
-  void begin(uint64_t index) { session_.begin(index); }
+  void begin(uint64_t index) { words_.begin(index); }
 
   // Appends int32 ids of a text, which must be readable for kPadding bytes past its end. `first`: nothing precedes it.
   // `where` returns the name of the text and the bytes before this part, to report a refused special token.
@@ -56,7 +56,7 @@ class Texts {
   void append_text(std::string_view text, bool first, OutputBuffer& output) {
     const int32_t unknown = ids_.numbering().unknown;
     const size_t begin = output.size() / sizeof(int32_t);
-    session_.append(spaced_(text, first), output);
+    words_.append(spaced_(text, first), output);
     if (unknown >= 0) join_unknown(begin, unknown, output);
   }
 
@@ -70,7 +70,7 @@ class Texts {
     output.drop_last((end - kept) * sizeof(int32_t));
   }
 
-  Applier::Documents session_;
+  Applier::Documents words_;
   ImportedSpaces spaced_;
   const TokenIds& ids_;
   const SpecialFinders& finders_;
@@ -256,8 +256,8 @@ void IdEncoder::encode_one(const GivenText& text, const std::vector<Special>* sp
                            OutputBuffer& output) const {
   std::optional<SpecialFinders> own;
   if (special) own.emplace(*ids_, *special);
-  Texts session(*applier_, *ids_, own ? *own : refusing_, draw);
-  session.begin(index);
+  TextEncoder encoder(*applier_, *ids_, own ? *own : refusing_, draw);
+  encoder.begin(index);
   char room[size_t{1} << 12];
   OutputBuffer copy(room, sizeof room);
   const auto append = [&](size_t begin, size_t end) {
@@ -267,7 +267,7 @@ void IdEncoder::encode_one(const GivenText& text, const std::vector<Special>* sp
       OutputBuffer before;
       return std::pair{std::string(), utf8_of(text, 0, begin, before).size()};
     };
-    session.append(utf8, begin == 0, where, output);
+    encoder.append(utf8, begin == 0, where, output);
   };
   if (text.size < 2 * kUnit) return append(0, text.size);
   for (const Unit& unit : plan({text}, !draw.any())) append(unit.begin, unit.end);
@@ -294,7 +294,7 @@ EncodedDocuments IdEncoder::encode(const std::vector<GivenText>& texts, const st
   size_t failed = units.size();
   std::exception_ptr failure;
   const auto work = [&](unsigned) {
-    Texts session(*applier_, *ids_, finders, draw);
+    TextEncoder encoder(*applier_, *ids_, finders, draw);
     OutputBuffer copy;
     // Units are handed out in order, so that the earliest failure is always found.
     for (size_t i = next++; i < units.size(); i = next++) {
@@ -303,7 +303,7 @@ EncodedDocuments IdEncoder::encode(const std::vector<GivenText>& texts, const st
       size_t seen = 0;
       try {
         for (size_t k = unit.first; k < unit.last; ++k) {
-          session.begin(indices.empty() ? k : indices[k]);
+          encoder.begin(indices.empty() ? k : indices[k]);
           const size_t begin = k + 1 == unit.last ? unit.begin : 0;
           const size_t end = k + 1 == unit.last ? unit.end : texts[k].size;
           const std::string_view text = utf8_of(texts[k], begin, end, copy);
@@ -312,9 +312,9 @@ EncodedDocuments IdEncoder::encode(const std::vector<GivenText>& texts, const st
             OutputBuffer before;
             return std::pair{name_of(k), utf8_of(texts[k], 0, begin, before).size()};
           };
-          session.append(text, begin == 0, where, output);
+          encoder.append(text, begin == 0, where, output);
           const bool ends = end == texts[k].size;
-          if (ends && append >= 0) Texts::append_id(append, output);
+          if (ends && append >= 0) TextEncoder::append_id(append, output);
           const size_t now = output.size() / sizeof(int32_t);
           if (begin == 0 && ends) {
             result.offsets[k + 1] = static_cast<int64_t>(now - seen);
@@ -371,14 +371,14 @@ EncodedLines IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes
                                      uint64_t first, size_t width, int32_t append, const Draw& draw, unsigned workers,
                                      const Tick& tick) const {
   struct alignas(128) State {
-    std::unique_ptr<Texts> texts;
+    std::unique_ptr<TextEncoder> encoder;
     std::vector<int32_t> sizes;
     OutputBuffer ids, output;
     EncodedLines done;
   };
   const SpecialFinders finders(*ids_, special);
   std::vector<State> states(workers);
-  for (State& state : states) state.texts = std::make_unique<Texts>(*applier_, *ids_, finders, draw);
+  for (State& state : states) state.encoder = std::make_unique<TextEncoder>(*applier_, *ids_, finders, draw);
   SplitSink sink(ids, sizes);
   transform_blocks(
       reader, sink, workers,
@@ -391,10 +391,10 @@ EncodedLines IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes
         size_t seen = 0;
         std::string_view line;
         for (Lines lines(block.text()); lines.next(line); ++index) {
-          state.texts->begin(first + index);
+          state.encoder->begin(first + index);
           const auto where = [&] { return std::pair{*block.name + ": line " + std::to_string(index + 1), size_t{0}}; };
-          state.texts->append(line, true, where, state.ids);
-          if (append >= 0) Texts::append_id(append, state.ids);
+          state.encoder->append(line, true, where, state.ids);
+          if (append >= 0) TextEncoder::append_id(append, state.ids);
           state.done.bytes += line.size();
           const size_t now = state.ids.size() / sizeof(int32_t);
           state.sizes.push_back(static_cast<int32_t>(now - seen));

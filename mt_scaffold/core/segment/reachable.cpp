@@ -67,7 +67,7 @@ void Reachable::add(std::string_view word, bool ends_word) {
       const int32_t token = token_of_node_[node];
       const size_t end = std::min(found, word.size());
       const bool at_end = end == word.size();
-      if (!is_new(seen_tokens_, static_cast<uint32_t>(token), at_end, ends_word)) return true;
+      if (!is_new(seen_tokens_, static_cast<uint32_t>(token), at_end, ends_word)) return;
       size_t at = begin;
       const auto& by_token = at_end && !expansions_.last.empty() ? expansions_.last : expansions_.inner;
       const Expansion& pieces = by_token[static_cast<size_t>(token)];
@@ -77,7 +77,6 @@ void Reachable::add(std::string_view word, bool ends_word) {
         at += size;
       }
       add_form(word.substr(at, end - at), at_end && ends_word);
-      return true;
     });
     begin = next;
   }

@@ -4,15 +4,6 @@
 
 namespace mt_scaffold {
 
-struct Segmenter::Scratch {
-  Symbols symbols;
-  std::unique_ptr<Inference::Scratch> inference;
-};
-
-std::shared_ptr<Segmenter::Scratch> Segmenter::make_scratch() const {
-  return std::make_shared<Scratch>(Scratch{{}, inference_->make_scratch()});
-}
-
 Segmenter::Segmenter(const Codes& codes, std::string separator, const StringSet* vocabulary)
     : header_(codes.header),
       separator_(std::move(separator)),
@@ -89,17 +80,17 @@ uint32_t Segmenter::segment(std::string_view word, std::vector<Piece>& pieces, S
   size_t base_symbols = word.size();
   uint32_t merges;
   token.resize(base_symbols + kTokensAtOnce);
-  if (const size_t count = decisions ? 0 : inference_->tokens_of(word, token.data())) {
-    merges = static_cast<uint32_t>(base_symbols - count);
-    token.resize(count);
-    end.resize(count);
+  if (const auto count = decisions ? std::nullopt : inference_->tokens_of(word, token.data())) {
+    merges = static_cast<uint32_t>(base_symbols - *count);
+    token.resize(*count);
+    end.resize(*count);
     uint32_t at = 0;
-    for (size_t i = 0; i < count; ++i)
+    for (size_t i = 0; i < *count; ++i)
       end[i] = at += token[i] == MergeTable::kUnknown ? 1 : static_cast<uint32_t>(table_.texts[token[i]].size());
   } else {
     table_.base_symbols(word, token, end);
     base_symbols = token.size();
-    merges = inference_->apply(word, scratch.symbols, *scratch.inference, decisions);
+    merges = inference_->apply(scratch.symbols, scratch.long_word, decisions);
   }
   pieces.clear();
   uint32_t begin = 0;

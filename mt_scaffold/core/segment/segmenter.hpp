@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,8 +30,10 @@ class Segmenter {
   Segmenter(const Segmenter&) = delete;
 
   // The buffers of one thread.
-  struct Scratch;
-  std::shared_ptr<Scratch> make_scratch() const;
+  struct Scratch {
+    Symbols symbols;
+    LongWord long_word;
+  };
 
   // Segments a word, of valid UTF-8 unless symbols are bytes, into `pieces` and returns the number of merges.
   // `decisions`, if given, decides on each of them; their order is a function of the earlier answers alone. If all
@@ -38,7 +41,9 @@ class Segmenter {
   uint32_t segment(std::string_view word, std::vector<Piece>& pieces, Scratch& scratch, Decisions* decisions) const;
 
   // The tokens of a word before they expand, as Inference::tokens_of().
-  size_t tokens_of(std::string_view word, int32_t* tokens) const { return inference_->tokens_of(word, tokens); }
+  std::optional<size_t> tokens_of(std::string_view word, int32_t* tokens) const {
+    return inference_->tokens_of(word, tokens);
+  }
   // Empty: the token itself. Only for codes without an end-of-word marker, and without a vocabulary.
   const Expansion& expansion(int32_t token) const { return expansions_.inner[static_cast<size_t>(token)]; }
 
