@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -118,37 +118,6 @@ def redundancy(entropy_bits: float, vocabulary_size: int) -> float:
 
 
 @dataclass(frozen=True)
-class TokenFigures:
-    """Figures derived from the frequency of each token of a vocabulary in a text; types: the tokens that occur."""
-
-    words: int
-    bytes: int
-    tokens: int
-    types: int
-    vocabulary_size: int
-    bytes_per_token: float
-    tokens_per_word: float
-    entropy_bits: float
-    redundancy: float
-
-    @classmethod
-    def of(cls, frequencies: Collection[int], words: int, size: int) -> TokenFigures:
-        """Return the figures of a text; frequencies: of every token, zeros included; size: of the text, in bytes."""
-        tokens, bits = sum(frequencies), entropy(frequencies)
-        return TokenFigures(
-            words=words,
-            bytes=size,
-            tokens=tokens,
-            types=sum(1 for frequency in frequencies if frequency),
-            vocabulary_size=len(frequencies),
-            bytes_per_token=size / tokens,
-            tokens_per_word=tokens / words,
-            entropy_bits=bits,
-            redundancy=redundancy(bits, len(frequencies)),
-        )
-
-
-@dataclass(frozen=True)
 class Summary:
     """The figures of one codes file on a text; docs/statistics.md explains each, under the same name.
 
@@ -193,25 +162,34 @@ class Summary:
 def summarise(vocabulary: Vocabulary) -> Summary:
     """Return the figures of one model, from the frequencies of its vocabulary."""
     ordered = vocabulary.sorted_frequencies
-    figures = TokenFigures.of(ordered, vocabulary.words, vocabulary.text_bytes)
+    size, tokens, bits = len(ordered), sum(ordered), entropy(ordered)
+    types = sum(1 for frequency in ordered if frequency)
     share = len(vocabulary.scaffold) / len(vocabulary.normal) if vocabulary.normal else 0.0
     incomplete = incomplete_tokens(vocabulary)
     return Summary(
         codes=vocabulary.codes.name,
         lines=vocabulary.lines,
-        **asdict(figures),
+        words=vocabulary.words,
+        bytes=vocabulary.text_bytes,
         merges=len(vocabulary.codes.merges) if vocabulary.has_merges else None,
+        tokens=tokens,
+        types=types,
+        vocabulary_size=size,
         normal_tokens=len(vocabulary.normal),
         scaffold_tokens=len(vocabulary.scaffold) if vocabulary.has_merges else None,
         scaffold_share=share if vocabulary.has_merges else None,
-        frequency_0=figures.vocabulary_size - figures.types,
+        bytes_per_token=vocabulary.text_bytes / tokens,
+        tokens_per_word=tokens / vocabulary.words,
+        entropy_bits=bits,
+        redundancy=redundancy(bits, size),
+        frequency_0=size - types,
         frequency_under_100=sum(1 for frequency in ordered if frequency < RARE),
         frequency_at_rank={rank: ordered[rank - 1] for rank in RANKS if rank <= len(ordered)},
         renyi_efficiency={power: renyi_efficiency(ordered, power) for power in RENYI_POWERS},
         not_utf8=None if incomplete is None else len(incomplete),
         not_utf8_share=None
         if incomplete is None
-        else sum(vocabulary.frequencies[token] for token in incomplete) / figures.tokens,
+        else sum(vocabulary.frequencies[token] for token in incomplete) / tokens,
     )
 
 

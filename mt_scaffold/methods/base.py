@@ -117,9 +117,9 @@ class Method(Generic[Model]):
 
     name: its value of ``--algorithm`` and of a system's ``algorithm``. title: its name in prose. suffix, stem: of a
     model's file. word_start: the prefix of a word's first subword, if subwords do not end in a separator. has_codes:
-    whether a model is a codes file. byte_level: whether it can learn from bytes, and from pre-tokenised text.
-    resampling: the kind of its random segmentation, by name (``segment.draw``).
-    filters: whether it can be applied with a vocabulary, with glossaries and with a separator.
+    whether a model is a codes file; only such a method can learn from bytes and from pre-tokenised text, and be applied
+    with a vocabulary, with glossaries and with a separator. resampling: the kind of its random segmentation, by name
+    (``segment.draw``).
     """
 
     name: ClassVar[str]
@@ -128,8 +128,6 @@ class Method(Generic[Model]):
     stem: ClassVar[str]
     word_start: ClassVar[str | None] = None
     has_codes: ClassVar[bool] = True
-    byte_level: ClassVar[bool] = True
-    filters: ClassVar[bool] = True
     resampling: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -199,7 +197,7 @@ class Method(Generic[Model]):
 
     def check_header(self, header: CodesHeader) -> None:
         """Raise UsageError unless it can learn from words of this kind."""
-        if not self.byte_level and header != CHARACTERS:
+        if not self.has_codes and header != CHARACTERS:
             raise UsageError(f"{self.name} learns from words between spaces, and its symbols are characters")
 
     def learn(

@@ -57,8 +57,6 @@ class Unigram(Method[LearnedPieces]):
     stem: ClassVar[str] = "unigram"
     word_start: ClassVar[str | None] = WORD_START
     has_codes: ClassVar[bool] = False
-    byte_level: ClassVar[bool] = False
-    filters: ClassVar[bool] = False
     resampling: ClassVar[str] = "sampling_alpha"
 
     symbols: int = symbols_setting("number of pieces besides the single characters")

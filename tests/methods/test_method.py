@@ -171,7 +171,7 @@ def test_systems_have_the_keys_of_every_method() -> None:
     systems = pytest.importorskip("mt_scaffold.experiment.configuration.systems", reason="needs the extra 'workflow'")
     kinds = registry.methods()
     assert [*systems.System.algorithms] == [*kinds]
-    assert [*systems.LanguageModelSystem.algorithms] == [name for name, kind in kinds.items() if kind.byte_level]
+    assert [*systems.LanguageModelSystem.algorithms] == [name for name, kind in kinds.items() if kind.has_codes]
     for system in (systems.System, systems.LanguageModelSystem):
         hints = typing.get_type_hints(system)
         for name in system.algorithms:

@@ -97,7 +97,7 @@ class Segmentation:
 
     def _segmenter(self, side: int) -> Segmenter:
         vocabulary: set[str] | None = None
-        if self.vocabularies is not None and not self.kind.filters:
+        if self.vocabularies is not None and not self.kind.has_codes:
             vocabulary = set()  # the method refuses any vocabulary
         elif self.vocabularies is not None:
             vocabulary = read_vocabulary(self.vocabularies[side], self.vocabulary_threshold)

@@ -194,7 +194,7 @@ class System(AnySystem):
             if self.joint:
                 yield name, "joint codes have one size; add joint: false, or give symbols"
         for name in ("vocabulary_threshold", "glossaries"):
-            if getattr(self, name) and not self.kind.filters:
+            if getattr(self, name) and not self.kind.has_codes:
                 yield name, f"not possible with {self.kind.name}; leave it out"
         for name in ("dropout", "dropout_source", "dropout_target", "sampling_alpha"):
             if getattr(self, name) and not name.startswith(self.kind.resampling):

@@ -58,7 +58,7 @@ def refused(name: str, what: str) -> MTScaffoldError:
 def codes_of_merges(name: str, pretokeniser: str, merges: Iterable[tuple[bytes, bytes]]) -> Codes:
     """Return codes of bytes from merges. Raises MTScaffoldError if one uses a token before it is made."""
     pairs = list(merges)
-    wrong = first_out_of_order(pairs, lambda token: len(token) == 1)
+    wrong = first_out_of_order(pairs)
     if wrong is not None:
         shown = " ".join(map(bytes_to_notation, wrong))
         raise refused(name, f"the merge '{shown}' comes before a merge that makes one of its tokens")
@@ -110,7 +110,7 @@ def of_pieces(
     merges: of characters, in order. pieces: the id of every piece that text can get. byte_ids: of byte fallback.
     unknown: the id of bytes without one. others: ids used in decoding only.
     """
-    wrong = first_out_of_order(merges, lambda token: len(token) == 1)
+    wrong = first_out_of_order(merges)
     if wrong is not None:
         raise refused(name, f"the merge '{' '.join(wrong)}' comes before a merge that makes one of its pieces")
     if " " in "".join(pieces):

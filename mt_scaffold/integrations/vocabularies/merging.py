@@ -86,11 +86,11 @@ def applied_merges(merges: Iterable[tuple[str, str]], symbols: Callable[[str], S
     return [(left, right) for left, right in ranks if last_parts(symbols(left + right), rank) == [left, right]]
 
 
-def first_out_of_order(merges: Iterable[tuple[Text, Text]], base: Callable[[Text], bool]) -> tuple[Text, Text] | None:
-    """Return the first merge with a symbol that is neither a base symbol nor made before; None if there is none."""
+def first_out_of_order(merges: Iterable[tuple[Text, Text]]) -> tuple[Text, Text] | None:
+    """Return the first merge with a symbol that is neither a single one nor made before; None if there is none."""
     made: set[Text] = set()
     for left, right in merges:
-        if not all(part in made or base(part) for part in (left, right)):
+        if not all(len(part) == 1 or part in made for part in (left, right)):
             return left, right
         made.add(left + right)
     return None
