@@ -17,7 +17,7 @@ from typing import Any
 from mt_scaffold.experiment.configuration.layout import CHECKPOINTS, TRAINING_LOG
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.fairseq import sees_gpu
-from mt_scaffold.experiment.training.train import plan_start
+from mt_scaffold.experiment.training.train import start_with
 
 # The file of the observations in a training's folder.
 _SEEN = "seen.json"
@@ -113,7 +113,7 @@ def train_pair(data: Path, folder: Path, options: list[str]) -> int:
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     os.environ.update(environment)
     shared = ["--distributed-world-size", "2", "--distributed-backend", "gloo", "--distributed-no-spawn"]
-    command = plan_start(data, folder, [*options, *shared, "--ddp-backend", "legacy_ddp"]).command
+    command = start_with(data, folder, [*options, *shared, "--ddp-backend", "legacy_ddp"]).command
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

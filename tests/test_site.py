@@ -105,7 +105,7 @@ def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
     """A configuration copied from docs/tutorial.md passes the checks, and so do the options of the rehearsal there."""
     from mt_scaffold.experiment.commands.run import ExperimentOptions
     from mt_scaffold.experiment.configuration import load_config
-    from mt_scaffold.experiment.configuration.layout import plan_experiment
+    from mt_scaffold.experiment.configuration.layout import requested_experiment
 
     page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
@@ -116,7 +116,7 @@ def test_the_configuration_to_copy_is_accepted(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     options_from_signature.add_arguments(parser, ExperimentOptions)
     given = options_from_signature.call(ExperimentOptions, parser.parse_args(shlex.split(options)))
-    rehearsal = plan_experiment([path], given.settings).experiment
+    rehearsal = requested_experiment([path], given.settings).experiment
     assert rehearsal.data.sample == 2000 and rehearsal.seeds == [1]
 
 

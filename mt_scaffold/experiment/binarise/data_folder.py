@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -165,14 +165,12 @@ def subsets(binarised: Binarised | BinarisedDocuments) -> list[str]:
     return list(binarised.pairs if isinstance(binarised, Binarised) else binarised.splits)
 
 
-def data_arguments(binarised: Binarised | BinarisedDocuments, options: Sequence[str]) -> list[str]:
-    """Return fairseq's options for a data folder: its languages, and its task, unless ``options`` name one."""
+def data_arguments(binarised: Binarised | BinarisedDocuments, options: Container[str]) -> list[str]:
+    """Return fairseq's arguments for a data folder: its languages, and its task, unless ``options`` have one."""
     if isinstance(binarised, Binarised):
         languages = ["--source-lang", binarised.source, "--target-lang", binarised.target]
         return [*languages, *translation_arguments(binarised, options)]
-    if any(option.split("=")[0] == "--task" for option in options):
-        return []
-    return ["--task", "language_modeling_resumable"]
+    return [] if "task" in options else ["--task", "language_modeling_resumable"]
 
 
 def codes_of(folder: PathLike) -> Path:

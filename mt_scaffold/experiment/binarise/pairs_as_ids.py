@@ -12,7 +12,7 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -239,15 +239,15 @@ def read_binarised(folder: PathLike) -> Binarised:
     return read_result(Binarised, description)
 
 
-def task_arguments(binarised: Binarised, options: Sequence[str]) -> list[str]:
-    """Return the options that choose the fairseq task for a folder, unless ``options`` name one."""
-    if any(option.split("=")[0] == "--task" for option in options):
+def task_arguments(binarised: Binarised, options: Container[str]) -> list[str]:
+    """Return the arguments that choose the fairseq task for a folder, unless ``options`` have one."""
+    if "task" in options:
         return []
     return ["--task", "translation_bpe_dropout" if binarised.storage == "words" else "translation_resumable"]
 
 
-def generation_arguments(binarised: Binarised, options: Sequence[str]) -> list[str]:
-    """Return the options that choose the task of fairseq-generate, as ``task_arguments``, and its batches."""
+def generation_arguments(binarised: Binarised, options: Container[str]) -> list[str]:
+    """Return the arguments that choose the task of fairseq-generate, as ``task_arguments``, and its batches."""
     task = task_arguments(binarised, options)
     # Otherwise batches also depend on the references, and sums of floats depend on the batches.
     return [*task, "--batch-by-source"] if "translation_resumable" in task else task

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from mt_scaffold.experiment.configuration.layout import plan_experiment
+from mt_scaffold.experiment.configuration.layout import requested_experiment
 from mt_scaffold.experiment.configuration.yaml_file import settings_from
 from mt_scaffold.experiment.tasks import layout_of
 from mt_scaffold.experiment.workflow.checking import Findings, check_experiment
@@ -37,7 +37,7 @@ class ExperimentOptions:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings that were given, for plan_experiment."""
+        """The settings that were given, for requested_experiment."""
         named = {name: getattr(self, name) for name in ("only", "sample", "batch", "output", "cache")}
         return settings_from(self.changes) | {name: value for name, value in named.items() if value is not None}
 
@@ -76,8 +76,8 @@ def run(
     snakemake: options of snakemake in one argument, such as --snakemake='--forcerun train', or files to make
     """
     if commands:
-        plan = plan_experiment([config], options.settings)
-        for command in fairseq_commands(layout_of(plan.folder, plan.experiment).of_systems(plan.systems)):
+        asked = requested_experiment([config], options.settings)
+        for command in fairseq_commands(layout_of(asked.folder, asked.experiment).of_systems(asked.systems)):
             print(command)
         return 0
     return run_experiment(config, Settings(cores, profile, dry_run, options.settings, shlex.split(snakemake)))

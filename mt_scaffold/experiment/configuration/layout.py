@@ -247,7 +247,7 @@ def read_folder(folder: PathLike) -> Experiment:
     return load_experiment(place / CONFIG)
 
 
-class Plan(NamedTuple):
+class Requested(NamedTuple):
     """An experiment to run: its folder, its configuration, the systems to train, its download cache (None: default).
 
     The whole configuration decides which steps systems share, whichever of them are trained.
@@ -259,7 +259,7 @@ class Plan(NamedTuple):
     cache: Path | None
 
 
-def plan_experiment(configurations: Sequence[PathLike], settings: Mapping[str, Any]) -> Plan:
+def requested_experiment(configurations: Sequence[PathLike], settings: Mapping[str, Any]) -> Requested:
     """Return the experiment that Snakemake is asked to run.
 
     configurations: exactly one configuration file. settings: the values of ``--config``, as text or already typed:
@@ -285,7 +285,7 @@ def plan_experiment(configurations: Sequence[PathLike], settings: Mapping[str, A
     for codes in config.all_codes.values():
         if codes.file is not None:
             for_snakemake(Path(codes.file))
-    return Plan(folder, config, _chosen(only, config), None if cache is None else Path(str(cache)))
+    return Requested(folder, config, _chosen(only, config), None if cache is None else Path(str(cache)))
 
 
 def for_snakemake(path: Path) -> Path:

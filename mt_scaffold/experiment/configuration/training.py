@@ -193,17 +193,17 @@ def _check_validation(train: Train, options: Mapping[str, OptionValue]) -> None:
                 raise WrongValue(f"train.options.{name}", "contradicts train.patience; remove it")
     if train.validates_bleu and "eval-bleu" in options:
         raise WrongValue("train.options.eval-bleu", "set by train.validate_bleu or train.patience_on; remove it")
-    if refusal := unfair_patience({name: str(value) for name, value in options.items()}):
+    if refusal := unfair_patience(options):
         raise WrongValue("train.options.patience", refusal)
 
 
-def unfair_patience(options: Mapping[str, str]) -> str | None:
+def unfair_patience(options: Mapping[str, OptionValue]) -> str | None:
     """Return why ``patience`` in fairseq's options must not end a training, or None if it may or is not set.
 
     The loss per subword depends on the number of subwords in the text, so that it does not stop systems with different
     vocabularies alike.
     """
-    unlimited = options.get("patience", "-1").startswith(("-", "0"))
+    unlimited = str(options.get("patience", "-1")).startswith(("-", "0"))
     if unlimited or options.get("best-checkpoint-metric") in METRICS.values():
         return None
     return (

@@ -18,6 +18,7 @@ from mt_scaffold.experiment.runtime.fairseq import (
     FairseqOptions,
     no_gpu_message,
     option_arguments,
+    options_in,
     refuse_options,
     run_tool,
     sees_gpu,
@@ -119,7 +120,8 @@ def generate_arguments(
     arguments = [str(data), "--path", str(model), "--gen-subset", subset]
     arguments += ["--source-lang", binarised.source, "--target-lang", binarised.target]
     arguments += ["--results-path", str(results), "--seed", str(seed), "--user-dir", str(user_dir())]
-    arguments += ["--no-progress-bar", *WHOLE_DATA_SET, *generation_arguments(binarised, options), *options]
+    arguments += ["--no-progress-bar", *option_arguments(WHOLE_DATA_SET)]
+    arguments += [*generation_arguments(binarised, options_in(options)), *options]
     return arguments if sees_gpu() else [*arguments, "--cpu"]
 
 

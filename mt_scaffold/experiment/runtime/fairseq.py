@@ -34,7 +34,7 @@ _WHEELS = {11: "cu118", 12: "cu126", 13: "cu130"}
 # The device files of NVIDIA's driver, on Linux and in WSL, and of AMD's.
 _GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 # With its default of 8, fairseq drops a last batch of up to 7 sentences.
-WHOLE_DATA_SET = ("--required-batch-size-multiple", "1")
+WHOLE_DATA_SET: dict[str, OptionValue] = {"required-batch-size-multiple": 1}
 
 
 def user_dir() -> Path:
@@ -61,6 +61,23 @@ def option_arguments(options: Mapping[str, object]) -> list[str]:
     return arguments
 
 
+def options_in(arguments: Sequence[str]) -> dict[str, OptionValue]:
+    """Return the options in arguments, as ``option_arguments`` takes them; what precedes the first one is left out.
+
+    >>> options_in(["data", "--max-tokens", "4096", "--lr", "0.1", "0.2", "--fp16"])
+    {'max-tokens': '4096', 'lr': ['0.1', '0.2'], 'fp16': True}
+    """
+    found: dict[str, list[int | float | str]] = {}
+    values: list[int | float | str] = []
+    for argument in arguments:
+        if argument.startswith("--"):
+            name, _, value = argument.removeprefix("--").partition("=")
+            values = found[name] = [value] if value else []
+        else:
+            values.append(argument)
+    return {name: values if len(values) > 1 else values[0] if values else True for name, values in found.items()}
+
+
 def number_of(value: OptionValue | None) -> int:
     """Return an option as a whole number: the last of several values, and 0 if it is not a finite number."""
     last = value[-1] if isinstance(value, list) else value
@@ -78,9 +95,8 @@ def refuse_options(
 ) -> None:
     """Raise UsageError if ``arguments`` set an option in ``own`` (without dashes); why: the reason, for the error."""
     refuse_text(options=arguments)
-    for argument in arguments:
-        name = argument.removeprefix("--").split("=")[0].replace("_", "-")
-        if argument.startswith("--") and name in own:
+    for name in (name.replace("_", "-") for name in options_in(arguments)):
+        if name in own:
             raise UsageError(f"{program}: --{name} {why}")
 
 

@@ -12,13 +12,13 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.runtime.fairseq import user_dir
-from mt_scaffold.experiment.runtime.schema import nearest
+from mt_scaffold.experiment.runtime.fairseq import option_arguments, options_in, user_dir
+from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
 
 _PARSERS = {"train": "get_training_parser", "generate": "get_generation_parser"}
 
@@ -40,7 +40,7 @@ class Call:
     """
 
     program: str
-    options: Sequence[str]
+    options: Mapping[str, OptionValue]
     dictionaries: Sequence[int] | None = None
     trainings: int = 0
 
@@ -66,7 +66,7 @@ def check_options(calls: Iterable[Call]) -> Checked:
     calls = list(calls)
     if importlib.util.find_spec("fairseq") is None:
         return Checked([None] * len(calls), [None] * len(calls))
-    request = [[call.program, [*call.options], call.dictionaries] for call in calls]
+    request = [[call.program, option_arguments(call.options), call.dictionaries] for call in calls]
     return _checked(_answer_of_process(request))
 
 
@@ -129,13 +129,14 @@ def _parse(program: str, arguments: list[str]) -> Any:
         raise
     except Exception as error:
         # fairseq evaluates the values of some options as Python; argparse does not name the option that fails.
-        for name, value in _values(arguments):
-            action = parser._option_string_actions.get(name)
-            if action is not None and callable(action.type):
+        for name, values in options_in(arguments).items():
+            action = parser._option_string_actions.get(f"--{name}")
+            for value in values if isinstance(values, list) else [values]:
                 try:
-                    action.type(value)
+                    if action is not None and callable(action.type) and value is not True:
+                        action.type(value)
                 except Exception:
-                    raise _Refused(f"argument {name}: not a number: '{value}'", name.lstrip("-")) from None
+                    raise _Refused(f"argument --{name}: not a number: '{value}'", name) from None
         raise _Refused(f"cannot parse its options ({error})") from None
 
 
@@ -155,17 +156,6 @@ def _named(message: str, parser: Any) -> _Refused:
         return _Refused(f"argument {found[1]}{found[2]}: invalid choice: '{found[3]}'{hint}", found[1].lstrip("-"))
     option = re.match(r"argument (--[\w-]+)", message)
     return _Refused(message.partition(" (choose from ")[0], option[1].lstrip("-") if option else "")
-
-
-def _values(arguments: list[str]) -> list[tuple[str, str]]:
-    """Return each option with its values, one at a time."""
-    found, name = [], ""
-    for argument in arguments:
-        if argument.startswith("--"):
-            name = argument
-        elif name:
-            found.append((name, argument))
-    return found
 
 
 def _build(parsed: Any, dictionaries: list[int]) -> tuple[int, int]:

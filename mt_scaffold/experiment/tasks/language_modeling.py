@@ -44,7 +44,7 @@ from mt_scaffold.experiment.training.language_model_options import (
     training_options,
 )
 from mt_scaffold.experiment.training.start import Start
-from mt_scaffold.experiment.training.train import plan_start
+from mt_scaffold.experiment.training.train import start_with
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.evaluation.measures import Measure
@@ -307,7 +307,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
         "compare": _comparison_settings,
     }
 
-    def check_plan(self, layout: LanguageModelLayout) -> None:
+    def check_early(self, layout: LanguageModelLayout) -> None:
         check_codes(layout.config, of_bytes=True)
         for part in layout.parts:
             layout.files(part)
@@ -324,9 +324,9 @@ class LanguageModeling(Task[LanguageModelLayout]):
     def fairseq_calls(self, layout: LanguageModelLayout) -> list[Call]:
         calls = []
         for system, comparison in layout.config.trainings:
-            options = option_arguments(training_options(layout.config, system, comparison))
+            options = {"task": OWN_TASK} | training_options(layout.config, system, comparison)
             sizes, seeds = [dictionary_size(layout.config.codes_of(system))], len(layout.config.seeds)
-            calls.append(Call("train", ["--task", OWN_TASK, *options], sizes, seeds))
+            calls.append(Call("train", options, sizes, seeds))
         return calls
 
     def check_start(self, layout: LanguageModelLayout) -> None:
@@ -381,12 +381,12 @@ class LanguageModeling(Task[LanguageModelLayout]):
             raise UsageError("language models need --system and --comparison; add them")
         return options_for_data(config, run.system, run.comparison, gpus, data, baseline_report)
 
-    def plan_start(self, layout: LanguageModelLayout, run: Run, gpus: int) -> Start | None:
+    def start_of(self, layout: LanguageModelLayout, run: Run, gpus: int) -> Start | None:
         data = layout.binarised_of(run.system)
         if not all(path.exists() for path in [data / DESCRIPTION, *self.trained_after(layout, run)]):
             return None
         options = option_arguments(self.training_options(layout, run, gpus_in_all(1, gpus)))
-        return plan_start(data, layout.training(run), options, int(run.seed), gpus=gpus)
+        return start_with(data, layout.training(run), options, int(run.seed), gpus=gpus)
 
     def tokens_from(self, layout: LanguageModelLayout, system: str) -> list[Path]:
         return [layout.binarised_of(system)]

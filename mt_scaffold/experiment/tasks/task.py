@@ -67,7 +67,7 @@ class Task(ABC, Generic[AnyLayout]):
     # -- before anything runs
 
     @abstractmethod
-    def check_plan(self, layout: AnyLayout) -> None:
+    def check_early(self, layout: AnyLayout) -> None:
         """Raise MTScaffoldError for problems that would otherwise appear only after hours."""
 
     @abstractmethod
@@ -132,7 +132,7 @@ class Task(ABC, Generic[AnyLayout]):
         return self.options_for(layout.config, run, gpus, layout.binarised_of(run.system), report)
 
     @abstractmethod
-    def plan_start(self, layout: AnyLayout, run: Run, gpus: int) -> Start | None:
+    def start_of(self, layout: AnyLayout, run: Run, gpus: int) -> Start | None:
         """Return the settings that a training will be started with, or None if they are not known yet."""
 
     def generate_arguments(self, layout: AnyLayout, run: Run) -> list[list[str]]:

@@ -48,7 +48,7 @@ from mt_scaffold.experiment.tasks.task import (
 )
 from mt_scaffold.experiment.tasks.training_text import TrainingText, parallel_text
 from mt_scaffold.experiment.training.start import Start
-from mt_scaffold.experiment.training.train import plan_start
+from mt_scaffold.experiment.training.train import start_with
 from mt_scaffold.experiment.training.translation_options import OWN_TASKS, check_averaging, training_options
 from mt_scaffold.segment.draw import Draw
 from mt_scaffold.tables import decimal
@@ -321,7 +321,7 @@ class Translation(Task[TranslationLayout]):
         ],
     }
 
-    def check_plan(self, layout: TranslationLayout) -> None:
+    def check_early(self, layout: TranslationLayout) -> None:
         check_codes(layout.config)
         check_packages(layout.config)
         check_averaging(layout.config)
@@ -331,12 +331,12 @@ class Translation(Task[TranslationLayout]):
 
     def fairseq_calls(self, layout: TranslationLayout) -> list[Call]:
         config = layout.config
-        calls = [Call("generate", ["--task", OWN_TASKS[0], *option_arguments(config.translate.options)])]
+        calls = [Call("generate", {"task": OWN_TASKS[0]} | config.translate.options)]
         for name, system in config.systems.items():
-            options = option_arguments(training_options(config, name))
+            options = {"task": OWN_TASKS[system.resamples]} | training_options(config, name)
             sizes = [dictionary_size(codes) for codes in config.segmentation(name).codes]
             sizes = [sum(sizes)] if config.binarise.joined_dictionary else [sizes[0], sizes[-1]]
-            calls.append(Call("train", ["--task", OWN_TASKS[system.resamples], *options], sizes, len(config.seeds)))
+            calls.append(Call("train", options, sizes, len(config.seeds)))
         return calls
 
     def check_ends(self, layout: TranslationLayout) -> None:
@@ -390,13 +390,13 @@ class Translation(Task[TranslationLayout]):
             raise UsageError("translation has no comparisons; remove --comparison")
         return training_options(config, run.system or None, gpus)
 
-    def plan_start(self, layout: TranslationLayout, run: Run, gpus: int) -> Start | None:
+    def start_of(self, layout: TranslationLayout, run: Run, gpus: int) -> Start | None:
         data, expected = layout.binarised_of(run.system), None
         if not (data / DESCRIPTION).exists():
             storage = "words" if layout.resamples(run.system) else "ids"
             expected = Binarised(layout.source, layout.target, {"train": 0}, {}, storage, {}, "")
         options = option_arguments(self.training_options(layout, run, gpus_in_all(1, gpus)))
-        return plan_start(data, layout.training(run), options, int(run.seed), gpus=gpus, expected=expected)
+        return start_with(data, layout.training(run), options, int(run.seed), gpus=gpus, expected=expected)
 
     def generate_arguments(self, layout: TranslationLayout, run: Run) -> list[list[str]]:
         from mt_scaffold.experiment.inference.translate import generate_arguments

@@ -103,8 +103,7 @@ def _tokens_at_once(options: Mapping[str, OptionValue], gpus: int) -> int:
     length = number_of(options.get("tokens-per-sample")) or _TOKENS_PER_SAMPLE
     sizes = [number_of(options.get("batch-size")), number_of(options.get("max-tokens")) // length]
     samples = min((size for size in sizes if size), default=0)
-    name, default = WHOLE_DATA_SET
-    multiple = number_of(options.get(name.removeprefix("--"), default)) or 1
+    multiple = number_of({**WHOLE_DATA_SET, **options}["required-batch-size-multiple"]) or 1
     samples -= samples % multiple if samples > multiple else 0
     if not samples:
         raise UsageError("train.schedule: give batch-size (samples per GPU), or max-tokens of at least one sample")

@@ -17,14 +17,15 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.layout import CHECKPOINTS, TRAINING_COMMAND
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
-from mt_scaffold.experiment.runtime.fairseq import number_of
+from mt_scaffold.experiment.runtime.fairseq import number_of, option_arguments, options_in
+from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.training.last_checkpoint import knows_its_batch, reached, resumed_from
 
 # When the training ends.
 _ENDS = "max-epoch max-update stop-time-hours stop-min-lr stop-tokens stop-text patience"
 # Options that change neither the batches nor what is learned from them; docs/fairseq.md names their kinds.
 _MAY_CHANGE = {
-    f"--{name}"
+    name
     for group in (
         _ENDS,
         # when and in which batches to validate
@@ -48,22 +49,22 @@ _MAY_CHANGE = {
 }
 # The learning rate of these schedules depends on the length of the training, or on its validations.
 _SCHEDULES = {
-    "cosine": {"--max-update"},
-    "polynomial_decay": {"--max-update"},
-    "tri_stage": {"--max-update"},
+    "cosine": {"max-update"},
+    "polynomial_decay": {"max-update"},
+    "tri_stage": {"max-update"},
     "reduce_lr_on_plateau": {
-        *("--validate-interval", "--validate-after-updates", "--disable-validation", "--max-valid-steps"),
-        *("--fixed-validation-seed", "--max-tokens-valid", "--batch-size-valid"),
+        *("validate-interval", "validate-after-updates", "disable-validation", "max-valid-steps"),
+        *("fixed-validation-seed", "max-tokens-valid", "batch-size-valid"),
     },
 }
 # With these, the learning rate does not depend on --max-update.
-_OWN_LENGTH = ("--total-num-update", "--lr-period-updates")
+_OWN_LENGTH = ("total-num-update", "lr-period-updates")
 # How processes communicate, and how the validation set is translated.
-_MAY_CHANGE_PREFIXES = ("--distributed-", "--eval-bleu-")
+_MAY_CHANGE_PREFIXES = ("distributed-", "eval-bleu-")
 # These train differently, and save other checkpoints.
 _OTHER_BACKENDS = {"fully_sharded", "slowmo"}
 # With these, the updates of an epoch depend on the number of processes, even with the same batches.
-_BOUND_TO_PROCESSES = ("--grouped-shuffling", "--fix-batches-to-gpus", "--skip-remainder-batch", "--use-bmuf")
+_BOUND_TO_PROCESSES = ("grouped-shuffling", "fix-batches-to-gpus", "skip-remainder-batch", "use-bmuf")
 _DATA, _PROCESSES = "\n# data: ", "\n# processes: "
 
 
@@ -80,36 +81,32 @@ class Start:
     processes: int | None
 
     @property
-    def options(self) -> dict[str, list[str]]:
+    def arguments(self) -> Sequence[str]:
+        """The arguments of fairseq-train."""
+        return self.command[self.command.index("fairseq_cli.train") + 1 :]
+
+    @property
+    def options(self) -> dict[str, OptionValue]:
         """fairseq-train's options."""
-        return options_of(self.command[self.command.index("fairseq_cli.train") + 1 :])
+        return options_in(self.arguments)
 
     @property
     def data(self) -> str:
         """The data folder."""
-        return self.command[self.command.index("fairseq_cli.train") + 1]
+        return self.arguments[0]
+
+    @property
+    def frequencies(self) -> str:
+        """The batches per update in each epoch."""
+        return _shown(self.options.get("update-freq", 1)).replace(" ", ",")
 
     @property
     def parts(self) -> list[int]:
         """Processes × update-freq in each epoch, up to the last one that changes it."""
-        text = " ".join(self.options.get("--update-freq", ["1"]))
-        parts = [int(number) * (self.processes or 1) for number in re.findall(r"\d+", text)]
+        parts = [int(number) * (self.processes or 1) for number in re.findall(r"\d+", self.frequencies)]
         while len(parts) > 1 and parts[-1] == parts[-2]:
             parts.pop()
         return parts
-
-
-def options_of(arguments: Sequence[str]) -> dict[str, list[str]]:
-    """Return the values of each option; what precedes the first one (the data folder) is left out."""
-    options: dict[str, list[str]] = {}
-    name = None
-    for argument in arguments:
-        if argument.startswith("--"):
-            name, _, value = argument.partition("=")
-            options[name] = [value] if value else []
-        elif name:
-            options[name].append(argument)
-    return options
 
 
 def read_start(training: PathLike) -> Start | None:
@@ -165,19 +162,18 @@ def ended_with(training: PathLike, new: Start) -> bool:
     old = read_start(training)
     if old is None:
         return True  # its checkpoints were removed, so this is unknown
-    ends = [f"--{name}" for name in _ENDS.split()]
-    same_end = all(old.options.get(name) == new.options.get(name) for name in ends)
+    same_end = all(old.options.get(name) == new.options.get(name) for name in _ENDS.split())
     return same_end and not _changes(old, dataclasses.replace(new, processes=None))
 
 
 def _changes(old: Start, new: Start) -> list[str]:
     """Return the differences between two starts of a training that are not allowed."""
     before, now = old.options, new.options
-    fixed = _SCHEDULES.get(" ".join(before.get("--lr-scheduler", [])), set())
+    fixed = _SCHEDULES.get(_shown(before.get("lr-scheduler")), set())
     if any(name in before for name in _OWN_LENGTH):
-        fixed = fixed - {"--max-update"}
-    if not _OTHER_BACKENDS.isdisjoint([*before.get("--ddp-backend", []), *now.get("--ddp-backend", [])]):
-        fixed = fixed | {"--ddp-backend"}
+        fixed = fixed - {"max-update"}
+    if not _OTHER_BACKENDS.isdisjoint([_shown(options.get("ddp-backend")) for options in (before, now)]):
+        fixed = fixed | {"ddp-backend"}
     changed = [
         _change(name, before.get(name), now.get(name))
         for name in sorted(before.keys() | now.keys())
@@ -185,11 +181,11 @@ def _changes(old: Start, new: Start) -> list[str]:
         and (name in fixed or (name not in _MAY_CHANGE and not name.startswith(_MAY_CHANGE_PREFIXES)))
     ]
     bound = [name for name in _BOUND_TO_PROCESSES if name in now]
-    bound += ["--ddp-backend slowmo"] if "slowmo" in now.get("--ddp-backend", []) else []
+    bound += ["ddp-backend slowmo"] if now.get("ddp-backend") == "slowmo" else []
     if new.processes is not None and old.parts != new.parts:
         changed.insert(0, f"the batch: {_batch(new)} instead of {_batch(old)}")
     elif new.processes not in (None, old.processes) and bound:
-        changed.insert(0, f"{new.processes} processes instead of {old.processes}, with {bound[0]}")
+        changed.insert(0, f"{new.processes} processes instead of {old.processes}, with --{bound[0]}")
     # Without a digest the folder does not exist yet; its name then stands for its segmentation.
     same_folder = Path(old.data).name == Path(new.data).name
     if old.data_digest != new.data_digest if new.data_digest else not same_folder:
@@ -199,12 +195,9 @@ def _changes(old: Start, new: Start) -> list[str]:
 
 def _beyond(checkpoints: Path, old: Start, new: Start) -> list[str]:
     """Return the limits that were lowered below the point that the training has already reached."""
-
-    def limit(start: Start, name: str) -> int:
-        return number_of(" ".join(start.options.get(f"--{name}", [])))
-
-    names = {option: limit(new, option) for option in (*STOP_OPTIONS.values(), "patience")}
-    lowered = {name: now for name, now in names.items() if now and not 0 < limit(old, name) <= now}
+    before, after = old.options, new.options
+    limits = {name: number_of(after.get(name)) for name in (*STOP_OPTIONS.values(), "patience")}
+    lowered = {name: now for name, now in limits.items() if now and not 0 < number_of(before.get(name)) <= now}
     source = resumed_from(checkpoints) if lowered else None
     if source is None:
         return []
@@ -225,14 +218,18 @@ def _beyond(checkpoints: Path, old: Start, new: Start) -> list[str]:
     ]
 
 
-def _change(name: str, before: list[str] | None, now: list[str] | None) -> str:
+def _change(name: str, before: OptionValue | None, now: OptionValue | None) -> str:
     """Return a changed option in words, such as ``--lr 0.002 instead of 0.001``."""
-    if not before and not now:
-        return f"{name} {'removed' if now is None else 'added'}"
-    old, new = (" ".join(values) if values else "none" for values in (before, now))
-    return f"{name} {new} instead of {old}"
+    old, new = _shown(before), _shown(now)
+    if not old and not new:
+        return f"--{name} {'removed' if now is None else 'added'}"
+    return f"--{name} {new or 'none'} instead of {old or 'none'}"
+
+
+def _shown(value: OptionValue | None) -> str:
+    """Return an option's values as on a command line."""
+    return " ".join(option_arguments({"": value})[1:]) if value is not None else ""
 
 
 def _batch(start: Start) -> str:
-    frequencies = ",".join(start.options.get("--update-freq", ["1"]))
-    return f"{start.processes} processes x update-freq {frequencies}"
+    return f"{start.processes} processes x update-freq {start.frequencies}"

@@ -40,6 +40,8 @@ from mt_scaffold.experiment.runtime.fairseq import (
     launcher_command,
     no_gpu_message,
     number_of,
+    option_arguments,
+    options_in,
     refuse_options,
     run_command,
     sees_gpu,
@@ -49,6 +51,7 @@ from mt_scaffold.experiment.runtime.locks import locked
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.result_warnings import NOT_CONVERGED, ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import write_result
+from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.training.last_checkpoint import (
     LAST_CHECKPOINT,
     Reached,
@@ -57,7 +60,7 @@ from mt_scaffold.experiment.training.last_checkpoint import (
     reached,
 )
 from mt_scaffold.experiment.training.progress import PROGRESS_FILE, progress_file
-from mt_scaffold.experiment.training.start import Start, check_resumable, options_of, write_start
+from mt_scaffold.experiment.training.start import Start, check_resumable, write_start
 from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest, stopped_by_signal
 from mt_scaffold.experiment.training.training_log import parameters_in_log, read_training_log
 
@@ -129,10 +132,11 @@ def train(
     ``--patience`` on the loss per subword, and if fewer checkpoints will be saved or kept than ``--average-last``
     needs.
     """
-    start = plan_start(data, output, options, seed, keep_epochs, launcher, nodes, gpus)
-    check_gpus({name.lstrip("-"): True for name in start.options}, gpus)
+    start = start_with(data, output, options, seed, keep_epochs, launcher, nodes, gpus)
+    chosen = start.options
+    check_gpus(chosen, gpus)
     check_resumable(output, start)
-    if "--cpu" in start.options and has_gpu_device():
+    if "cpu" in chosen and has_gpu_device():
         print(f"mt-scaffold: {output}: training on the CPU: {no_gpu_message()}", file=sys.stderr)
     output = Path(output)
     make_folder(output / CHECKPOINTS)
@@ -144,11 +148,10 @@ def train(
         check_resumable(output, start)
         write_start(output, start)
         mend_last_checkpoint(output / CHECKPOINTS)
-        chosen = {name: " ".join(values) for name, values in start.options.items()}
-        if not has_made_its_updates(output / CHECKPOINTS, number_of(chosen.get("--max-update"))):
+        if not has_made_its_updates(output / CHECKPOINTS, number_of(chosen.get("max-update"))):
             check_optimiser(output / CHECKPOINTS / LAST_CHECKPOINT)
             with on_signal.stops_training() as request:
-                updates = _run(start.command, output / TRAINING_LOG, request, "--cpu" in start.options)
+                updates = _run(start.command, output / TRAINING_LOG, request, "cpu" in chosen)
             if updates is not None:
                 raise on_signal.stopped(updates)
         report = _report(output, seed, chosen)
@@ -156,7 +159,7 @@ def train(
     return report
 
 
-def plan_start(
+def start_with(
     data: PathLike,
     output: PathLike,
     options: Sequence[str],
@@ -185,27 +188,28 @@ def plan_start(
     if "train" not in subsets(binarised):
         held = ", ".join(subsets(binarised))
         raise MTScaffoldError(f"{data}: no training set in this folder (it has {held}); give one made with --train")
-    arguments = [str(data), "--save-dir", str(Path(output) / CHECKPOINTS), "--user-dir", str(user_dir())]
-    arguments += ["--seed", str(seed), "--no-progress-bar", *WHOLE_DATA_SET]
-    arguments += [*data_arguments(binarised, options), *options]
-    if keep_epochs and "--keep-last-epochs" not in options_of(options):
+    chosen = options_in(options)
+    if refusal := unfair_patience(chosen):
+        raise UsageError(f"--patience {refusal}")
+    own = {"save-dir": str(Path(output) / CHECKPOINTS), "user-dir": str(user_dir()), "seed": seed}
+    arguments = [str(data), *option_arguments({**own, "no-progress-bar": True, **WHOLE_DATA_SET})]
+    arguments += [*data_arguments(binarised, chosen), *options]
+    if keep_epochs and "keep-last-epochs" not in chosen:
         arguments += ["--keep-last-epochs", str(keep_epochs)]
-    chosen = options_of(arguments)
-    _check_options({name: " ".join(values) for name, values in chosen.items()})
     processes = 1
-    if "--distributed-world-size" in chosen:
-        processes = number_of(" ".join(chosen["--distributed-world-size"]))
+    if "distributed-world-size" in chosen:
+        processes = number_of(chosen["distributed-world-size"])
     elif gpus:
         processes = nodes * gpus
     elif sees_gpu():
         processes = gpus_in_all(nodes, gpus)
     if not gpus and not sees_gpu():
         arguments.append("--cpu")
-    elif gpus and (launcher == "fairseq" or nodes > 1) and "--distributed-world-size" not in chosen:
+    elif gpus and (launcher == "fairseq" or nodes > 1) and "distributed-world-size" not in chosen:
         # Without this, fairseq ignores the other nodes if each has one GPU.
         arguments += ["--distributed-world-size", str(nodes * gpus)]
-    own = {"--distributed-init-method", "--distributed-port", "--distributed-no-spawn"}
-    if launcher == "fairseq" and (processes or 1) > 1 and own.isdisjoint(chosen):
+    meeting = {"distributed-init-method", "distributed-port", "distributed-no-spawn"}
+    if launcher == "fairseq" and (processes or 1) > 1 and meeting.isdisjoint(chosen):
         # Otherwise fairseq takes the number of processes from the SLURM job, which may differ from the one given here.
         arguments += ["--distributed-init-method", f"tcp://localhost:{_free_port()}"]
     if nodes > 1:
@@ -218,7 +222,7 @@ def plan_start(
 def check_gpus(options: Mapping[str, object], gpus: int) -> None:
     """Raise MTScaffoldError if a training needs a GPU, for ``gpus`` or for fp16, and PyTorch finds none.
 
-    options: fairseq-train's, without the dashes. fairseq computes fp16 on GPUs only.
+    options: fairseq-train's. fairseq computes fp16 on GPUs only.
     """
     if sees_gpu():
         return
@@ -237,12 +241,6 @@ def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("localhost", 0))
         return int(free.getsockname()[1])
-
-
-def _check_options(options: dict[str, str]) -> None:
-    """Raise UsageError for options with which a training could not be compared."""
-    if refusal := unfair_patience({name.removeprefix("--"): value for name, value in options.items()}):
-        raise UsageError(f"--patience {refusal}")
 
 
 def _run(command: Sequence[str], log: Path, request: StopRequest, on_cpu: bool) -> int | None:
@@ -270,7 +268,7 @@ def _run(command: Sequence[str], log: Path, request: StopRequest, on_cpu: bool) 
     return updates
 
 
-def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
+def _report(output: Path, seed: int, options: Mapping[str, OptionValue]) -> TrainingReport:
     checkpoints = output / CHECKPOINTS
     last = checkpoints / LAST_CHECKPOINT
     if not last.exists():
@@ -299,18 +297,18 @@ def _report(output: Path, seed: int, options: dict[str, str]) -> TrainingReport:
         subwords=so_far.tokens,
         text_bytes=so_far.text,
         stop=_stop(so_far, options),
-        valid_metric=options.get("--best-checkpoint-metric", "loss"),
+        valid_metric=str(options.get("best-checkpoint-metric", "loss")),
         warnings=warnings,
     )
 
 
-def _stop(so_far: Reached, options: dict[str, str]) -> str:
+def _stop(so_far: Reached, options: Mapping[str, OptionValue]) -> str:
     """Return the rule that ended a training."""
     for rule, option in STOP_OPTIONS.items():
-        limit, value = number_of(options.get(f"--{option}")), getattr(so_far, rule)
+        limit, value = number_of(options.get(option)), getattr(so_far, rule)
         if limit and value is not None and value >= limit:
             return rule
-    return "patience" if 0 < number_of(options.get("--patience")) <= (so_far.waited or 0) else "other"
+    return "patience" if 0 < number_of(options.get("patience")) <= (so_far.waited or 0) else "other"
 
 
 def _count_parameters(model: dict[str, Any]) -> int:

@@ -11,13 +11,13 @@ from typing import Any
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, yaml_file
-from mt_scaffold.experiment.configuration.layout import Layout, plan_experiment
+from mt_scaffold.experiment.configuration.layout import Layout, requested_experiment
+from mt_scaffold.experiment.configuration.training import without_false
 from mt_scaffold.experiment.runtime.fairseq import number_of
 from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, WrongOption
 from mt_scaffold.experiment.runtime.schema import self_and_parents
 from mt_scaffold.experiment.tasks import task_of
 from mt_scaffold.experiment.tasks.training_text import TrainingText, shown_size
-from mt_scaffold.experiment.training.start import options_of
 from mt_scaffold.experiment.workflow.common_steps import check_fairseq_options
 
 # Bytes of a number in fp32; Adam stores two for each parameter.
@@ -51,13 +51,13 @@ class Findings:
 def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) -> Findings:
     """Check the experiment in a configuration file, without writing anything or using the network.
 
-    settings: as for plan_experiment. Raises UsageError for a configuration that cannot be read, and CheckFailed with
-    all other problems.
+    settings: as for requested_experiment. Raises UsageError for a configuration that cannot be read, and CheckFailed
+    with all other problems.
     """
-    plan = plan_experiment([configuration], settings)
-    experiment = plan.experiment
+    asked = requested_experiment([configuration], settings)
+    experiment = asked.experiment
     task = task_of(experiment)
-    layout = task.layout.of(plan.folder, experiment).of_systems(plan.systems)
+    layout = task.layout.of(asked.folder, experiment).of_systems(asked.systems)
     lines = yaml_file.read(configuration)[1]
     text = task.training_text(layout)
     problems = [f"{_place(configuration, lines, key)}: {problem}" for key, problem in text.problems]
@@ -65,7 +65,7 @@ def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) 
     try:
         # Otherwise it would report a missing file again.
         if not problems:
-            task.check_plan(layout)
+            task.check_early(layout)
     except MTScaffoldError as error:
         problems.append(f"{configuration}: {error}")
     try:
@@ -82,10 +82,10 @@ def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) 
     trainings = f"{_many(len(layout.runs), 'training')} of {_many(len(layout.config.systems), 'system')}"
     facts.append(f"{trainings}, {_parameters(calls, checked)}")
     needed = _disk(layout, text, calls, checked)
-    free = shutil.disk_usage(_existing(plan.folder)).free
-    facts.append(f"about {shown_size(needed)} of disk in {plan.folder} ({shown_size(free)} free)")
+    free = shutil.disk_usage(_existing(asked.folder)).free
+    facts.append(f"about {shown_size(needed)} of disk in {asked.folder} ({shown_size(free)} free)")
     if needed > free:
-        warnings.append(f"{plan.folder}: too little disk: about {shown_size(needed)} needed, {shown_size(free)} free")
+        warnings.append(f"{asked.folder}: too little disk: about {shown_size(needed)} needed, {shown_size(free)} free")
     return Findings(experiment.name, facts, warnings)
 
 
@@ -138,11 +138,9 @@ def _disk(layout: Layout[Any], text: TrainingText, calls: Sequence[Call], checke
     resampled = {layout.data_of(name): system.resamples for name, system in layout.config.systems.items()}
     needed = (text.size or 0) * (2 + sum(1 if words else _IDS for words in resampled.values()))
     for call, parameters, saved in zip(calls, checked.parameters, checked.saved, strict=True):
-        options = {name.lstrip("-"): values for name, values in options_of(call.options).items()}
-        kept = number_of(" ".join(options.get("keep-last-epochs", []))) or number_of(
-            " ".join(options.get("max-epoch", [])) or 10
-        )
-        kept += number_of(" ".join(options.get("keep-interval-updates", [])))
+        options = without_false(call.options)
+        kept = number_of(options.get("keep-last-epochs")) or number_of(options.get("max-epoch", 10))
+        kept += number_of(options.get("keep-interval-updates"))
         # In addition, the last, the best, and the average, which has no optimiser state.
         checkpoints = (max(kept, 1) + 2) * checkpoint_size(parameters or 0, saved or 0, options)
         needed += call.trainings * (checkpoints + _FP32 * (parameters or 0))

@@ -18,11 +18,11 @@ def fairseq_commands(layout: Layout[Any]) -> Iterator[str]:
     """
     task = task_of(layout.config)
     for run in layout.runs:
-        start = task.plan_start(layout, run, 0)
+        start = task.start_of(layout, run, 0)
         if start is None:
             yield f"# {run.name}: its options depend on data that does not exist yet"
             continue
-        yield _typed("fairseq-train", start.command[start.command.index("fairseq_cli.train") + 1 :])
+        yield _typed("fairseq-train", start.arguments)
         for arguments in task.generate_arguments(layout, run):
             yield _typed("fairseq-generate", arguments)
 

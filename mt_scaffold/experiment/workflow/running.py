@@ -22,7 +22,7 @@ class Settings:
 
     cores: None for those of the profile, or without one all that this process may use. profile: a folder, or the name
     of one in the current folder, in its ``profiles``, in this package (``slurm``, ``local``) or known to Snakemake.
-    config: the values of Snakemake's ``--config`` (plan_experiment). more: further arguments for Snakemake.
+    config: the values of Snakemake's ``--config`` (requested_experiment). more: further arguments for Snakemake.
     """
 
     cores: int | None = None
@@ -86,12 +86,12 @@ def run_experiment(configuration: PathLike, settings: Settings) -> int:
     """
     from snakemake.cli import main
 
-    from mt_scaffold.experiment.configuration.layout import plan_experiment
+    from mt_scaffold.experiment.configuration.layout import requested_experiment
     from mt_scaffold.experiment.tasks import layout_of
     from mt_scaffold.experiment.workflow import display
     from mt_scaffold.experiment.workflow.checking import check_experiment
     from mt_scaffold.experiment.workflow.interrupting import interruption
-    from mt_scaffold.experiment.workflow.staleness import check_plan
+    from mt_scaffold.experiment.workflow.staleness import check_repeated
 
     arguments = snakemake_arguments(configuration, settings)
     print(check_experiment(configuration, settings.config).as_text(), flush=True)
@@ -107,9 +107,9 @@ def run_experiment(configuration: PathLike, settings: Settings) -> int:
             return ended.code
     if settings.dry_run:
         # Snakemake does not call the Snakefile's onstart in a dry run.
-        plan = plan_experiment([configuration], settings.config)
-        layout = layout_of(plan.folder, plan.experiment)
+        asked = requested_experiment([configuration], settings.config)
+        layout = layout_of(asked.folder, asked.experiment)
         trainings = [(run, 0) for run in layout.runs if str(layout.training_report(run)) in display.planned]
         # With any number of processes, as another machine may train.
-        check_plan(layout, trainings, display.planned, elsewhere=True)
+        check_repeated(layout, trainings, display.planned, elsewhere=True)
     return 0

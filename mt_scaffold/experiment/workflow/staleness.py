@@ -53,7 +53,7 @@ def is_finished(layout: AnyLayout, system: str) -> bool:
         return False
     for run in whole.runs:
         try:
-            start = task.plan_start(layout, run, 0)
+            start = task.start_of(layout, run, 0)
             if start is not None and not ended_with(layout.training(run), start):
                 return False
         except MTScaffoldError:  # a run would report it
@@ -61,10 +61,10 @@ def is_finished(layout: AnyLayout, system: str) -> bool:
     return True
 
 
-def check_plan(
+def check_repeated(
     layout: AnyLayout, trainings: Iterable[tuple[Run, int]], planned: Iterable[str], elsewhere: bool = False
 ) -> None:
-    """Raise MTScaffoldError if a plan would repeat a training that cannot resume, or rebuild the data of one.
+    """Raise MTScaffoldError if a run would repeat a training that cannot resume, or rebuild the data of one.
 
     trainings: the planned runs, each with its total number of GPUs (0: all of the machine that trains). planned: the
     outputs of all planned jobs. elsewhere: whether another machine trains. Snakemake deletes the report of a training
@@ -75,7 +75,7 @@ def check_plan(
     for run, gpus in trainings:
         if read_start(layout.training(run)) is None:
             continue
-        if (start := task_of(layout.config).plan_start(layout, run, gpus)) is None:
+        if (start := task_of(layout.config).start_of(layout, run, gpus)) is None:
             continue
         if elsewhere and not gpus:
             start = dataclasses.replace(start, processes=None)
@@ -97,7 +97,7 @@ def _remove(layout: AnyLayout, runs: Iterable[Run]) -> str:
 
 
 def _check_rebuilding(layout: AnyLayout, outputs: Collection[str]) -> None:
-    """Raise MTScaffoldError if a plan would rebuild the data of a training, even if the training itself is not planned.
+    """Raise MTScaffoldError if a run would rebuild the data of a training, even if the training itself is not planned.
 
     The training could not resume on other data, and the files next to its model would no longer describe it.
     """

@@ -18,7 +18,7 @@ pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, load_config, load_experiment, parse_experiment
-from mt_scaffold.experiment.configuration.layout import plan_experiment
+from mt_scaffold.experiment.configuration.layout import requested_experiment
 from mt_scaffold.experiment.configuration.overrides import overridden
 from mt_scaffold.experiment.configuration.yaml_file import settings_from
 from mt_scaffold.experiment.tasks.codes import learned_codes, made_codes, trimmed_codes
@@ -393,12 +393,12 @@ def test_only_chooses_systems_and_forgets_none(tmp_path: Path) -> None:
     """A part of a study can be run first without changing shared steps; an unknown system is refused."""
     path = tmp_path / "small.yaml"
     path.write_text(SMALL, encoding="utf-8")
-    whole = plan_experiment([path], {})
+    whole = requested_experiment([path], {})
     assert whole.systems == ["bpe", "scaffold"]
-    assert plan_experiment([path], {"only": "[scaffold, bpe]"}) == whole
-    assert plan_experiment([path], {"only": "scaffold"}) == whole._replace(systems=["scaffold"])
+    assert requested_experiment([path], {"only": "[scaffold, bpe]"}) == whole
+    assert requested_experiment([path], {"only": "scaffold"}) == whole._replace(systems=["scaffold"])
     with pytest.raises(UsageError, match=r"only: no system 'picky' \(there are bpe, scaffold\)"):
-        plan_experiment([path], {"only": ["picky"]})
+        requested_experiment([path], {"only": ["picky"]})
     for nothing in ("[]", "3", "{bpe: 1}", "[3]"):
         with pytest.raises(UsageError, match="only: give one or more systems"):
-            plan_experiment([path], {"only": nothing})
+            requested_experiment([path], {"only": nothing})

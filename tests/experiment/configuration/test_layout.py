@@ -12,7 +12,7 @@ from paths import ROOT
 pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration.layout import Run, plan_experiment
+from mt_scaffold.experiment.configuration.layout import Run, requested_experiment
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.training.translation_options import training_options
 from mt_scaffold.experiment.workflow.common_steps import check_fairseq_options, closing_words, gpus_per_node, one_of
@@ -25,14 +25,14 @@ WMT14 = ROOT / "configs" / "wmt14_en_de.yaml"
 
 
 def plan(*configurations: Path, **settings: object) -> TranslationLayout:
-    folder, config, *_ = plan_experiment(configurations or (DEMO,), settings)
+    folder, config, *_ = requested_experiment(configurations or (DEMO,), settings)
     return TranslationLayout.of(folder, config)
 
 
 def test_settings_replace_values_of_the_file() -> None:
     """Settings come as Snakemake passes them: numbers as text within braces, and the short names."""
     settings = {"output": "elsewhere", "cache": "kept", "sample": "7", "train": {"options": {"lr": "0.1"}}}
-    folder, config, _, cache = plan_experiment([DEMO], settings)
+    folder, config, _, cache = requested_experiment([DEMO], settings)
     layout = TranslationLayout.of(folder, config)
     assert (layout.folder, cache) == (Path("elsewhere"), Path("kept"))
     assert (layout.config.data.sample, layout.config.train.options["lr"]) == (7, 0.1)
@@ -63,23 +63,23 @@ def test_a_wrong_setting_is_one_line(settings: dict[str, object], says: str) -> 
 @pytest.mark.parametrize("name", ["no", "null", "0x10", "1e3", "runs #2", "a: b", "[x]", '"x"', "*x", "%x", "o😀"])
 def test_a_folder_has_the_name_that_was_given(name: str) -> None:
     """A path is not YAML: ``--output no`` is not the folder ``False``."""
-    assert plan_experiment([DEMO], {"output": name}).folder == Path(name)
-    assert plan_experiment([DEMO], {"cache": name}).cache == Path(name)
+    assert requested_experiment([DEMO], {"output": name}).folder == Path(name)
+    assert requested_experiment([DEMO], {"cache": name}).cache == Path(name)
 
 
 def test_braces_in_paths_are_refused(tmp_path: Path) -> None:
     """Snakemake would treat them as wildcards, and fail with its own error."""
     with pytest.raises(UsageError, match=r"runs/\{x\}: Snakemake would treat the braces .* as wildcards; rename it"):
-        plan_experiment([DEMO], {"output": "runs/{x}"})
+        requested_experiment([DEMO], {"output": "runs/{x}"})
     systems = {"systems": {"given": {"codes": "codes{1}.bpe"}}}
     with pytest.raises(UsageError, match=r"codes\{1\}\.bpe: Snakemake would treat the braces"):
-        plan_experiment([DEMO], systems)
+        requested_experiment([DEMO], systems)
 
 
 def test_one_configuration_is_one_experiment() -> None:
     """Snakemake would merge two into one that nobody wrote."""
     with pytest.raises(UsageError, match="give one experiment: --configfile"):
-        plan_experiment([DEMO, WMT14], {})
+        requested_experiment([DEMO, WMT14], {})
 
 
 def test_no_two_files_of_an_experiment_have_one_path() -> None:

@@ -20,7 +20,7 @@ from mt_scaffold.experiment.binarise.data_folder import BinarisedDocuments, Spli
 from mt_scaffold.experiment.configuration import parse_experiment
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
-from mt_scaffold.experiment.configuration.layout import Run, plan_experiment
+from mt_scaffold.experiment.configuration.layout import Run, requested_experiment
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.documents import get_documents
 from mt_scaffold.experiment.runtime.fairseq import option_arguments
@@ -55,7 +55,7 @@ def small(**changes: Any) -> LanguageModelConfig:
 
 
 def plan_layout(configurations: list[Path], settings: dict[str, Any]) -> LanguageModelLayout:
-    folder, config, *_ = plan_experiment(configurations, settings)
+    folder, config, *_ = requested_experiment(configurations, settings)
     return LanguageModelLayout.of(folder, config)
 
 
@@ -110,7 +110,7 @@ def test_a_layout_is_read_back_and_each_task_has_its_own(tmp_path: Path) -> None
         TranslationLayout.of("x", layout.config)
     with pytest.raises(UsageError, match="task: translation: only experiments with language models have this"):
         plan_layout([DEMO.with_name("demo.yaml")], {})
-    assert plan_experiment([DEMO], {"cache": "kept"}).cache == Path("kept")
+    assert requested_experiment([DEMO], {"cache": "kept"}).cache == Path("kept")
 
 
 def test_generated_documents_follow_from_the_seed_alone(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_files_are_read_where_they_are(tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text("text\n")
     documents = {"train": [f"{tmp_path}/[abc].txt"], "valid": [f"{tmp_path}/valid.txt"], "format": "lines"}
     layout = of_files(tmp_path, documents | {"tests": {"news": [f"{tmp_path}/test.txt"]}})
-    LanguageModeling().check_plan(layout)
+    LanguageModeling().check_early(layout)
     assert layout.written_parts == [] and layout.parts == ["train", "valid", "news"]
     assert (layout.patterns("news"), layout.format) == ([f"{tmp_path}/test.txt"], ("lines", None))
     assert [path.name for path in layout.files("train")] == ["a.txt", "b.txt", "c.txt"]
@@ -181,7 +181,7 @@ def test_files_are_read_where_they_are(tmp_path: Path) -> None:
     layout = LanguageModelLayout(tmp_path, config)
     assert [[path.name for path in steps.shard(layout, f"{n}-of-2")] for n in (1, 2)] == [["a.txt", "c.txt"], ["b.txt"]]
     with pytest.raises(MTScaffoldError, match=r"none: no such file; check data\.documents"):
-        LanguageModeling().check_plan(layout)
+        LanguageModeling().check_early(layout)
     with pytest.raises(UsageError, match=r"prepare\.shards: 4 jobs, but the training documents are 3 files"):
         steps.shard(
             LanguageModelLayout(tmp_path, small(data=config.to_dict()["data"], prepare={"shards": 4})), "1-of-4"
@@ -204,7 +204,7 @@ def test_given_codes_that_cannot_be_used_are_named_before_anything_runs(
         (tmp_path / "codes").write_text(codes)
     config = small(systems={"bpe": {"algorithm": "bpe"}, "own": {"codes": str(tmp_path / "codes")}})
     with pytest.raises(UsageError, match=rf"systems\.own\.codes: .*{says}"):
-        LanguageModeling().check_plan(LanguageModelLayout(tmp_path, config))
+        LanguageModeling().check_early(LanguageModelLayout(tmp_path, config))
     assert config.codes_of("own").name.startswith("given-codes-")
 
 
@@ -275,7 +275,7 @@ def test_the_task_is_told_how_many_checkpoints_are_averaged() -> None:
     kept = {"options": SMALL["train"]["options"] | {"keep-last-epochs": 2}}
     layout = LanguageModelLayout(Path("x"), small(average={"last": 4}, train=kept))
     with pytest.raises(UsageError, match="4 checkpoints are needed, but keep-last-epochs in the options keeps 2; keep"):
-        LanguageModeling().check_plan(layout)
+        LanguageModeling().check_early(layout)
 
 
 def test_a_system_cannot_be_called_what_a_file_of_the_experiment_is() -> None:
@@ -331,7 +331,7 @@ def test_options_of_the_steps_follow_the_configuration() -> None:
     assert runs == {Run("bpe", 1, "equal_tokens")} and Run("bpe", 1, "equal_text") not in layout.runs
     for options, says in (({"beam": 4}, "beam: unknown option"), ({"max-tokens": "x"}, "must be a whole number")):
         with pytest.raises(UsageError, match=rf"evaluate\.options\..*{says}"):
-            task.check_plan(LanguageModelLayout(Path("x"), small(evaluate={"options": options})))
+            task.check_early(LanguageModelLayout(Path("x"), small(evaluate={"options": options})))
 
 
 def test_as_many_checkpoints_are_kept_as_are_asked_tasks() -> None:

@@ -213,7 +213,7 @@ def test_the_real_architecture_does_an_update(
     }
     arguments = [str(one_pair), "--source-lang", "en", "--target-lang", "de", "--user-dir", str(user_dir()), "--cpu"]
     # Validating would cost as much again.
-    arguments += ["--disable-validation", *WHOLE_DATA_SET]
+    options |= {"disable-validation": True, **WHOLE_DATA_SET}
     command = ["-m", "fairseq_cli.train", *arguments, *option_arguments(options)]
     assert fairseq_programs.wait(fairseq_programs.start(command, tmp_path, tmp_path / "log")) == 0
     log = (tmp_path / "log").read_text(encoding="utf-8")

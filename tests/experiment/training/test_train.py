@@ -17,7 +17,7 @@ from fairseq_training import fairseq_config
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, launcher_command, option_arguments, sees_gpu
+from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, launcher_command, option_arguments, options_in, sees_gpu
 from mt_scaffold.segment.apply import BPE
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
@@ -29,7 +29,7 @@ from mt_scaffold.experiment.training.average import last_checkpoints
 from mt_scaffold.experiment.training.progress import PROGRESS_FILE
 from mt_scaffold.experiment.training.start import write_start
 from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest
-from mt_scaffold.experiment.training.train import TrainingReport, _run, plan_start, train
+from mt_scaffold.experiment.training.train import TrainingReport, _run, start_with, train
 
 
 def test_options_of_a_configuration_become_arguments() -> None:
@@ -37,6 +37,8 @@ def test_options_of_a_configuration_become_arguments() -> None:
     options = {"arch": "transformer", "share-all-embeddings": True, "fp16": False, "lr": [0.1, 0.2], "betas": "(0, 1)"}
     expected = "--arch transformer --share-all-embeddings --lr 0.1 0.2 --betas".split()
     assert option_arguments(options) == [*expected, "(0, 1)"]
+    del options["fp16"]
+    assert options_in(["data", *expected, "(0, 1)", "--seed=3"]) == options | {"lr": ["0.1", "0.2"], "seed": "3"}
 
 
 def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path, tiny_words: Path) -> None:
@@ -155,9 +157,9 @@ def test_options_that_would_not_do_what_they_say_are_refused(
 def test_keep_epochs_does_not_override_fairseqs_own_option(tiny_data: Path, tmp_path: Path) -> None:
     """The option wins in either of its forms."""
     for option in (["--keep-last-epochs", "5"], ["--keep-last-epochs=5"]):
-        planned = plan_start(tiny_data, tmp_path, [*TINY_MODEL, *option], keep_epochs=2)
-        assert planned.options["--keep-last-epochs"] == ["5"]
-    assert plan_start(tiny_data, tmp_path, TINY_MODEL, keep_epochs=2).options["--keep-last-epochs"] == ["2"]
+        planned = start_with(tiny_data, tmp_path, [*TINY_MODEL, *option], keep_epochs=2)
+        assert planned.options["keep-last-epochs"] == "5"
+    assert start_with(tiny_data, tmp_path, TINY_MODEL, keep_epochs=2).options["keep-last-epochs"] == "2"
 
 
 def test_a_folder_without_a_training_set_is_reported(tiny_data: Path, tmp_path: Path) -> None:
@@ -203,10 +205,10 @@ def test_nodes_with_one_gpu_each_train_together(
     """fairseq would treat each node's GPU as the only one, and every node would train a separate model."""
     monkeypatch.setattr("mt_scaffold.experiment.training.train.sees_gpu", lambda: True)
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    start = plan_start(tiny_data, tmp_path, TINY_MODEL, launcher="srun", nodes=2, gpus=1)
-    assert start.options["--distributed-world-size"] == ["2"]
-    given = plan_start(tiny_data, tmp_path, [*TINY_MODEL, "--distributed-world-size", "4"], nodes=1, gpus=2)
-    assert given.options["--distributed-world-size"] == ["4"]
+    start = start_with(tiny_data, tmp_path, TINY_MODEL, launcher="srun", nodes=2, gpus=1)
+    assert start.options["distributed-world-size"] == "2"
+    given = start_with(tiny_data, tmp_path, [*TINY_MODEL, "--distributed-world-size", "4"], nodes=1, gpus=2)
+    assert given.options["distributed-world-size"] == "4"
 
 
 def test_slurm_does_not_set_the_number_of_processes(
@@ -222,7 +224,7 @@ def test_slurm_does_not_set_the_number_of_processes(
         monkeypatch.setenv(f"SLURM_{name}", value)
     for tasks, gpus in ((1, 4), (8, 8), (1, 1), (8, 0)):
         monkeypatch.setenv("SLURM_NTASKS_PER_NODE", str(tasks))
-        start = plan_start(tiny_data, tmp_path, TINY_MODEL, gpus=gpus)
+        start = start_with(tiny_data, tmp_path, TINY_MODEL, gpus=gpus)
         arguments = start.command[start.command.index("fairseq_cli.train") + 1 :]
         found = fairseq_config([*arguments]).distributed_training
         if found.distributed_init_method is None:
@@ -230,8 +232,8 @@ def test_slurm_does_not_set_the_number_of_processes(
         assert (start.processes, found.distributed_world_size) == (gpus or 8, gpus or 8)
         assert not found.distributed_no_spawn
         assert (found.distributed_init_method or "tcp://localhost:").startswith("tcp://localhost:")
-    own = plan_start(tiny_data, tmp_path, [*TINY_MODEL, "--distributed-port", "7000"], gpus=4)
-    assert "--distributed-init-method" not in own.options
+    own = start_with(tiny_data, tmp_path, [*TINY_MODEL, "--distributed-port", "7000"], gpus=4)
+    assert "distributed-init-method" not in own.options
 
 
 def test_folders_used_in_turn_have_the_same_ids(tiny_data: Path, tmp_path: Path) -> None:
@@ -240,19 +242,19 @@ def test_folders_used_in_turn_have_the_same_ids(tiny_data: Path, tmp_path: Path)
     for folder in folders:
         shutil.copytree(tiny_data, folder)
     both = os.pathsep.join(map(str, folders))
-    start = plan_start(both, tmp_path / "model", TINY_MODEL)
-    assert start.data == both and start.data_digest != plan_start(folders[0], tmp_path, TINY_MODEL).data_digest
+    start = start_with(both, tmp_path / "model", TINY_MODEL)
+    assert start.data == both and start.data_digest != start_with(folders[0], tmp_path, TINY_MODEL).data_digest
     report = train(both, tmp_path / "model", [*TINY_MODEL, "--max-epoch", "2", "--disable-validation"])
     log = (tmp_path / "model" / "train.log").read_text()
     assert report.epochs == 2 and [f"{folder}/train.en-de.en" in log for folder in folders] == [True, True]
     description = folders[1] / "binarised.json"
     digest = json.loads(description.read_text())["sha256"]["dict.en.txt"]
     description.write_text(description.read_text().replace(digest, "0" * 64))
-    for check in (lambda: plan_start(both, tmp_path, TINY_MODEL), lambda: check_shards(both)):
+    for check in (lambda: start_with(both, tmp_path, TINY_MODEL), lambda: check_shards(both)):
         with pytest.raises(MTScaffoldError, match=r"b: its ids are not those of .*a; make it again with the same co"):
             check()
     with pytest.raises(MTScaffoldError, match="nowhere: no such folder"):
-        plan_start(f"{folders[0]}:{tmp_path / 'nowhere'}", tmp_path, TINY_MODEL)
+        start_with(f"{folders[0]}:{tmp_path / 'nowhere'}", tmp_path, TINY_MODEL)
 
 
 def test_a_failing_training_shows_the_end_of_its_log_and_where_it_is(tiny_data: Path, tmp_path: Path) -> None:
@@ -377,7 +379,7 @@ def test_a_training_that_waited_checks_again_whether_it_can_resume(
 
     @contextlib.contextmanager
     def after_another(folder: Path, waiting: str) -> Iterator[None]:
-        write_start(folder, plan_start(tiny_data, folder, [*options, "--lr", "0.5"]))
+        write_start(folder, start_with(tiny_data, folder, [*options, "--lr", "0.5"]))
         (folder / "checkpoints" / "checkpoint_last.pt").touch()
         yield
 

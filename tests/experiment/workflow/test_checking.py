@@ -8,6 +8,7 @@ import pytest
 from conftest import TINY_MODEL
 
 from mt_scaffold.experiment.binarise.dictionary import read_ids
+from mt_scaffold.experiment.runtime.fairseq import options_in
 from mt_scaffold.experiment.runtime.fairseq_options import Call, check_options
 from mt_scaffold.experiment.training.train import train
 from mt_scaffold.experiment.workflow.checking import checkpoint_size
@@ -22,10 +23,10 @@ def test_a_checkpoint_has_the_size_that_is_predicted(tiny_data: Path, tmp_path: 
     options += ["--bf16", "--max-tokens", "20000"]
     train(tiny_data, tmp_path, [*options, "--max-epoch", "1"], seed=7)
     entries = len(read_ids(tiny_data / "dict.en.txt")) + 4
-    checked = check_options([Call("train", ["--task", "translation_resumable", *options], [entries])])
+    checked = check_options([Call("train", {"task": "translation_resumable"} | options_in(options), [entries])])
     (parameters,), (saved,) = checked.parameters, checked.saved
     assert parameters is not None and saved is not None and saved > 1.1 * parameters
-    names = {option.lstrip("-") for option in options if option.startswith("--")}
+    names = options_in(options).keys()
     predicted = checkpoint_size(parameters, saved, names)
     checkpoints = sorted((tmp_path / "checkpoints").glob("checkpoint*.pt"))
     assert [path.name for path in checkpoints] == ["checkpoint1.pt", "checkpoint_best.pt", "checkpoint_last.pt"]

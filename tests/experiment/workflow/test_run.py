@@ -15,18 +15,19 @@ pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration.layout import Run, plan_experiment
+from mt_scaffold.experiment.configuration.layout import Run, requested_experiment
 from mt_scaffold.experiment.configuration.yaml_file import settings_from
 from mt_scaffold.experiment.runtime import fairseq_options
 from mt_scaffold.experiment.runtime.fairseq import sees_gpu
 from mt_scaffold.experiment.runtime.fairseq_options import Call, check_options
+from mt_scaffold.experiment.runtime.schema import OptionValue
 from mt_scaffold.experiment.tasks import layout_of, task_of
 from mt_scaffold.experiment.training.start import ended_with, read_start, write_start
 from mt_scaffold.experiment.workflow.checking import CheckFailed, check_experiment
 from mt_scaffold.experiment.workflow.common_steps import check_gpus
 from mt_scaffold.experiment.workflow.folder import write_config
 from mt_scaffold.experiment.workflow.running import Settings, snakemake_arguments
-from mt_scaffold.experiment.workflow.staleness import check_plan
+from mt_scaffold.experiment.workflow.staleness import check_repeated
 
 
 @pytest.fixture(scope="module")
@@ -138,12 +139,12 @@ def test_a_check_warns_of_words_that_end_in_the_separator(folder: Path, monkeypa
 
 def trained(path: Path, finished: bool = True) -> Path:
     """Create the files of trainings that a run leaves and the next run inspects."""
-    plan = plan_experiment([path], {})
+    plan = requested_experiment([path], {})
     layout = layout_of(plan.folder, plan.experiment)
     for run in layout.runs:
         layout.checkpoints(run).mkdir(parents=True)
         (layout.checkpoints(run) / "checkpoint_last.pt").touch()
-        start = task_of(layout.config).plan_start(layout, run, 0)
+        start = task_of(layout.config).start_of(layout, run, 0)
         assert start is not None
         write_start(layout.training(run), dataclasses.replace(start, processes=1))
         if finished:
@@ -162,9 +163,9 @@ def own(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def planned(path: Path) -> None:
     """Check a plan of all trainings of a configuration."""
-    plan = plan_experiment([path], {})
+    plan = requested_experiment([path], {})
     layout = layout_of(plan.folder, plan.experiment)
-    check_plan(layout, [(run, 0) for run in layout.runs], [])
+    check_repeated(layout, [(run, 0) for run in layout.runs], [])
 
 
 @pytest.mark.parametrize("finished", [True, False])
@@ -198,23 +199,23 @@ def started_on(training: Path, processes: int) -> None:
 def test_the_processes_of_a_training_count_if_they_are_known(own: Path) -> None:
     """Those of a job on another machine are known only if the configuration sets its number of GPUs."""
     folder = trained(configuration(own), finished=False)
-    plan = plan_experiment([configuration(own)], {})
+    plan = requested_experiment([configuration(own)], {})
     layout = layout_of(plan.folder, plan.experiment)
     run = Run("bpe", 1)
     started_on(folder / "bpe" / "seed-1", 1000)
-    check_plan(layout, [(run, 0)], [], elsewhere=True)
+    check_repeated(layout, [(run, 0)], [], elsewhere=True)
     for gpus, elsewhere in ((0, False), (1, False), (1, True)):
         with pytest.raises(
             MTScaffoldError, match=r"the batch: \d+ processes x update-freq 1 instead of 1000 processes"
         ):
-            check_plan(layout, [(run, gpus)], [], elsewhere)
+            check_repeated(layout, [(run, gpus)], [], elsewhere)
 
 
 @pytest.mark.skipif(sees_gpu(), reason="this machine has what they need")
 @pytest.mark.parametrize("name", ["lm_7b", "wmt14_en_de"])
 def test_a_machine_without_a_gpu_refuses_what_needs_one_before_it_prepares_anything(name: str) -> None:
     """Hours of preparation would end in fairseq's traceback."""
-    plan = plan_experiment([ROOT / "configs" / f"{name}.yaml"], {})
+    plan = requested_experiment([ROOT / "configs" / f"{name}.yaml"], {})
     layout = layout_of(plan.folder, plan.experiment)
     with pytest.raises(MTScaffoldError, match="fp16 needs a GPU, and PyTorch finds none on this machine: "):
         check_gpus(layout, [(layout.runs[0], 0)])
@@ -264,11 +265,16 @@ def test_a_check_says_what_an_experiment_needs(folder: Path, monkeypatch: pytest
 @pytest.mark.usefixtures("fairseq_here")
 def test_the_parameters_are_those_of_the_model() -> None:
     """The model is built as fairseq-train builds it, but without memory, even for a billion parameters."""
-    options = ["--task", "translation_resumable", "--arch", "transformer", "--optimizer", "adam", "--lr", "1"]
-    narrow = [*options, "--share-all-embeddings"]
-    for name, value in (("embed-dim", "8"), ("ffn-embed-dim", "8"), ("layers", "1"), ("attention-heads", "1")):
-        narrow += [argument for side in ("encoder", "decoder") for argument in (f"--{side}-{name}", value)]
-    wide = [*options, "--encoder-embed-dim", "8192", "--decoder-embed-dim", "8192"]
+    options: dict[str, OptionValue] = {
+        "task": "translation_resumable",
+        "arch": "transformer",
+        "optimizer": "adam",
+        "lr": 1,
+    }
+    narrow = options | {"share-all-embeddings": True}
+    for name, value in (("embed-dim", 8), ("ffn-embed-dim", 8), ("layers", 1), ("attention-heads", 1)):
+        narrow |= {f"{side}-{name}": value for side in ("encoder", "decoder")}
+    wide = options | {"encoder-embed-dim": 8192, "decoder-embed-dim": 8192}
     checked = check_options([Call("train", narrow, [1000]), Call("train", wide, [1000, 2000])])
     # Attention has 4 (8² + 8) parameters, a feed-forward layer 2 (8² + 8), each normalisation 16.
     assert checked.parameters[0] == 8 * 1000 + 3 * 4 * 72 + 2 * 2 * 72 + 5 * 16
