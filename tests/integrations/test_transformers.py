@@ -21,7 +21,7 @@ from mt_scaffold import BPE, MTScaffoldError, UsageError, learn_bpe
 from mt_scaffold.cli import main
 from mt_scaffold.experiment.binarise.dictionary import NO_RESAMPLING, make_dictionaries, read_ids
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
-from mt_scaffold.experiment.configuration.limits import Limits
+from mt_scaffold.experiment.configuration.data import Limits
 
 tokenizers: Any = pytest.importorskip("tokenizers", reason="comes with the extra 'transformers'")
 pytest.importorskip("transformers", reason="comes with the extra 'transformers'")

@@ -12,9 +12,9 @@ from typing import Any
 from mt_scaffold.corpus.files import open_input, warn_of_mark
 from mt_scaffold.corpus.id_files import writing_ids
 from mt_scaffold.corpus.text import not_utf8
+from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID
-from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
 from mt_scaffold.segment.segmenter import Segmenter, SentenceEncoder
 
 # fairseq's types of ids, each for dictionaries smaller than the number.

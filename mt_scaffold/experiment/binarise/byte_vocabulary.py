@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.corpus.files import PathLike, shown
 from mt_scaffold.corpus.text import bytes_to_notation
+from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.binarise.dictionary import END_ID, dictionary_text
-from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
 from mt_scaffold.segment.apply import BPE
 from mt_scaffold.segment.numbering import refuse_imported
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from mt_scaffold.corpus.count import count_words
 from mt_scaffold.corpus.files import PathLike, make_folder, shown, write_text
-from mt_scaffold.corpus.vocabulary_file import OVERWRITE
+from mt_scaffold.corpus.vocabulary_file import OVERWRITE, SPECIAL_SYMBOLS
 from mt_scaffold.corpus.vocabulary_file import read_dictionary as read_dictionary
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
-from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS, Limits
+from mt_scaffold.experiment.configuration.data import Limits
 from mt_scaffold.options_from_signature import HIDDEN, Option, OutputFolder, Prefix, Workers
 from mt_scaffold.segment.draw import NO_DRAW, Draw
 from mt_scaffold.segment.segmenter import Segmenter

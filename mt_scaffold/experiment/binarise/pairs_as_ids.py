@@ -30,7 +30,7 @@ from mt_scaffold.experiment.binarise.dictionary import (
     read_ids,
 )
 from mt_scaffold.experiment.binarise.segmentation import Segmentation
-from mt_scaffold.experiment.configuration.limits import Limits
+from mt_scaffold.experiment.configuration.data import Limits
 from mt_scaffold.experiment.runtime.provenance import sha256
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import read_result, write_result

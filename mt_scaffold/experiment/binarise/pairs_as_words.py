@@ -39,7 +39,7 @@ from mt_scaffold.experiment.binarise.pairs_as_ids import (
     write_description,
 )
 from mt_scaffold.experiment.binarise.segmentation import STORED, Segmentation
-from mt_scaffold.experiment.configuration.limits import Limits
+from mt_scaffold.experiment.configuration.data import Limits
 from mt_scaffold.experiment.runtime.provenance import digest_of
 from mt_scaffold.options_from_signature import HIDDEN, Folder, Option, OutputFolder, Prefix, Workers
 from mt_scaffold.segment.draw import Draw

@@ -1,6 +1,6 @@
 """The experiment configuration: one YAML file, its schema, its defaults and its errors.
 
-The dataclasses here, in ``data.py``, ``training.py`` and ``translating.py`` are the whole schema of translation, and
+The dataclasses here and in ``data.py``, ``systems.py`` and ``training.py`` are the whole schema of translation, and
 those in ``language_model.py`` that of language models. Anything that does not fit the schema raises a UsageError of one
 line that names the file, the line and the key.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -16,31 +17,32 @@ from typing import Any, Literal
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import checks, language_model_checks, yaml_file
-from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS, Data, Tokenise
+from mt_scaffold.experiment.configuration.data import NAME, Data, Limits, Tokenise
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
-from mt_scaffold.experiment.configuration.limits import Limits
 from mt_scaffold.experiment.configuration.overrides import overridden
+from mt_scaffold.experiment.configuration.shared import AnyConfig
 from mt_scaffold.experiment.configuration.systems import (
     CodesSetting,
     DataSetting,
+    LanguageModelSystem,
     Learn,
     SegmentationSetting,
     System,
 )
-from mt_scaffold.experiment.configuration.training import Average, Train
-from mt_scaffold.experiment.configuration.translating import Translate
+from mt_scaffold.experiment.configuration.training import OPTION, Average, Train
 from mt_scaffold.experiment.runtime.schema import (
+    OptionValue,
+    Pattern,
     WrongValue,
     bounds,
     build,
+    join_key,
     self_and_parents,
     show,
-    without_none,
 )
 from mt_scaffold.segment.draw import Draw
 
-_LANGUAGE = r"[A-Za-z]+([_-][A-Za-z0-9]+)*"
-_LANGUAGE_SAYS = "a language code such as en"
+_LANGUAGE = Pattern(r"[A-Za-z]+([_-][A-Za-z0-9]+)*", "a language code such as en")
 
 MetricName = Literal[
     "bleu", "chrf", "chrf++", "ter", "spbleu", "tokenised_bleu", "tokenised_bleu_split", "tokenised_bleu_lc"
@@ -72,8 +74,8 @@ def bleu_tokeniser(language: str | None) -> BleuTokeniser:
 class Languages:
     """The two language codes, which are the suffixes of file names and select sacremoses' rules."""
 
-    source: str = field(metadata=bounds(pattern=_LANGUAGE, pattern_says=_LANGUAGE_SAYS))
-    target: str = field(metadata=bounds(pattern=_LANGUAGE, pattern_says=_LANGUAGE_SAYS))
+    source: str = field(metadata=bounds(pattern=_LANGUAGE))
+    target: str = field(metadata=bounds(pattern=_LANGUAGE))
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,13 @@ class Clean:
     min_tokens: int = field(default=1, metadata=bounds(least=1))
     max_tokens: int = field(default=250, metadata=bounds(least=1))
     max_ratio: float = field(default=1.5, metadata=bounds(least=1))
+
+
+@dataclass(frozen=True)
+class Translate:
+    """How test sets are translated: plain fairseq-generate options, as in Train."""
+
+    options: dict[str, OptionValue] = field(default_factory=dict, metadata=bounds(key_pattern=OPTION))
 
 
 class Models(list[str]):
@@ -124,14 +133,14 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(AnyConfig):
     """A translation experiment, with every default filled in and every value checked."""
 
-    name: str = field(metadata=bounds(pattern=NAME, pattern_says=NAME_SAYS))
+    name: str = field(metadata=bounds(pattern=NAME))
     languages: Languages
     data: Data
     codes: Learn
-    systems: dict[str, System] = field(metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS, filled=True))
+    systems: dict[str, System] = field(metadata=bounds(key_pattern=NAME, filled=True))
     baseline: str
     train: Train
     task: Literal["translation"] = "translation"
@@ -144,11 +153,6 @@ class Config:
     translate: Translate = field(default_factory=Translate)
     score: Score = field(default_factory=Score)
     compare_with: list[Published] = field(default_factory=list)
-
-    @property
-    def synthetic(self) -> bool:
-        """Whether the text is synthetic; every figure made from it must say so."""
-        return self.data.synthetic is not None
 
     @property
     def bleu_tokeniser(self) -> BleuTokeniser:
@@ -202,11 +206,6 @@ class Config:
         source, target = system.resamplings
         return source, target
 
-    def baseline_of(self, system: str) -> str | None:
-        """Return the system that a system is tested against, or None for the experiment's baseline."""
-        own = self.systems[system].baseline or self.baseline
-        return None if own == system else own
-
     def tokenise_for(self, part: str, side: str = "source") -> Tokenise:
         """Return how one side of ``part`` (``train``, ``valid`` or a test set) is tokenised.
 
@@ -217,12 +216,6 @@ class Config:
             own = (self.data.archives.tests[part].tokenise or self.tokenise).of_side(side)
             return dataclasses.replace(own, lowercase=common.lowercase)
         return common
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain dictionaries, lists and scalars without unset keys, which parse_config reads back."""
-        plain = without_none(dataclasses.asdict(self))
-        assert isinstance(plain, dict)
-        return plain
 
 
 Experiment = Config | LanguageModelConfig
@@ -288,11 +281,25 @@ def _translation(document: Mapping[str, Any]) -> Config:
 
 
 def _language_modeling(document: Mapping[str, Any]) -> LanguageModelConfig:
-    sections = {"data": Data, "codes": Learn, "binarise": Limits, "train": Train, "systems": System}
-    language_model_checks.check_keys(document, Config, sections)
+    _refuse_keys_of_translation(document)
     config: LanguageModelConfig = build(LanguageModelConfig, dict(document))
     language_model_checks.check(config)
     return config
+
+
+def _refuse_keys_of_translation(document: Mapping[str, Any]) -> None:
+    own, others = typing.get_type_hints(LanguageModelConfig), typing.get_type_hints(Config)
+    places: list[tuple[str, object, Any, Any]] = [("", document, LanguageModelConfig, Config)]
+    places += [(key, document.get(key), own[key], others[key]) for key in ("data", "codes", "binarise", "train")]
+    systems = document.get("systems")
+    for name, system in systems.items() if isinstance(systems, dict) else ():
+        places.append((f"systems.{name}", system, LanguageModelSystem, System))
+    for place, given, kind, other in places:
+        for key in given if isinstance(given, dict) else ():
+            # LanguageModelSystem refuses dropout, unless it is 0.
+            if key in other.__dataclass_fields__ and key not in (*kind.__dataclass_fields__, "dropout"):
+                problem = "only translation has this key; remove it, or remove task: language_modeling"
+                raise WrongValue(join_key(place, key), problem)
 
 
 # The function that reads and checks a configuration, by its task; the tasks are in mt_scaffold.experiment.tasks.

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import DATA_KINDS, SIDES, UNKNOWN, ArchiveData, Data, DataFile
+from mt_scaffold.experiment.configuration.shared import check_shared
 from mt_scaffold.experiment.configuration.training import check_training, with_own_options
 from mt_scaffold.experiment.runtime.results import COMPARISON_KINDS
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 
 if TYPE_CHECKING:
-    from mt_scaffold.experiment.configuration import Config, Experiment
+    from mt_scaffold.experiment.configuration import Config
 
 # Folders and files in experiments/NAME next to the folders of the systems (layout.py).
 RESERVED_NAMES = (
@@ -21,38 +20,6 @@ RESERVED_NAMES = (
     *("logs", "figures", "config.yaml", "data-report.json", "statistics.json", "report.html"),
     *(f"comparison.{kind}" for kind in COMPARISON_KINDS),
 )
-
-
-def check_shared(config: Experiment, data_kinds: Sequence[str], reserved: Collection[str]) -> None:
-    """Raise WrongValue if values that the configurations of all tasks have contradict each other.
-
-    data_kinds: the keys of the data section of which one is given. reserved: names that no system may have.
-    """
-    kinds = {kind: text for kind in data_kinds if (text := getattr(config.data, kind)) is not None}
-    if len(kinds) != 1:
-        given = " and ".join(kinds) if kinds else "none"
-        raise WrongValue("data", f"give exactly one of {', '.join(data_kinds)} (given: {given})")
-    for kind, text in kinds.items():
-        for name in getattr(text, "tests", None) or ():
-            if re.fullmatch(r"(train|valid)\d*", name):  # fairseq reads train, train1 and so on as one training set
-                raise WrongValue(f"data.{kind}.tests.{name}", f"a test set cannot be called {name}; rename it")
-    if config.train.batches and config.train.batch not in config.train.batches:
-        raise WrongValue("train.batch", f"give one of {', '.join(config.train.batches)}")
-    if config.train.batch is not None and not config.train.batches:
-        raise WrongValue("train.batch", "there are no train.batches to choose from; define them, or leave this out")
-    for name, system in config.systems.items():
-        if name in reserved:
-            raise WrongValue(f"systems.{name}", "reserved for a folder or file of the experiment; choose another name")
-        if system.baseline is not None and system.baseline not in config.systems:
-            hint = nearest(system.baseline, config.systems)
-            raise WrongValue(f"systems.{name}.baseline", f"no system is called {system.baseline}{hint}")
-        if system.baseline == name != config.baseline:
-            raise WrongValue(f"systems.{name}.baseline", "a system is not tested against itself; name another")
-    if config.baseline not in config.systems:
-        hint = nearest(config.baseline, config.systems)
-        raise WrongValue("baseline", f"no system is called {config.baseline}{hint}")
-    if len(set(config.seeds)) < len(config.seeds):
-        raise WrongValue("seeds", "duplicate seed; list each seed once")
 
 
 def check(config: Config) -> None:
@@ -80,13 +47,12 @@ def check(config: Config) -> None:
         raise WrongValue("clean.min_tokens", "more than clean.max_tokens, so that no pair would be left; lower it")
     check_training(config.train, config.average)
     for name, system in config.systems.items():
+        train = with_own_options(config.train, system.train)
         try:
-            check_training(with_own_options(config.train, system.train), config.average)
+            check_training(train, config.average)
         except WrongValue as error:
             raise WrongValue(f"systems.{name}.{error.key}", str(error).removeprefix(f"{error.key}: ")) from None
-    for name, system in config.systems.items():
-        own = system.train.options if system.train is not None else {}
-        if (config.train.all_options | own).get("share-all-embeddings") and not config.binarise.joined_dictionary:
+        if train.all_options.get("share-all-embeddings") and not config.binarise.joined_dictionary:
             problem = f"separate dictionaries contradict share-all-embeddings (system {name}); remove one of them"
             raise WrongValue("binarise.joined_dictionary", problem)
     try:

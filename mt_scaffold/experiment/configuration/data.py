@@ -1,4 +1,4 @@
-"""The data and tokenise sections of a configuration."""
+"""The data, tokenise and binarise sections of a configuration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import dataclasses
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, Literal
 
-from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build_dataclass, join_key, show
+from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
+from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.runtime.schema import Pattern, WrongValue, bounds, build_dataclass, join_key, show
 from mt_scaffold.options_from_signature import HIDDEN, Option
 
 SIDES = ("source", "target")
@@ -14,14 +16,13 @@ SIDES = ("source", "target")
 # The stems of the generated text: nouns, verbs, adjectives and names (data/lexicon.py).
 STEMS = 440
 # A name becomes a folder or a file name, so ".." and "-x" are excluded.
-NAME = r"[A-Za-z0-9][A-Za-z0-9+_.-]*"
-NAME_SAYS = "a letter or digit, then letters, digits and + _ . -"
-_SHA256 = r"[0-9a-fA-F]{64}"
-_MD5 = r"[0-9a-fA-F]{32}"
-_URL = r"https?://\S*[^/\s]"
-_URL_SAYS = "an http or https address of a file"
+NAME = Pattern(r"[A-Za-z0-9][A-Za-z0-9+_.-]*", "a letter or digit, then letters, digits and + _ . -")
+_SHA256 = Pattern(r"[0-9a-fA-F]{64}", "64 hexadecimal digits")
+_MD5 = Pattern(r"[0-9a-fA-F]{32}", "32 hexadecimal digits")
+_URL = Pattern(r"https?://\S*[^/\s]", "an http or https address of a file")
 # In place of the digest of an archive for which none is published.
 UNKNOWN = "unknown"
+_SHA256_OR_UNKNOWN = Pattern(f"{_SHA256.regex}|{UNKNOWN}", f"{_SHA256.says}, or {UNKNOWN}")
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,9 @@ class DataFile:
     A ``.gz`` file is decompressed. A path is relative to the working directory in which the experiment is started.
     """
 
-    url: str | None = field(default=None, metadata=bounds(pattern=_URL, pattern_says=_URL_SAYS))
+    url: str | None = field(default=None, metadata=bounds(pattern=_URL))
     path: str | None = None
-    sha256: str | None = field(default=None, metadata=bounds(pattern=_SHA256, pattern_says="64 hexadecimal digits"))
+    sha256: str | None = field(default=None, metadata=bounds(pattern=_SHA256))
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,7 @@ class FileData:
     """Parallel text in files; the files of a list are concatenated. With ``data.valid_every``, ``valid`` is omitted."""
 
     train: list[ParallelFiles] = field(metadata=bounds(filled=True))
-    tests: dict[str, list[ParallelFiles]] = field(
-        metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS, filled=True)
-    )
+    tests: dict[str, list[ParallelFiles]] = field(metadata=bounds(key_pattern=NAME, filled=True))
     valid: list[ParallelFiles] | None = field(default=None, metadata=bounds(filled=True))
 
 
@@ -128,6 +127,38 @@ class Tokenise:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """Which subwords get an id: the options of fairseq-preprocess of the same names.
+
+    nwordssrc, nwordstgt: size of the dictionary, with fairseq's four special symbols (default: all subwords)
+    thresholdsrc, thresholdtgt: least frequency of a subword in it
+    padding_factor: pad it to a multiple of N
+
+    A joined dictionary, of both sides, is limited by ``nwordssrc`` and ``thresholdsrc``. The subwords that resampling
+    adds are exempt from these limits.
+    """
+
+    joined_dictionary: Annotated[
+        bool, Option(name="separate-dictionaries", help="one for each language (default: one for both)")
+    ] = True
+    nwordssrc: int = -1
+    nwordstgt: int = -1
+    thresholdsrc: int = 0
+    thresholdtgt: int = 0
+    padding_factor: int = 8
+
+    def check(self) -> Limits:
+        """Return the limits; raise UsageError for a value out of range."""
+        for name, least in (("thresholdsrc", 0), ("thresholdtgt", 0), ("padding_factor", 1)):
+            if getattr(self, name) < least:
+                raise UsageError(f"{name} must be {least} or more, not {getattr(self, name)}")
+        for name in ("nwordssrc", "nwordstgt"):
+            if 0 <= getattr(self, name) <= len(SPECIAL_SYMBOLS):
+                raise UsageError(f"{name} must exceed {len(SPECIAL_SYMBOLS)}, the number of fairseq's special symbols")
+        return self
+
+
+@dataclass(frozen=True)
 class Archive:
     """A tar archive, plain or compressed, by URL, with its sha256 or md5.
 
@@ -135,12 +166,9 @@ class Archive:
     the download cache and checked from then on.
     """
 
-    url: str = field(metadata=bounds(pattern=_URL, pattern_says=_URL_SAYS))
-    sha256: str | None = field(
-        default=None,
-        metadata=bounds(pattern=f"{_SHA256}|{UNKNOWN}", pattern_says=f"64 hexadecimal digits, or {UNKNOWN}"),
-    )
-    md5: str | None = field(default=None, metadata=bounds(pattern=_MD5, pattern_says="32 hexadecimal digits"))
+    url: str = field(metadata=bounds(pattern=_URL))
+    sha256: str | None = field(default=None, metadata=bounds(pattern=_SHA256_OR_UNKNOWN))
+    md5: str | None = field(default=None, metadata=bounds(pattern=_MD5))
 
 
 @dataclass(frozen=True)
@@ -164,7 +192,7 @@ class ArchiveTest:
     """
 
     sacrebleu: str | None = None
-    md5: str | None = field(default=None, metadata=bounds(pattern=_MD5, pattern_says="32 hexadecimal digits"))
+    md5: str | None = field(default=None, metadata=bounds(pattern=_MD5))
     pairs: list[ArchivePair] | None = field(default=None, metadata=bounds(filled=True))
     tokenise: Tokenise | None = None
 
@@ -174,7 +202,7 @@ class ArchiveData:
     """Parallel text in archives; the pairs of a list are concatenated. ``valid`` as in FileData."""
 
     train: list[ArchivePair] = field(metadata=bounds(filled=True))
-    tests: dict[str, ArchiveTest] = field(metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS, filled=True))
+    tests: dict[str, ArchiveTest] = field(metadata=bounds(key_pattern=NAME, filled=True))
     valid: list[ArchivePair] | None = field(default=None, metadata=bounds(filled=True))
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from mt_scaffold.corpus.pretokenise import pretokeniser_of
-from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS, STEMS
+from mt_scaffold.experiment.configuration.data import NAME, STEMS
+from mt_scaffold.experiment.configuration.shared import AnyConfig
 from mt_scaffold.experiment.configuration.systems import CodesSetting, LanguageModelSystem, Learn
 from mt_scaffold.experiment.configuration.training import (
     OPTION,
-    OPTION_SAYS,
     Average,
     TrainOptions,
 )
-from mt_scaffold.experiment.runtime.schema import OptionValue, bounds, without_none
+from mt_scaffold.experiment.runtime.schema import OptionValue, bounds
 from mt_scaffold.options import check_prune, memory_size
 
 
@@ -46,9 +46,7 @@ class DocumentFiles:
 
     train: list[str] = field(metadata=bounds(filled=True))
     valid: list[str] | None = field(default=None, metadata=bounds(filled=True))
-    tests: dict[str, list[str]] | None = field(
-        default=None, metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS, filled=True)
-    )
+    tests: dict[str, list[str]] | None = field(default=None, metadata=bounds(key_pattern=NAME, filled=True))
     format: Literal["lines", "files", "jsonl", "parquet"] | None = None
     field: str | None = None
     lines_per_document: int = dataclasses.field(default=1, metadata=bounds(least=1))
@@ -137,9 +135,7 @@ class TrainLanguageModels(TrainOptions):
 class Evaluate:
     """How models are compared: options of ``mt-scaffold evaluate``, and the number of bootstrap resamples."""
 
-    options: dict[str, OptionValue] = field(
-        default_factory=dict, metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS)
-    )
+    options: dict[str, OptionValue] = field(default_factory=dict, metadata=bounds(key_pattern=OPTION))
     bootstrap_samples: int = field(default=1000, metadata=bounds(least=2))
 
 
@@ -164,20 +160,16 @@ class HarnessTasks:
 
 
 @dataclass(frozen=True)
-class LanguageModelConfig:
+class LanguageModelConfig(AnyConfig):
     """An experiment with language models, with every default filled in and every value checked."""
 
     task: Literal["language_modeling"]
-    name: str = field(metadata=bounds(pattern=NAME, pattern_says=NAME_SAYS))
+    name: str = field(metadata=bounds(pattern=NAME))
     data: DocumentData
     codes: LearnFromBytes
-    systems: dict[str, LanguageModelSystem] = field(
-        metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS, filled=True)
-    )
+    systems: dict[str, LanguageModelSystem] = field(metadata=bounds(key_pattern=NAME, filled=True))
     baseline: str
-    comparisons: dict[str, EqualAmount] = field(
-        metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS, filled=True)
-    )
+    comparisons: dict[str, EqualAmount] = field(metadata=bounds(key_pattern=NAME, filled=True))
     train: TrainLanguageModels
     description: str = ""
     prepare: Counting = field(default_factory=Counting)
@@ -191,11 +183,6 @@ class LanguageModelConfig:
     def wanted_checkpoints(self) -> int:
         """The number of a training's last checkpoints that are needed, to be averaged or asked tasks."""
         return max(self.average.last, 0 if self.tasks is None else self.tasks.last_checkpoints)
-
-    @property
-    def synthetic(self) -> bool:
-        """Whether the text is synthetic; every figure made from it must say so."""
-        return self.data.synthetic is not None
 
     @property
     def test_sets(self) -> list[str]:
@@ -213,11 +200,6 @@ class LanguageModelConfig:
         """The distinct codes of all systems, by name."""
         return {codes.name: codes for codes in map(self.codes_of, self.systems)}
 
-    def baseline_of(self, system: str) -> str | None:
-        """Return the system that a system is tested against, or None for the experiment's baseline."""
-        own = self.systems[system].baseline or self.baseline
-        return None if own == system else own
-
     def run_of(self, system: str, comparison: str) -> str:
         """Return the comparison whose training of ``system`` serves this one: for the baseline, its ``text_of``."""
         other = self.comparisons[comparison].text_of
@@ -228,9 +210,3 @@ class LanguageModelConfig:
         """The distinct trainings of each seed, as pairs of system and comparison."""
         pairs = ((system, self.run_of(system, name)) for name in self.comparisons for system in self.systems)
         return list(dict.fromkeys(pairs))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain dictionaries, lists and scalars without unset keys, which parse_experiment reads back."""
-        plain = without_none(dataclasses.asdict(self))
-        assert isinstance(plain, dict)
-        return plain

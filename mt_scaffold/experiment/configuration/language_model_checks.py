@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-from mt_scaffold.experiment.configuration.checks import check_shared
 from mt_scaffold.experiment.configuration.language_model import (
     DOCUMENT_KINDS,
     DocumentData,
     LanguageModelConfig,
-    LearnFromBytes,
-    Padding,
-    TrainLanguageModels,
 )
+from mt_scaffold.experiment.configuration.shared import check_shared
 from mt_scaffold.experiment.configuration.systems import LanguageModelSystem
-from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_saved, without_false
+from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_saved, with_own_options
 from mt_scaffold.experiment.runtime.results import COMPARISON_KINDS
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 
@@ -28,38 +21,6 @@ RESERVED_NAMES = (
 )
 # Options of fairseq's schedulers that train.schedule decides.
 _SCHEDULED = ("lr-scheduler", "lr-period-updates", "lr-shrink", "t-mult", "total-num-update")
-# The sections whose schema differs from that of translation.
-_SECTIONS: dict[str, Any] = {
-    "data": DocumentData,
-    "codes": LearnFromBytes,
-    "binarise": Padding,
-    "train": TrainLanguageModels,
-}
-
-
-def check_keys(document: Mapping[str, Any], translation: Any, sections: Mapping[str, Any]) -> None:
-    """Raise WrongValue if a configuration of language models has a key that only translation has.
-
-    translation, sections: the dataclasses of a translation configuration, and of its sections and its systems by name.
-    """
-    for key in _only_there(document, LanguageModelConfig, translation):
-        raise WrongValue(key, "only translation has this key; remove it, or remove task: language_modeling")
-    for section, own in _SECTIONS.items():
-        for key in _only_there(document.get(section), own, sections[section]):
-            raise WrongValue(f"{section}.{key}", "only translation has this key; language models have no use for it")
-    systems = document.get("systems")
-    for name, entry in systems.items() if isinstance(systems, dict) else ():
-        # LanguageModelSystem refuses dropout, unless it is 0.
-        for key in _only_there(entry, LanguageModelSystem, sections["systems"]):
-            if key != "dropout":
-                problem = "only translation has this key; a language model has one side"
-                raise WrongValue(f"systems.{name}.{key}", problem)
-
-
-def _only_there(given: object, own: Any, other: Any) -> Iterator[str]:
-    known, others = ({entry.name for entry in dataclasses.fields(kind)} for kind in (own, other))
-    if isinstance(given, Mapping):
-        yield from (key for key in given if key in others and key not in known)
 
 
 def check(config: LanguageModelConfig) -> None:
@@ -113,22 +74,23 @@ def _check_comparisons(config: LanguageModelConfig) -> None:
 
 
 def _check_training(config: LanguageModelConfig) -> None:
-    own = {name: system.train.options for name, system in config.systems.items() if system.train is not None}
-    given = {"train": config.train.all_options} | {f"systems.{name}.train": options for name, options in own.items()}
-    for key, options in ((key, without_false(options)) for key, options in given.items()):
+    own = {f"systems.{name}.train": system.train for name, system in config.systems.items()}
+    trainings = {"train": config.train} | {key: with_own_options(config.train, each) for key, each in own.items()}
+    for key, train in trainings.items():
+        options = train.all_options
         if "task" in options:
             raise WrongValue(f"{key}.options.task", "set by this kind of experiment; remove it")
         for name in (*STOP_OPTIONS.values(), "patience"):
             if name in options:
                 raise WrongValue(f"{key}.options.{name}", "the comparisons say when a training ends; remove it")
-        if config.train.schedule is not None:
+        if train.schedule is not None:
             for name in _SCHEDULED:
                 if name in options:
                     raise WrongValue(f"{key}.options.{name}", "set by train.schedule; keep one of them")
             if "end-learning-rate" in options:
                 raise WrongValue(f"{key}.options.end-learning-rate", "train.schedule ends at min-lr; set that instead")
-    for name in config.systems:
-        check_saved(config.train.all_options | own.get(name, {}), config.average, config.wanted_checkpoints)
+        if key != "train":
+            check_saved(options, config.average, config.wanted_checkpoints)
 
 
 def _check_tasks(config: LanguageModelConfig) -> None:
@@ -140,7 +102,6 @@ def _check_tasks(config: LanguageModelConfig) -> None:
             raise WrongValue(f"tasks.{key}", "duplicate entry; list each once")
     # The harness runs models in transformers' format, to which transformer_lm cannot be exported.
     for name, system in config.systems.items():
-        own = system.train.options if system.train is not None else {}
-        if (config.train.all_options | own).get("arch") == "transformer_lm":
-            key = f"systems.{name}.train" if "arch" in own else "train"
+        if with_own_options(config.train, system.train).all_options.get("arch") == "transformer_lm":
+            key = f"systems.{name}.train" if system.train and "arch" in system.train.options else "train"
             raise WrongValue(f"{key}.options.arch", "tasks need a model of transformers; use llama, or remove tasks")

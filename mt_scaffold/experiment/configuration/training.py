@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration.data import NAME, NAME_SAYS
-from mt_scaffold.experiment.runtime.schema import OptionValue, WrongValue, bounds
+from mt_scaffold.experiment.configuration.data import NAME
+from mt_scaffold.experiment.runtime.schema import OptionValue, Pattern, WrongValue, bounds
 
-OPTION = r"[A-Za-z0-9][A-Za-z0-9_-]*"
-OPTION_SAYS = "an option without its leading dashes, such as max-tokens"
+OPTION = Pattern(r"[A-Za-z0-9][A-Za-z0-9_-]*", "an option without its leading dashes, such as max-tokens")
 # The option of fairseq-train for each rule of Stop; the last two belong to this package's tasks.
 STOP_OPTIONS = {"updates": "max-update", "epochs": "max-epoch", "tokens": "stop-tokens", "text": "stop-text"}
 # The metric in fairseq's log for each value of patience_on.
@@ -45,14 +44,14 @@ class Stop:
 class SystemTrain:
     """The training options of one system, which replace those of the train section."""
 
-    options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS))
+    options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=OPTION))
 
 
 @dataclass(frozen=True)
 class Batch:
     """The plain fairseq-train options of one batch size; their ``update-freq`` is meant for this number of ``gpus``."""
 
-    options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS))
+    options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=OPTION))
     gpus: int | None = field(default=None, metadata=bounds(least=1))
 
 
@@ -64,17 +63,16 @@ class TrainOptions:
     checkpoints but the last are stripped of their optimiser state.
     """
 
-    options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=OPTION, key_pattern_says=OPTION_SAYS))
+    options: dict[str, OptionValue] = field(metadata=bounds(key_pattern=OPTION))
     batch: str | None = None
-    batches: dict[str, Batch] = field(
-        default_factory=dict, metadata=bounds(key_pattern=NAME, key_pattern_says=NAME_SAYS)
-    )
+    batches: dict[str, Batch] = field(default_factory=dict, metadata=bounds(key_pattern=NAME))
     thin: bool = False
 
     @property
     def all_options(self) -> dict[str, OptionValue]:
-        """The options, including those of the chosen batch."""
-        return self.options | (self.batches[self.batch].options if self.batch is not None else {})
+        """The options, including those of the chosen batch, without those that ``false`` leaves out."""
+        options = self.options | (self.batches[self.batch].options if self.batch is not None else {})
+        return {name: value for name, value in options.items() if value is not False}
 
     @property
     def batch_gpus(self) -> int:
@@ -148,7 +146,7 @@ def with_own_options(train: AnyTrain, own: SystemTrain | None) -> AnyTrain:
 
 def check_training(train: Train, average: Average) -> None:
     """Raise WrongValue if train and average contradict each other, or trainings would be stopped unfairly."""
-    options = without_false(train.all_options)
+    options = train.all_options
     if train.stop is not None:
         if len(train.stop.rules) != 1:
             given = " and ".join(train.stop.rules) or "none"
@@ -165,11 +163,6 @@ def check_training(train: Train, average: Average) -> None:
             f"{average.last} checkpoints are needed, but with patience {train.patience} a training can end after "
             f"{train.patience + 1} epochs; average fewer, or be more patient",
         )
-
-
-def without_false(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
-    """Return the options that are given: ``false`` leaves one out, such as the max-update of a batch."""
-    return {name: value for name, value in options.items() if value is not False}
 
 
 def check_saved(options: Mapping[str, OptionValue], average: Average, wanted: int) -> None:

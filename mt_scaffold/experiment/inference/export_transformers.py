@@ -8,13 +8,13 @@ from typing import Any
 
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.text import bytes_to_notation
+from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import FIRST_ID, Vocabulary
 from mt_scaffold.experiment.binarise.data_folder import codes_of, read_documents_folder
 from mt_scaffold.experiment.binarise.dictionary import END_ID
 from mt_scaffold.experiment.binarise.pairs_as_ids import appears_complete, refuse_other_content
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
-from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.inference.language_model import load_model
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.hugging_face import import_transformers

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.corpus.files import PathLike
+from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.data_folder import is_padding
 from mt_scaffold.experiment.binarise.dictionary import read_dictionary
-from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
 
 if TYPE_CHECKING:
     import numpy

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.corpus.files import PathLike, open_input, shown, write_text
+from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.data_folder import is_padding
 from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID
-from mt_scaffold.experiment.configuration.limits import SPECIAL_SYMBOLS
 from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.report.embeddings import SymbolRows, cosine_distances, symbol_rows
 from mt_scaffold.experiment.runtime.results import read_result

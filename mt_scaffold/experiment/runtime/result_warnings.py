@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mt_scaffold.corpus.files import PathLike, open_input
 from mt_scaffold.errors import MTScaffoldError
-from mt_scaffold.experiment.runtime.schema import WrongValue, bounds, build
+from mt_scaffold.experiment.runtime.schema import Pattern, WrongValue, bounds, build
 
 FEW_SEEDS, NOT_CONVERGED = "few-seeds", "not-converged"
 UNEQUAL_ROWS, UNEQUAL_RESAMPLING = "unequal-rows", "unequal-resampling"
@@ -70,7 +70,7 @@ class ResultWarning:
     training or of its scores, without the training itself. figure: its extent, such as ``31 of 1,000``.
     """
 
-    kind: str = field(metadata=bounds(pattern="|".join(KINDS), pattern_says="a kind of warning"))
+    kind: str = field(metadata=bounds(pattern=Pattern("|".join(KINDS), "a kind of warning")))
     about: str
     figure: str = ""
 

@@ -13,7 +13,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from mt_scaffold.errors import MTScaffoldError, printable
 from mt_scaffold.removed import VALUES, instead_of_key, without_removed_keys
@@ -30,30 +30,32 @@ class WrongValue(Exception):
         self.key = key
 
 
+class Pattern(NamedTuple):
+    """A regular expression for text, and its meaning in words."""
+
+    regex: str
+    says: str
+
+
 def bounds(
     *,
     least: float | None = None,
     most: float | None = None,
-    pattern: str | None = None,
-    pattern_says: str = "",
-    key_pattern: str | None = None,
-    key_pattern_says: str = "",
+    pattern: Pattern | None = None,
+    key_pattern: Pattern | None = None,
     filled: bool = False,
     check: Callable[[Any], object] | None = None,
 ) -> dict[str, Any]:
     """Return the metadata of a field: limits that ``build`` checks in addition to its type.
 
-    least, most: the range of a number. pattern, key_pattern: regular expressions for text and for the keys of a
-    dictionary, with ``..._says``, their meaning in words. filled: not empty. check: raises MTScaffoldError, with the
-    message to show, for a value that is out of range.
+    least, most: the range of a number. pattern, key_pattern: for text, and for the keys of a dictionary. filled: not
+    empty. check: raises MTScaffoldError, with the message to show, for a value that is out of range.
     """
     return {
         "least": least,
         "most": most,
         "pattern": pattern,
-        "pattern_says": pattern_says,
         "key_pattern": key_pattern,
-        "key_pattern_says": key_pattern_says,
         "filled": filled,
         "check": check,
     }
@@ -148,9 +150,8 @@ def _build_dict(inner: Any, value: Any, key: str, limits: Mapping[str, Any]) -> 
         raise WrongValue(key, "must not be empty")
     for name in value:
         pattern = limits.get("key_pattern")
-        if not isinstance(name, str) or (pattern and not re.fullmatch(pattern, name)):
-            says = limits.get("key_pattern_says") or "text"
-            raise WrongValue(join_key(key, name), f"not a valid name; must be {says}")
+        if not isinstance(name, str) or (pattern and not re.fullmatch(pattern.regex, name)):
+            raise WrongValue(join_key(key, name), f"not a valid name; must be {pattern.says if pattern else 'text'}")
     return {name: build(inner, entry, join_key(key, name)) for name, entry in value.items()}
 
 
@@ -203,8 +204,8 @@ def _build_scalar(kind: type, value: Any, key: str, limits: Mapping[str, Any]) -
             _refuse_large(value, key)
             raise
     _refuse_large(value, key)
-    if kind is str and limits.get("pattern") and not re.fullmatch(limits["pattern"], value):
-        raise WrongValue(key, f"must be {limits['pattern_says']}, not {show(value)}")
+    if kind is str and (pattern := limits.get("pattern")) and not re.fullmatch(pattern.regex, value):
+        raise WrongValue(key, f"must be {pattern.says}, not {show(value)}")
     return value
 
 

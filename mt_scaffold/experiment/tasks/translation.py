@@ -22,7 +22,7 @@ from mt_scaffold.experiment.binarise.segmentation import segmentation_in
 from mt_scaffold.experiment.configuration import Config, Published
 from mt_scaffold.experiment.configuration.data import DATA_KINDS, SIDES
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
-from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, without_false
+from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.preprocessed import refuse_preprocessed
 from mt_scaffold.experiment.data.report import gather_reports
@@ -341,7 +341,7 @@ class Translation(Task[TranslationLayout]):
 
     def check_ends(self, layout: TranslationLayout) -> None:
         for name in layout.config.systems:
-            options = without_false(training_options(layout.config, name))
+            options = training_options(layout.config, name)
             ends = any(number_of(options.get(option)) > 0 for option in _ENDING_NUMBERS)
             if not ends and options.keys().isdisjoint(_ENDING_VALUES):
                 raise UsageError(

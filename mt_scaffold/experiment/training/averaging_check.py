@@ -1,4 +1,4 @@
-"""Check, before a training makes its first update, that it will save and keep the checkpoints to be averaged."""
+"""The checkpoints to be averaged: options that keep them, and a check, before the first update, that they do."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mt_scaffold.errors import UsageError
+from mt_scaffold.experiment.configuration.training import Average
 from mt_scaffold.experiment.runtime.fairseq import number_of
 from mt_scaffold.experiment.runtime.schema import OptionValue
 
@@ -18,6 +19,22 @@ class Epoch:
     updates: int
     tokens: int | None = None
     text: int | None = None
+
+
+def averaging_options(average: Average, wanted: int) -> dict[str, OptionValue]:
+    """Return the options that tell the plug-in's tasks how many checkpoints will be averaged or scored."""
+    return {"average-last": wanted, "average-by": average.by} if wanted else {}
+
+
+def kept_checkpoints(average: Average, options: Mapping[str, OptionValue], wanted: int) -> dict[str, OptionValue]:
+    """Return the options that keep the checkpoints to be averaged or scored, and no others."""
+    kept: dict[str, OptionValue] = {}
+    # If only the best checkpoint is used, one epoch checkpoint is enough; 0 would keep them all.
+    if "keep-last-epochs" not in options:
+        kept["keep-last-epochs"] = max(wanted, 1) if average.by == "epochs" else 1
+    if average.by == "updates" and "keep-interval-updates" not in options:
+        kept["keep-interval-updates"] = max(wanted, 1)
+    return kept
 
 
 def check_checkpoints(options: Mapping[str, OptionValue], epoch: Epoch | None, wanted: int, by: str = "epochs") -> None:

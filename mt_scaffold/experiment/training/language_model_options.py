@@ -13,7 +13,7 @@ from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, with_own
 from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET, number_of
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
-from mt_scaffold.experiment.training.options import averaging_options, kept_checkpoints
+from mt_scaffold.experiment.training.averaging_check import averaging_options, kept_checkpoints
 from mt_scaffold.experiment.training.train import TrainingReport
 
 OWN_TASK = "language_modeling_resumable"

@@ -8,8 +8,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.training import METRICS, STOP_OPTIONS, Train, with_own_options
 from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
-from mt_scaffold.experiment.training.averaging_check import check_checkpoints
-from mt_scaffold.experiment.training.options import averaging_options, kept_checkpoints
+from mt_scaffold.experiment.training.averaging_check import averaging_options, check_checkpoints, kept_checkpoints
 from mt_scaffold.segment.draw import training_options as resampling_options
 
 # For text that stays the same, and for text that is resampled. fairseq's own tasks count neither subwords nor text, and

@@ -12,7 +12,6 @@ from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, yaml_file
 from mt_scaffold.experiment.configuration.layout import Layout, requested_experiment
-from mt_scaffold.experiment.configuration.training import without_false
 from mt_scaffold.experiment.runtime.fairseq import number_of
 from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, WrongOption
 from mt_scaffold.experiment.runtime.schema import self_and_parents
@@ -138,7 +137,7 @@ def _disk(layout: Layout[Any], text: TrainingText, calls: Sequence[Call], checke
     resampled = {layout.data_of(name): system.resamples for name, system in layout.config.systems.items()}
     needed = (text.size or 0) * (2 + sum(1 if words else _IDS for words in resampled.values()))
     for call, parameters, saved in zip(calls, checked.parameters, checked.saved, strict=True):
-        options = without_false(call.options)
+        options = call.options
         kept = number_of(options.get("keep-last-epochs")) or number_of(options.get("max-epoch", 10))
         kept += number_of(options.get("keep-interval-updates"))
         # In addition, the last, the best, and the average, which has no optimiser state.

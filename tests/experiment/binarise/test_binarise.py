@@ -16,7 +16,7 @@ from mt_scaffold.experiment.binarise.dictionary import (
 )
 from mt_scaffold.experiment.binarise.pairs_as_ids import binarise, read_binarised
 from mt_scaffold.experiment.binarise.segmentation import Segmentation, joint_segmentation
-from mt_scaffold.experiment.configuration.limits import Limits
+from mt_scaffold.experiment.configuration.data import Limits
 from mt_scaffold.experiment.data.synthetic import sentence_pairs
 from mt_scaffold.methods.learn import learn_bpe
 from mt_scaffold.segment.apply import apply_bpe
