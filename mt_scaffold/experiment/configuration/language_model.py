@@ -113,12 +113,6 @@ class EqualAmount:
     text: int | None = field(default=None, metadata=bounds(least=1))
     text_of: str | None = None
 
-    @property
-    def rules(self) -> dict[str, int | str]:
-        """The rules that are set, by name."""
-        given = {"tokens": self.tokens, "text": self.text, "text_of": self.text_of}
-        return {name: value for name, value in given.items() if value is not None}
-
 
 @dataclass(frozen=True)
 class TrainLanguageModels(TrainOptions):

@@ -11,7 +11,7 @@ from mt_scaffold.experiment.configuration.shared import check_shared
 from mt_scaffold.experiment.configuration.systems import LanguageModelSystem
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_saved, with_own_options
 from mt_scaffold.experiment.runtime.results import COMPARISON_KINDS
-from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
+from mt_scaffold.experiment.runtime.schema import WrongValue, check_one_of, nearest
 
 # Folders and files in experiments/NAME next to the folders of the systems (layout.py).
 RESERVED_NAMES = (
@@ -62,9 +62,7 @@ def _check_system(config: LanguageModelConfig, name: str, system: LanguageModelS
 
 def _check_comparisons(config: LanguageModelConfig) -> None:
     for name, amount in config.comparisons.items():
-        if len(amount.rules) != 1:
-            given = " and ".join(amount.rules) or "none"
-            raise WrongValue(f"comparisons.{name}", f"give exactly one of tokens, text, text_of (given: {given})")
+        check_one_of(f"comparisons.{name}", amount, amount.__dataclass_fields__)
         if amount.text_of is not None:
             if amount.text_of not in config.comparisons:
                 hint = nearest(amount.text_of, config.comparisons)

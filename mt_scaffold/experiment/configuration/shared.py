@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from mt_scaffold.experiment.configuration.systems import AnySystem
 from mt_scaffold.experiment.configuration.training import TrainOptions
-from mt_scaffold.experiment.runtime.schema import WrongValue, nearest, without_none
+from mt_scaffold.experiment.runtime.schema import WrongValue, check_one_of, nearest, without_none
 
 
 class AnyConfig:
@@ -43,14 +43,10 @@ def check_shared(config: AnyConfig, data_kinds: Sequence[str], reserved: Collect
 
     data_kinds: the keys of the data section of which one is given. reserved: names that no system may have.
     """
-    kinds = {kind: text for kind in data_kinds if (text := getattr(config.data, kind)) is not None}
-    if len(kinds) != 1:
-        given = " and ".join(kinds) if kinds else "none"
-        raise WrongValue("data", f"give exactly one of {', '.join(data_kinds)} (given: {given})")
-    for kind, text in kinds.items():
-        for name in getattr(text, "tests", None) or ():
-            if re.fullmatch(r"(train|valid)\d*", name):  # fairseq reads train, train1 and so on as one training set
-                raise WrongValue(f"data.{kind}.tests.{name}", f"a test set cannot be called {name}; rename it")
+    kind = check_one_of("data", config.data, data_kinds)
+    for name in getattr(getattr(config.data, kind), "tests", None) or ():
+        if re.fullmatch(r"(train|valid)\d*", name):  # fairseq reads train, train1 and so on as one training set
+            raise WrongValue(f"data.{kind}.tests.{name}", f"a test set cannot be called {name}; rename it")
     if config.train.batches and config.train.batch not in config.train.batches:
         raise WrongValue("train.batch", f"give one of {', '.join(config.train.batches)}")
     if config.train.batch is not None and not config.train.batches:

@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import NAME
-from mt_scaffold.experiment.runtime.schema import OptionValue, Pattern, WrongValue, bounds
+from mt_scaffold.experiment.runtime.schema import OptionValue, Pattern, WrongValue, bounds, check_one_of
 
 OPTION = Pattern(r"[A-Za-z0-9][A-Za-z0-9_-]*", "an option without its leading dashes, such as max-tokens")
 # The option of fairseq-train for each rule of Stop; the last two belong to this package's tasks.
@@ -36,8 +36,7 @@ class Stop:
     @property
     def rules(self) -> dict[str, int]:
         """The rules that are set, by name."""
-        given = {"updates": self.updates, "epochs": self.epochs, "tokens": self.tokens, "text": self.text}
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -79,15 +78,15 @@ class TrainOptions:
         """The number of GPUs that ``update-freq`` is meant for."""
         return (self.batches[self.batch].gpus if self.batch is not None else None) or 1
 
-    def options_on(self, gpus: int) -> dict[str, OptionValue]:
+    def options_on(self, gpus: int | None) -> dict[str, OptionValue]:
         """Return all options, with the ``update-freq`` that gives the chosen batch on this number of GPUs (0: a CPU).
 
-        On a CPU, which only rehearses such a batch, ``update-freq`` is unchanged. Raises UsageError if the batch cannot
-        be divided evenly.
+        ``update-freq`` is unchanged on the number that the batch is meant for (None), and on a CPU, which only
+        rehearses such a batch. Raises UsageError if the batch cannot be divided evenly.
         """
         options = self.all_options
         batch = self.batches[self.batch] if self.batch is not None else None
-        if batch is None or batch.gpus is None or gpus == 0:
+        if batch is None or batch.gpus is None or not gpus:
             return options
         update_freq = options.get("update-freq", 1)
         if type(update_freq) is not int:
@@ -148,9 +147,7 @@ def check_training(train: Train, average: Average) -> None:
     """Raise WrongValue if train and average contradict each other, or trainings would be stopped unfairly."""
     options = train.all_options
     if train.stop is not None:
-        if len(train.stop.rules) != 1:
-            given = " and ".join(train.stop.rules) or "none"
-            raise WrongValue("train.stop", f"give exactly one of {', '.join(STOP_OPTIONS)} (given: {given})")
+        check_one_of("train.stop", train.stop, STOP_OPTIONS)
         for name in STOP_OPTIONS.values():
             if name in options:
                 raise WrongValue("train.stop", f"the options also set {name}; keep one of them")

@@ -26,7 +26,7 @@ _PARSERS = {"train": "get_training_parser", "generate": "get_generation_parser"}
 class WrongOption(UsageError):
     """An option that fairseq or a model rejects; ``option`` is its name without dashes, "" if unknown."""
 
-    def __init__(self, message: str, option: str) -> None:
+    def __init__(self, message: str, option: str = "") -> None:
         super().__init__(message)
         self.option = option
 
@@ -92,27 +92,19 @@ def _checked(answer: Any) -> Checked:
 # -- in a process that imports fairseq
 
 
-class _Refused(Exception):
-    """A problem, and the option that has it (without dashes, "" if unknown)."""
-
-    def __init__(self, message: str, option: str = "") -> None:
-        super().__init__(message)
-        self.option = option
-
-
 def _answer(calls: list[Any]) -> dict[str, Any]:
     sizes: list[tuple[int | None, int | None]] = []
     for program, arguments, dictionaries in calls:
         try:
             parsed = _parse(program, arguments)
             sizes.append((None, None) if dictionaries is None else _build(parsed, dictionaries))
-        except _Refused as refused:
+        except WrongOption as refused:
             return {"refused": [f"fairseq-{program}: {refused}", refused.option]}
     return {"parameters": [one for one, _ in sizes], "saved": [saved for _, saved in sizes]}
 
 
 def _parse(program: str, arguments: list[str]) -> Any:
-    """Return the arguments as parsed by fairseq; raise _Refused if it rejects one."""
+    """Return the arguments as parsed by fairseq; raise WrongOption if it rejects one."""
     from fairseq import options
 
     parser = getattr(options, _PARSERS[program])()
@@ -125,7 +117,7 @@ def _parse(program: str, arguments: list[str]) -> Any:
     sys.argv[:] = [f"fairseq-{program}"]
     try:
         return options.parse_args_and_arch(parser, arguments)
-    except _Refused:
+    except WrongOption:
         raise
     except Exception as error:
         # fairseq evaluates the values of some options as Python; argparse does not name the option that fails.
@@ -136,11 +128,11 @@ def _parse(program: str, arguments: list[str]) -> Any:
                     if action is not None and callable(action.type) and value is not True:
                         action.type(value)
                 except Exception:
-                    raise _Refused(f"argument --{name}: not a number: '{value}'", name) from None
-        raise _Refused(f"cannot parse its options ({error})") from None
+                    raise WrongOption(f"argument --{name}: not a number: '{value}'", name) from None
+        raise WrongOption(f"cannot parse its options ({error})") from None
 
 
-def _named(message: str, parser: Any) -> _Refused:
+def _named(message: str, parser: Any) -> WrongOption:
     """Return an error of the parser with the name of the option and the nearest known one."""
     if found := re.match(r"unrecognized arguments: (.*)", message):
         unknown = [word for word in found[1].split() if word.startswith("--")]
@@ -148,14 +140,14 @@ def _named(message: str, parser: Any) -> _Refused:
         known = {option.lstrip("-"): option for option in parser._option_string_actions if option.startswith("--")}
         hint = nearest(name.partition("=")[0].lstrip("-"), known) if unknown else ""
         hint = f"; did you mean --{hint.rpartition(' ')[2][:-1]}?" if hint.startswith("; did") else ""
-        return _Refused(f"unrecognized arguments: {' '.join(unknown) or found[1]}{hint}", name.lstrip("-"))
+        return WrongOption(f"unrecognized arguments: {' '.join(unknown) or found[1]}{hint}", name.lstrip("-"))
     if found := re.match(r"argument (--[\w-]+)(\S*): invalid choice: '?([^']*)'? \(choose from", message):
         choices = parser._option_string_actions[found[1]].choices
         hint = nearest(found[3], dict.fromkeys(map(str, choices)))
         hint = hint if hint.startswith("; did") else ""
-        return _Refused(f"argument {found[1]}{found[2]}: invalid choice: '{found[3]}'{hint}", found[1].lstrip("-"))
+        return WrongOption(f"argument {found[1]}{found[2]}: invalid choice: '{found[3]}'{hint}", found[1].lstrip("-"))
     option = re.match(r"argument (--[\w-]+)", message)
-    return _Refused(message.partition(" (choose from ")[0], option[1].lstrip("-") if option else "")
+    return WrongOption(message.partition(" (choose from ")[0], option[1].lstrip("-") if option else "")
 
 
 def _build(parsed: Any, dictionaries: list[int]) -> tuple[int, int]:
@@ -182,14 +174,14 @@ def _build(parsed: Any, dictionaries: list[int]) -> tuple[int, int]:
         with torch.device("meta"):
             model = models.build_model(config.model, task)
     except Exception as error:
-        raise _Refused(f"the model cannot be built: {_one_line(error)}") from None
+        raise WrongOption(f"the model cannot be built: {_one_line(error)}") from None
     one = torch.nn.Parameter(torch.zeros(1))
     try:
         optimizer = optim.build_optimizer(config.optimizer, [one])
         optimizer.optimizer  # noqa: B018  some build it on first use
         lr_scheduler.build_lr_scheduler(config.lr_scheduler, optimizer)
     except Exception as error:
-        raise _Refused(f"the optimiser or its schedule cannot be built: {_one_line(error)}") from None
+        raise WrongOption(f"the optimiser or its schedule cannot be built: {_one_line(error)}") from None
     saved = sum(tensor.numel() for tensor in model.state_dict().values())
     return sum(parameter.numel() for parameter in model.parameters()), saved
 
@@ -199,7 +191,7 @@ def _check_heads(parsed: Any) -> None:
     for side in ("encoder", "decoder"):
         width, heads = (getattr(parsed, f"{side}_{name}", None) for name in ("embed_dim", "attention_heads"))
         if isinstance(width, int) and isinstance(heads, int) and (heads < 1 or width % heads):
-            raise _Refused(
+            raise WrongOption(
                 f"{heads} {side}-attention-heads do not divide {side}-embed-dim {width}; change one of them",
                 f"{side}-attention-heads",
             )

@@ -12,7 +12,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from mt_scaffold.errors import MTScaffoldError, printable
@@ -229,6 +229,15 @@ def show(value: Any) -> str:
     if isinstance(value, int) and value.bit_length() > _BITS:
         return f"one of {value.bit_length():,} bits"
     return str(value)
+
+
+def check_one_of(key: str, section: object, names: Iterable[str]) -> str:
+    """Return which of the keys ``names`` a section has; raise WrongValue unless it is exactly one."""
+    given = [name for name in names if getattr(section, name) is not None]
+    if len(given) != 1:
+        shown = " and ".join(given) or "none"
+        raise WrongValue(key, f"give exactly one of {', '.join(names)} (given: {shown})")
+    return given[0]
 
 
 def nearest(name: str, known: Mapping[str, Any]) -> str:

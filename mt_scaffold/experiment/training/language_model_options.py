@@ -44,7 +44,7 @@ def training_options(
         if name not in known:
             raise UsageError(f"no {kind} is called {name}{nearest(name, known)}")
     train = with_own_options(config.train, config.systems[system].train)
-    options = dict(train.all_options if gpus is None else train.options_on(gpus))
+    options = train.options_on(gpus)
     amount = config.comparisons[comparison]
     rule = "tokens" if amount.tokens is not None else "text"
     limit = amount.tokens or amount.text or baseline_text

@@ -6,7 +6,7 @@ import json
 
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config
-from mt_scaffold.experiment.configuration.training import METRICS, STOP_OPTIONS, Train, with_own_options
+from mt_scaffold.experiment.configuration.training import METRICS, STOP_OPTIONS, with_own_options
 from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
 from mt_scaffold.experiment.training.averaging_check import averaging_options, check_checkpoints, kept_checkpoints
 from mt_scaffold.segment.draw import training_options as resampling_options
@@ -25,8 +25,10 @@ def training_options(config: Config, system: str | None = None, gpus: int | None
     the first update, and the system's resampling. gpus: of all nodes together (0: a CPU; None: the number that the
     batch is meant for). Raises UsageError for an unknown system, and as Train.options_on does.
     """
-    train = train_section(config, system)
-    options = dict(train.all_options if gpus is None else train.options_on(gpus))
+    if system is not None and system not in config.systems:
+        raise UsageError(f"no system is called {system}{nearest(system, config.systems)}")
+    train = with_own_options(config.train, None if system is None else config.systems[system].train)
+    options = train.options_on(gpus)
     own_task = options.get("task", OWN_TASKS[0]) in OWN_TASKS
     if train.stop is not None:
         (rule, limit), *_ = train.stop.rules.items()
@@ -53,15 +55,6 @@ def check_averaging(config: Config) -> None:
     """
     for system in config.systems:
         check_checkpoints(training_options(config, system), None, config.average.last, config.average.by)
-
-
-def train_section(config: Config, system: str | None) -> Train:
-    """Return the train section, with one system's own options in place of those of the same name."""
-    if system is None:
-        return config.train
-    if system not in config.systems:
-        raise UsageError(f"no system is called {system}{nearest(system, config.systems)}")
-    return with_own_options(config.train, config.systems[system].train)
 
 
 def _bleu_options(config: Config, word_start: str | None) -> dict[str, OptionValue]:
