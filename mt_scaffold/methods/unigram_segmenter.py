@@ -220,7 +220,7 @@ class UnigramEncoder:
 
 def _check_draw(draw: Draw) -> None:
     if draw and draw.kind != "sampling_alpha":
-        raise UsageError(f"a Unigram model has no {RESAMPLINGS[draw.kind].title}; give an alpha near 0")
+        raise UsageError(f"a Unigram model has no {RESAMPLINGS[draw.kind]}; give an alpha near 0")
 
 
 def generator(seed: int, epoch: int, index: int) -> Callable[[], float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from mt_scaffold.errors import UsageError
@@ -31,29 +31,8 @@ def check_alpha(alpha: float) -> float:
     return alpha
 
 
-class Kind(NamedTuple):
-    """A kind of resampling.
-
-    name: the key in the configuration of a system. title: the name for people. option: of fairseq-train. label: the
-    name in figures. check: raises UsageError for an amount out of range. by_side: whether source and target can differ.
-    """
-
-    name: str
-    title: str
-    option: str
-    label: str
-    check: Callable[[float], float]
-    by_side: bool = True
-
-
-# Each by its name; Method.resampling is that of a method.
-RESAMPLINGS = {
-    each.name: each
-    for each in (
-        Kind("dropout", "BPE-dropout", "bpe-dropout", "dropout", check_dropout),
-        Kind("sampling_alpha", "sampling with alpha", "sampling-alpha", "sampling", check_alpha, by_side=False),
-    )
-}
+# Kind of resampling, Method.resampling of its methods → its name for people.
+RESAMPLINGS = {"dropout": "BPE-dropout", "sampling_alpha": "sampling with alpha"}
 
 
 class _Fields(NamedTuple):
@@ -84,7 +63,7 @@ class Draw(_Fields):
     def __new__(cls, kind: str = "dropout", amount: float = 0.0, seed: int | None = None, epoch: int = 0) -> Draw:
         check_choice("kind of resampling", kind, RESAMPLINGS)
         if amount:
-            RESAMPLINGS[kind].check(amount)
+            (check_dropout if kind == "dropout" else check_alpha)(amount)
         if seed is not None and not -(2**63) <= operator.index(seed) < 2**64:
             raise UsageError(f"the seed must fit into 64 bits: {seed} does not")
         if not 0 <= epoch < 2**64:
@@ -108,12 +87,17 @@ class Draw(_Fields):
         return operator.index(self.seed) & (2**64 - 1)
 
     @property
+    def label(self) -> str:
+        """The name of its kind in figures."""
+        return self.kind.removesuffix("_alpha")
+
+    @property
     def reach(self) -> str:
         """The name of the subwords that it can make, the same for all amounts but a dropout of 1; "" for none."""
         if not self:
             return ""
         # A dropout of 1 skips every merge.
-        return "dropout-1" if (self.kind, self.amount) == ("dropout", 1) else RESAMPLINGS[self.kind].label
+        return "dropout-1" if (self.kind, self.amount) == ("dropout", 1) else self.label
 
 
 NO_DRAW = Draw()
@@ -125,35 +109,31 @@ def warn_of_epoch(draw: Draw) -> None:
         print("warning: an epoch has no effect without dropout", file=sys.stderr)
 
 
-def training_options(resamplings: Sequence[Draw]) -> dict[str, float]:
-    """Return the options of fairseq-train for sides, source first, that are segmented like this.
+def training_options(resamplings: tuple[Draw, Draw]) -> dict[str, float]:
+    """Return the options of fairseq-train for source and target that are segmented like this.
 
-    >>> training_options([Draw("dropout", 0.1), Draw("dropout", 0.1)])
+    >>> training_options((Draw("dropout", 0.1), Draw("dropout", 0.1)))
     {'bpe-dropout': 0.1}
-    >>> training_options([Draw("dropout", 0.1), NO_DRAW])
+    >>> training_options((Draw("dropout", 0.1), NO_DRAW))
     {'bpe-dropout-src': 0.1, 'bpe-dropout-tgt': 0.0}
     """
-    options: dict[str, float] = {}
-    for kind in RESAMPLINGS.values():
-        amounts = [each.amount if each.kind == kind.name else 0.0 for each in resamplings]
-        if any(amounts):
-            names = [kind.option] if len({*amounts}) == 1 else [f"{kind.option}-{side}" for side in ("src", "tgt")]
-            options |= dict(zip(names, amounts, strict=False))
-    return options
+    source, target = resamplings
+    if not any(resamplings):
+        return {}
+    if source.amount == target.amount:
+        return {"bpe-dropout" if source.kind == "dropout" else "sampling-alpha": source.amount}
+    return {"bpe-dropout-src": source.amount, "bpe-dropout-tgt": target.amount}
 
 
 def labels(resamplings: Iterable[Draw]) -> list[str]:
     """Return the names in figures of the kinds that any side uses."""
-    used = {each.kind for each in resamplings if each}
-    return [kind.label for kind in RESAMPLINGS.values() if kind.name in used]
+    return sorted({each.label for each in resamplings if each})
 
 
-def description(resamplings: Sequence[Draw]) -> str:
+def description(resamplings: tuple[Draw, Draw]) -> str:
     """Describe how the sides of a training are segmented, for people: ``BPE-dropout 0.1 and 0``."""
-    parts = []
-    for kind in RESAMPLINGS.values():
-        amounts = [each.amount if each.kind == kind.name else 0.0 for each in resamplings]
-        if any(amounts):
-            shown = [f"{amount:g}" for amount in (amounts if kind.by_side else amounts[:1])]
-            parts.append(f"{kind.title} {' and '.join(shown)}")
-    return ", ".join(parts)
+    source, target = resamplings
+    if not any(resamplings):
+        return ""
+    both = f" and {target.amount:g}" if source.kind == "dropout" else ""
+    return f"{RESAMPLINGS[source.kind]} {source.amount:g}{both}"

@@ -196,9 +196,9 @@ def test_a_draw_reaches_the_encoder_as_it_is() -> None:
     assert ids(Draw("dropout", 0.5, 3, 1)) == [*encoder.encode(LINES, 0.5, 3, 1)[0]] != plain
     dropout = Draw("dropout", 0.5, 3)
     assert ids(dropout.at(1)) == [*encoder.encode(LINES, 0.5, 3, 1)[0]]
-    assert training_options([dropout, NO_DRAW]) == {"bpe-dropout-src": 0.5, "bpe-dropout-tgt": 0.0}
-    assert training_options([Draw("sampling_alpha", 0.2)] * 2) == {"sampling-alpha": 0.2}
-    assert description([NO_DRAW, dropout]) == "BPE-dropout 0 and 0.5"
+    assert training_options((dropout, NO_DRAW)) == {"bpe-dropout-src": 0.5, "bpe-dropout-tgt": 0.0}
+    assert training_options((Draw("sampling_alpha", 0.2),) * 2) == {"sampling-alpha": 0.2}
+    assert description((NO_DRAW, dropout)) == "BPE-dropout 0 and 0.5"
 
 
 @pytest.mark.parametrize(

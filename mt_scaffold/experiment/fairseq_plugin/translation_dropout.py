@@ -20,7 +20,7 @@ from mt_scaffold.experiment.binarise.pairs_as_ids import read_binarised
 from mt_scaffold.experiment.binarise.pairs_as_words import WordsFile
 from mt_scaffold.experiment.binarise.segmentation import CODES, Segmentation, joint_segmentation, stored_segmentation
 from mt_scaffold.experiment.training.epoch_lengths import DrawnAhead
-from mt_scaffold.segment.draw import NO_DRAW, RESAMPLINGS, Draw, Kind
+from mt_scaffold.segment.draw import NO_DRAW, RESAMPLINGS, Draw
 from mt_scaffold.segment.segmenter import SentenceEncoder
 
 from .segmented_pairs import SOURCE, TARGET, SegmentedPairs, SegmentedText, side_seed
@@ -82,29 +82,25 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
         Raises UsageError for a value out of range, and for an option that does not suit the segmentation.
         """
         method = self._segmentation(self._folder(1)).kind
-        own = RESAMPLINGS[method.resampling]
-        for kind in RESAMPLINGS.values():
-            option, amount = self._given(kind, side)
-            if kind is not own and amount:
-                has = "codes" if method.has_codes else f"a {method.title} model"
-                raise UsageError(f"--{option}: the data folder has {has}; give --{own.option}")
-        option, amount = self._given(own, side)
+        given = {"dropout": self._dropout(side), "sampling_alpha": ("sampling-alpha", self.cfg.sampling_alpha)}
+        option, amount = given.pop(method.resampling)
+        ((unsuitable, value),) = given.values()
+        if value:
+            has, own = ("codes", "bpe-dropout") if method.has_codes else (f"a {method.title} model", "sampling-alpha")
+            raise UsageError(f"--{unsuitable}: the data folder has {has}; give --{own}")
         try:
             return Draw(
-                own.name,
-                _DEFAULTS.get(own.name, 0.0) if amount is None else float(amount),
+                method.resampling,
+                _DEFAULTS.get(method.resampling, 0.0) if amount is None else float(amount),
                 side_seed(self.cfg.seed, side),
             )
         except UsageError as error:
             raise UsageError(f"--{option}: {error}") from None
 
-    def _given(self, kind: Kind, side: int) -> tuple[str, float | None]:
-        """Return the option that sets a kind of resampling for a side, and its value."""
-        name = kind.option.replace("-", "_")
-        own = getattr(self.cfg, f"{name}_{_SIDES[side]}") if kind.by_side else None
-        if own is not None:
-            return f"{kind.option}-{_SIDES[side]}", own
-        return kind.option, getattr(self.cfg, name)
+    def _dropout(self, side: int) -> tuple[str, float | None]:
+        """Return the option that sets the dropout of a side, and its value."""
+        own = getattr(self.cfg, f"bpe_dropout_{_SIDES[side]}")
+        return ("bpe-dropout", self.cfg.bpe_dropout) if own is None else (f"bpe-dropout-{_SIDES[side]}", own)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """Open a subset: map its files, and compute the lengths of its sentences in ``epoch``."""
@@ -205,7 +201,7 @@ class TranslationBPEDropoutTask(ExperimentTranslationTask):
             # A dropout of 1 makes only characters, which every other dropout also makes.
             covered = draw.reach in known or draw.reach.removesuffix("-1") in known
         if not covered:
-            title = RESAMPLINGS[draw.kind].title
+            title = RESAMPLINGS[draw.kind]
             raise MTScaffoldError(
                 f"{folder}: its dictionary of {language} lacks subwords that {title} makes of the training words and "
                 "that would be <unk>; make folder and dictionary with mt-scaffold binarise-words and these codes"
