@@ -11,7 +11,6 @@
 #include "bindings/bindings.hpp"
 #include "bindings/bindings_common.hpp"
 #include "bindings/bindings_draw.hpp"
-#include "bindings/bindings_integers.hpp"
 #include "bindings/bindings_numpy.hpp"
 #include "segment/encode_ids.hpp"
 #include "segment/imported_spaces.hpp"
@@ -145,6 +144,28 @@ class GivenIds {
   bool signed_ = false;
   size_t count_ = 0;
   std::vector<int64_t> values_;
+};
+
+// Makes Python integers, one object for equal ids below 2^20.
+class Integers {
+ public:
+  PyObject* operator()(int64_t value) {
+    constexpr int64_t kMost = 1 << 20;
+    if (value < 0 || value >= kMost) return made(value).release().ptr();
+    const auto at = static_cast<size_t>(value);
+    if (at >= known_.size()) known_.resize(std::max(at + 1, 2 * known_.size()));
+    if (!known_[at].is_valid()) known_[at] = made(value);
+    return Py_NewRef(known_[at].ptr());
+  }
+
+ private:
+  static nb::object made(int64_t value) {
+    auto result = nb::steal(PyLong_FromLongLong(value));
+    if (!result.is_valid()) throw nb::python_error();
+    return result;
+  }
+
+  std::vector<nb::object> known_;
 };
 
 // The ids of codes whose symbols are bytes.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "learn/tokens.hpp"
 #include "memory/huge_pages.hpp"

@@ -1,12 +1,10 @@
 #include "segment/applier.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "errors.hpp"
 #include "io/shared_state.hpp"
-#include "io/word_sources.hpp"
 #include "segment/applier_worker.hpp"
 #include "text/lines.hpp"
 #include "text/notation.hpp"
@@ -14,6 +12,55 @@
 namespace mt_scaffold {
 
 namespace {
+
+// A copy of a line that is readable for kPadding bytes past its end.
+std::string_view padded(std::string_view line, std::string& copy) {
+  copy.assign(line).append(kPadding, '\0');
+  return {copy.data(), line.size()};
+}
+
+Margins margins_of(std::string_view line) { return line_margins(line.data(), line.data() + line.size()); }
+
+// The sources of words return one after the other, readable for kPadding bytes past its end: here, those between ASCII
+// spaces.
+class SpacedWords {
+ public:
+  SpacedWords(const char* begin, const char* end) : p_(begin), end_(end) {}
+
+  bool next(std::string_view& word) {
+    while (p_ < end_) {
+      const char* const begin = p_;
+      const char* const stop = word_end(begin, end_);
+      p_ = stop + 1;
+      if (stop == begin) continue;
+      word = {begin, static_cast<size_t>(stop - begin)};
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  const char* p_;
+  const char* const end_;
+};
+
+// Words that follow each other, given their ends.
+class SplitWords {
+ public:
+  SplitWords(const char* begin, const std::vector<size_t>& ends) : text_(begin), ends_(ends) {}
+
+  bool next(std::string_view& word) {
+    if (i_ == ends_.size()) return false;
+    word = {text_ + begin_, ends_[i_] - begin_};
+    begin_ = ends_[i_++];
+    return true;
+  }
+
+ private:
+  const char* const text_;
+  const std::vector<size_t>& ends_;
+  size_t begin_ = 0, i_ = 0;
+};
 
 // Results of more drops in one word rarely recur: looking them up costs more than it saves.
 constexpr size_t kRememberedDrops = 2;
@@ -252,16 +299,19 @@ void Applier::segment_line(std::string_view line, bool keep_margins, const Draw&
 }
 
 std::string Applier::segment_words(const std::vector<std::string>& words, const Draw& draw) {
-  std::vector<std::string> padded_words(words);
-  for (std::string& word : padded_words) {
+  std::string text;
+  std::vector<size_t> ends;
+  for (const std::string& word : words) {
     if (is_refused(word)) throw word_not_utf8(word);
-    word.append(kPadding, '\0');
+    text += word;
+    if (!word.empty()) ends.push_back(text.size());
   }
+  text.append(kPadding, '\0');
   const Lease worker(*this, draw);
   OutputBuffer output;
   refresh_table(*worker);
   start(*worker, 0);
-  append_words(*worker, GivenWords(padded_words), nullptr, output);
+  append_words(*worker, SplitWords(text.data(), ends), text.data(), output);
   return std::string(output.view());
 }
 

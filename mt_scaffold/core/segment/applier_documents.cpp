@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "segment/applier.hpp"
 #include "text/lines.hpp"
 
