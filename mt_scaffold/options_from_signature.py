@@ -82,11 +82,11 @@ def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., objec
     """Declare the arguments of a function, except its first ``leading``, as those of a command.
 
     Positional-only arguments are positional on the command line too; all others are options, optional if they have a
-    default or may be None: for ``bool`` a flag, which
-    negates a default of True, one or more values for a sequence, N for a tuple of N, one of its values for a
-    ``Literal``; of a sequence of sequences, the option may be repeated. The fields of a dataclass are options as well.
-    The docstring's paragraphs between its first line and the lines ``name: meaning`` become the description, and those
-    lines the help, with the default added if they do not mention it; what follows them is for programs.
+    default or may be None: for ``bool`` a flag, which negates a default of True, one or more values for a sequence, N
+    for a tuple of N, one of its values for a ``Literal``; of a sequence of sequences, the option may be repeated. The
+    fields of a dataclass are options as well. The docstring's paragraphs between its first line and the lines ``name:
+    meaning`` become the description, and those lines the help, with the default added if they do not mention it; what
+    follows them is for programs.
     """
     if prose := _docstring(function)[0]:
         parser.description = prose

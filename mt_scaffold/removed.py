@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,11 +11,12 @@ class Key(NamedTuple):
     """A removed key of a configuration, or of a result.
 
     instead: what takes its place. neutral: the values with which it had no effect, as stored configurations have it;
-    these are accepted. None: any value is accepted, as it never changed a result or is only in stored results.
+    these are accepted. A set: the keys of a section that never changed a result; with any values, these are accepted.
+    None: any value is accepted, because the key is only in stored results.
     """
 
     instead: str
-    neutral: tuple[Any, ...] | None = ()
+    neutral: tuple[Any, ...] | frozenset[str] | None = ()
 
 
 _CTRANSLATE2 = "CTranslate2's own converter takes the models, ct2-fairseq-converter (docs/models.md)"
@@ -93,23 +95,30 @@ IMPORTS: dict[str, str] = {
     "experiment.inference.sample": "export_transformers, then transformers' generate()",
     "Parity": _PARITY,
 }
-# Key, by its last name or dotted with the sections in which it was → what takes its place.
+# Key, dotted from the top (".NAME" for one at the top, without the numbers of lists) or by its last name in any section
+# → what takes its place.
 KEYS: dict[str, Key] = {
-    "paper": Key("list the scores of the paper under compare_with", (None,)),
+    ".paper": Key("list the scores of the paper under compare_with", (None,)),
     "score.last_checkpoints": Key("score single checkpoints with mt-scaffold translate and score", (0,)),
-    "checkpoints": Key("score single checkpoints with mt-scaffold translate and score", None),
-    "over_documents": Key("the test over trainings and documents together is under tests", None),
-    "bleu_intervals": Key("the comparison has the interval of each score", None),
+    "rows.checkpoints": Key("score single checkpoints with mt-scaffold translate and score", None),
+    "rows.over_documents": Key("the test over trainings and documents together is under tests", None),
+    ".bleu_intervals": Key("the comparison has the interval of each score", None),
     "tasks.storycloze": Key("name a task of your own that reads the files (tasks.include_path)"),
     "tasks.paper_setting": Key("docs/paper.md has the paper's figures", ({},)),
     "translate.engine": Key(_CTRANSLATE2, ("fairseq",)),
     "translate.quantization": Key(_CTRANSLATE2),
-    "samples": Key(
+    ".samples": Key(
         "export the model (mt-scaffold export transformers) and use transformers' generate()",
         ({"prompts": [], "length": 100, "temperature": 0.8, "top_k": 0, "top_p": 1.0, "seed": 1},),
     ),
-    "prepare": Key("one job tokenises each language, and apply-bpe writes the subwords of words; remove it", None),
-    "train.expected": Key("the plug-in checks the real length of an epoch before the first update; remove it", None),
+    ".prepare": Key(
+        "one job tokenises each language, and apply-bpe writes the subwords of words; remove it",
+        frozenset({"chunks", "keep_text"}),
+    ),
+    "train.expected": Key(
+        "the plug-in checks the real length of an epoch before the first update; remove it",
+        frozenset({"pairs", "subwords", "text"}),
+    ),
     "inference": Key(_INFERENCE, (None, "merges")),
     "uniform_sampling": Key(_UNIFORM_SAMPLING, (None, 0.0)),
     "uniform_sampling_source": Key(_UNIFORM_SAMPLING, (None, 0.0)),
@@ -137,9 +146,7 @@ def without_removed_keys(value: Mapping[str, Any], known: Mapping[str, Any], sec
         found = None if name in known else _key(section, name)
         if found is None:
             continue
-        if found.neutral is not None and not any(
-            value[name] == each and type(value[name]) is type(each) for each in found.neutral
-        ):
+        if not _is_neutral(value[name], found.neutral):
             raise KeyError(name)
         del kept[name]
     return kept
@@ -152,12 +159,14 @@ def instead_of_key(section: str, name: str) -> str:
     return f"removed; {found.instead}"
 
 
+def _is_neutral(value: object, neutral: tuple[Any, ...] | frozenset[str] | None) -> bool:
+    if isinstance(neutral, frozenset):
+        return isinstance(value, dict) and value.keys() <= neutral
+    return neutral is None or any(value == each and type(value) is type(each) for each in neutral)
+
+
 def _key(section: str, name: object) -> Key | None:
     if not isinstance(name, str):  # such as a number of YAML, with more digits than Python writes
         return None
-    dotted = f"{section}.{name}" if section else name
-    while dotted:
-        if dotted in KEYS:
-            return KEYS[dotted]
-        dotted = dotted.partition(".")[2]
-    return None
+    dotted = re.sub(r"\[\d+\]", "", f"{section}.{name}")
+    return KEYS.get(dotted) or KEYS.get(name)

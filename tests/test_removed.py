@@ -62,3 +62,19 @@ def test_nothing_that_works_is_in_the_table() -> None:
     """An entry for a command that exists would hide it."""
     assert not removed.COMMANDS.keys() & COMMANDS.keys()
     assert not {name for name in removed.IMPORTS if "." not in name} & set(mt_scaffold._homes())  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("section", "key"),
+    [("average", "checkpoints"), ("score", "over_documents"), ("score", "paper"), ("train", "prepare")],
+)
+def test_a_key_that_was_elsewhere_is_as_wrong_as_any_other(section: str, key: str) -> None:
+    """A key of stored results, or of another section, would have been dropped in silence."""
+    with pytest.raises(WrongValue, match="unknown key"):
+        known_keys({key: None}, {"last": 1}, section)
+
+
+def test_a_removed_section_is_accepted_with_the_keys_that_it_had() -> None:
+    assert known_keys({"prepare": {"chunks": 4, "keep_text": False}}, {"name": 1}, "") == {}
+    with pytest.raises(WrongValue, match="prepare: removed; one job"):
+        known_keys({"prepare": {"shards": 8}}, {"name": 1}, "")

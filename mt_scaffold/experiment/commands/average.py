@@ -32,20 +32,22 @@ def average_checkpoints(
     """
     if inputs and skip:
         raise UsageError("average: --skip chooses from the folder that --checkpoints names")
-    return " ".join(["averaged:", *average(chosen_checkpoints(inputs, checkpoints, last, updates, skip), output)])
+    return " ".join(
+        ["averaged:", *average(chosen_checkpoints("average", inputs, checkpoints, last, updates, skip), output)]
+    )
 
 
 def chosen_checkpoints(
-    named: Sequence[PathLike], folder: PathLike | None, last: int | None, updates: bool, skip: int = 0
+    command: str, named: Sequence[PathLike], folder: PathLike | None, last: int | None, updates: bool, skip: int = 0
 ) -> Sequence[PathLike]:
     """Return the checkpoints given by name, or else the last ones in a folder (default: 5).
 
-    Raises UsageError if both are given, or neither.
+    Raises UsageError, which names the command, if both are given, or neither.
     """
     if named and folder is None:
         if last is not None or updates:
-            raise UsageError("--last and --updates choose from the folder that --checkpoints names")
+            raise UsageError(f"{command}: --last and --updates choose from the folder that --checkpoints names")
         return named
     if named or folder is None:
-        raise UsageError("give either checkpoints by name, or --checkpoints with their folder")
+        raise UsageError(f"{command}: give either checkpoints by name, or --checkpoints with their folder")
     return last_checkpoints(folder, 5 if last is None else last, by_updates=updates, skip=skip)

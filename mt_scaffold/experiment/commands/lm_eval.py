@@ -36,5 +36,5 @@ def ask(
     seed: the training's random seed, for compare
     output: the scores, as JSON
     """
-    chosen = chosen_checkpoints(checkpoint, checkpoints, last, updates)
+    chosen = chosen_checkpoints("lm-eval", checkpoint, checkpoints, last, updates)
     return format_harness(run_harness(chosen, data, output, asking, samples=samples, system=system, seed=seed))

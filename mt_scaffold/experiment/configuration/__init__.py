@@ -298,8 +298,12 @@ def _refuse_keys_of_translation(document: Mapping[str, Any]) -> None:
         for key in given if isinstance(given, dict) else ():
             # LanguageModelSystem refuses dropout, unless it is 0.
             if key in other.__dataclass_fields__ and key not in (*kind.__dataclass_fields__, "dropout"):
-                problem = "only translation has this key; remove it, or remove task: language_modeling"
-                raise WrongValue(join_key(place, key), problem)
+                wrong = (
+                    "remove it, or remove task: language_modeling"
+                    if not place
+                    else "language models have no use for it"
+                )
+                raise WrongValue(join_key(place, key), f"only translation has this key; {wrong}")
 
 
 # The function that reads and checks a configuration, by its task; the tasks are in mt_scaffold.experiment.tasks.

@@ -381,11 +381,11 @@ class LanguageModeling(Task[LanguageModelLayout]):
             raise UsageError("language models need --system and --comparison; add them")
         return options_for_data(config, run.system, run.comparison, gpus, data, baseline_report)
 
-    def start_of(self, layout: LanguageModelLayout, run: Run, gpus: int) -> Start | None:
+    def start_of(self, layout: LanguageModelLayout, run: Run, gpus: int, processes: int | None = None) -> Start | None:
         data = layout.binarised_of(run.system)
         if not all(path.exists() for path in [data / DESCRIPTION, *self.trained_after(layout, run)]):
             return None
-        options = option_arguments(self.training_options(layout, run, gpus_in_all(1, gpus)))
+        options = option_arguments(self.training_options(layout, run, processes or gpus_in_all(1, gpus)))
         return start_with(data, layout.training(run), options, int(run.seed), gpus=gpus)
 
     def tokens_from(self, layout: LanguageModelLayout, system: str) -> list[Path]:

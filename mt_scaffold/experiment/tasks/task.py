@@ -132,8 +132,11 @@ class Task(ABC, Generic[AnyLayout]):
         return self.options_for(layout.config, run, gpus, layout.binarised_of(run.system), report)
 
     @abstractmethod
-    def start_of(self, layout: AnyLayout, run: Run, gpus: int) -> Start | None:
-        """Return the settings that a training will be started with, or None if they are not known yet."""
+    def start_of(self, layout: AnyLayout, run: Run, gpus: int, processes: int | None = None) -> Start | None:
+        """Return the settings that a training will be started with, or None if they are not known yet.
+
+        gpus: in all; 0 for those of this machine. processes: the number for which options are chosen (default: gpus).
+        """
 
     def generate_arguments(self, layout: AnyLayout, run: Run) -> list[list[str]]:
         """Return the arguments of fairseq-generate for each test set that the model of a run translates."""

@@ -29,7 +29,7 @@ class TrainingText:
     """The facts about an experiment's text before anything runs.
 
     described: lines for people. problems: keys of the configuration, each with its problem. warnings: possible
-    problems. size: approximate bytes of the training text, without regard to a sample; None: not on this machine yet.
+    problems. size: approximate bytes of the training text; None: not on this machine yet.
     """
 
     described: list[str] = field(default_factory=list)
@@ -112,7 +112,7 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
     corpora |= {f"tests.{name}": pairs for name, pairs in files.tests.items()}
     endings = WordEndings(SEPARATOR)
     for corpus, pairs in corpora.items():
-        sizes, known = [0, 0], bool(pairs)
+        lines, sizes, known = 0, [0, 0], bool(pairs)
         for number, pair in enumerate(pairs):
             key = f"data.files.{corpus}[{number}]"
             missing = [*_missing(pair, key)]
@@ -122,20 +122,36 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
                 continue
             paths = [Path(pair.source.path), Path(pair.target.path)]
             found.warnings += _swapped(config, paths)
-            found.problems += _unequal(paths, key)
-            for side, (name, path) in enumerate(zip(SIDES, paths, strict=True)):
-                sizes[side] += path.stat().st_size * (_COMPRESSION if compression_of(path) else 1)
-                choices, seen = config.tokenise_for(corpus.removeprefix("tests."), name), looks_tokenised(path)
-                if choices.check and seen is not None and not seen.allowed(choices):
-                    found.problems.append((f"{key}.{name}.path", f"{path}: {seen}; {seen.way_on}"))
-                if choices.none and path.stat().st_size <= _MOST_READ:
-                    count_words(path, any_bytes=True, endings=endings)
+            try:
+                counts = [_lines_of_text(path) for path in paths]
+                for side, (name, path) in enumerate(zip(SIDES, paths, strict=True)):
+                    sizes[side] += path.stat().st_size * (_COMPRESSION if compression_of(path) else 1)
+                    choices, seen = config.tokenise_for(corpus.removeprefix("tests."), name), looks_tokenised(path)
+                    if choices.check and seen is not None and not seen.allowed(choices):
+                        found.problems.append((f"{key}.{name}.path", f"{path}: {seen}; {seen.way_on}"))
+                    if choices.none and path.stat().st_size <= _MOST_READ:
+                        count_words(path, any_bytes=True, endings=endings)
+            except MTScaffoldError as error:
+                found.problems.append((key, str(error)))
+                known = False
+                continue
+            if None not in counts and counts[0] != counts[1]:
+                says = f"{paths[0]} has {counts[0]:,} lines, but {paths[1]} {counts[1]:,}; line i must translate line i"
+                found.problems.append((key, says))
+            if counts[0] == 0:
+                found.problems.append((f"{key}.source", f"{paths[0]}: empty; give a text"))
+            lines += counts[0] or round(paths[0].stat().st_size / _BYTES_PER_LINE)
         if known:
+            share = 1.0
+            if corpus == "train" and config.data.sample is not None:
+                share = min(1.0, config.data.sample / max(1, lines))
             languages = (config.languages.source, config.languages.target)
-            of_each = " and ".join(f"{shown_size(size)} {name}" for size, name in zip(sizes, languages, strict=True))
-            found.described.append(f"{corpus.removeprefix('tests.')}: {of_each}")
+            of_each = " and ".join(
+                f"{shown_size(size * share)} {name}" for size, name in zip(sizes, languages, strict=True)
+            )
+            found.described.append(f"{corpus.removeprefix('tests.')}: {round(lines * share):,} pairs, {of_each}")
             if corpus == "train":
-                found.size = sum(sizes)
+                found.size = round(sum(sizes) * share)
         elif any(pair.source.url for pair in pairs):
             found.described.append(f"{corpus.removeprefix('tests.')}: downloaded")
     if endings.count:
@@ -145,19 +161,9 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
         )
 
 
-def _unequal(paths: Sequence[Path], key: str) -> Iterator[tuple[str, str]]:
-    """Yield the problems of the lines of both sides, unless a file is too large to read."""
-    if any(path.stat().st_size > _MOST_READ for path in paths):
-        return
-    try:
-        counts = [count_text_lines(path) for path in paths]
-    except MTScaffoldError as error:
-        yield key, str(error)
-        return
-    if counts[0] != counts[1]:
-        yield key, f"{paths[0]} has {counts[0]:,} lines, but {paths[1]} {counts[1]:,}; line i must translate line i"
-    elif not counts[0]:
-        yield f"{key}.source", f"{paths[0]}: empty; give a text"
+def _lines_of_text(path: Path) -> int | None:
+    """Return the number of lines, as count_text_lines does, or None for a file too large to read."""
+    return None if path.stat().st_size > _MOST_READ else count_text_lines(path)
 
 
 def count_text_lines(path: PathLike) -> int:

@@ -241,7 +241,8 @@ def losses(layout: TranslationLayout, run: Run, test_set: TestSet, gpus: Gpus = 
         synthetic=layout.config.synthetic,
         gpus=gpus,
     )
-    print(f"bits per byte of the references: {split.bits / split.bytes:.4f}")
+    found = f"{split.bits / split.bytes:.4f}" if split.bytes else "none, as no sentence is short enough for the model"
+    print(f"bits per byte of the references: {found}")
 
 
 # -- what each step depends on in the configuration
@@ -390,12 +391,12 @@ class Translation(Task[TranslationLayout]):
             raise UsageError("translation has no comparisons; remove --comparison")
         return training_options(config, run.system or None, gpus)
 
-    def start_of(self, layout: TranslationLayout, run: Run, gpus: int) -> Start | None:
+    def start_of(self, layout: TranslationLayout, run: Run, gpus: int, processes: int | None = None) -> Start | None:
         data, expected = layout.binarised_of(run.system), None
         if not (data / DESCRIPTION).exists():
             storage = "words" if layout.resamples(run.system) else "ids"
             expected = Binarised(layout.source, layout.target, {"train": 0}, {}, storage, {}, "")
-        options = option_arguments(self.training_options(layout, run, gpus_in_all(1, gpus)))
+        options = option_arguments(self.training_options(layout, run, processes or gpus_in_all(1, gpus)))
         return start_with(data, layout.training(run), options, int(run.seed), gpus=gpus, expected=expected)
 
     def generate_arguments(self, layout: TranslationLayout, run: Run) -> list[list[str]]:

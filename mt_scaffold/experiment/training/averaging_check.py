@@ -22,12 +22,12 @@ class Epoch:
 
 
 def averaging_options(average: Average, wanted: int) -> dict[str, OptionValue]:
-    """Return the options that tell the plug-in's tasks how many checkpoints will be averaged or scored."""
+    """Return the options that tell the plug-in's tasks how many checkpoints will be averaged, or asked tasks."""
     return {"average-last": wanted, "average-by": average.by} if wanted else {}
 
 
 def kept_checkpoints(average: Average, options: Mapping[str, OptionValue], wanted: int) -> dict[str, OptionValue]:
-    """Return the options that keep the checkpoints to be averaged or scored, and no others."""
+    """Return the options that keep the checkpoints to be averaged, or asked tasks, and no others."""
     kept: dict[str, OptionValue] = {}
     # If only the best checkpoint is used, one epoch checkpoint is enough; 0 would keep them all.
     if "keep-last-epochs" not in options:

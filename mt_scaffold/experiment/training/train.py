@@ -128,9 +128,9 @@ def train(
     a second Ctrl-C it ends at once.
 
     Raises MTScaffoldError if fairseq fails, with the end of its log, if the data folder has no training set, and if
-    GPUs are requested, or fp16 needs one, but there are none; UsageError for an option that is set here, for
-    ``--patience`` on the loss per subword, and if fewer checkpoints will be saved or kept than ``--average-last``
-    needs.
+    GPUs are requested, or fp16 needs one, but there are none; UsageError for an option that is set here, and
+    for ``--patience`` on the loss per subword. The plug-in refuses ``--average-last`` of more checkpoints than will be
+    saved or kept, before the first update.
     """
     start = start_with(data, output, options, seed, keep_epochs, launcher, nodes, gpus)
     chosen = start.options

@@ -165,9 +165,12 @@ def compare_with_losses(layout: AnyLayout, systems: Systems = "") -> None:
 def _same_times(files: Sequence[Path]) -> Iterator[None]:
     """Keep the times at which files were last modified, for Snakemake."""
     times = [(file, file.stat()) for file in files if file.exists()]
-    yield
-    for file, before in times:
-        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    try:
+        yield
+    finally:
+        for file, before in times:
+            if file.exists():
+                os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def score_files(layout: AnyLayout, with_losses: bool = False) -> list[Labelled]:

@@ -73,11 +73,19 @@ def check_repeated(
     """
     found: dict[tuple[str, ...], list[Run]] = {}
     for run, gpus in trainings:
-        if read_start(layout.training(run)) is None:
+        if (started := read_start(layout.training(run))) is None:
             continue
-        if (start := task_of(layout.config).start_of(layout, run, gpus)) is None:
+        # For as many processes as before, because the machine that trains may have other GPUs than this one.
+        unknown = elsewhere and not gpus
+        try:
+            start = task_of(layout.config).start_of(layout, run, gpus, started.processes if unknown else None)
+        except UsageError:
+            if unknown:  # the number does not divide the batch; only the machine that trains knows the right one
+                continue
+            raise
+        if start is None:
             continue
-        if elsewhere and not gpus:
+        if unknown:
             start = dataclasses.replace(start, processes=None)
         if different := changes(layout.training(run), start):
             found.setdefault(tuple(different), []).append(run)

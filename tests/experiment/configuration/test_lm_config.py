@@ -77,7 +77,7 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
     [
         ("language_modeling", "language_modelling", 1, "task: must be translation or language_modeling, not 'lang"),
         ("name: small", "name: small\nlanguages: {}", 3, "languages: only translation has this key; remove it, or"),
-        ("  documents:", "  archives: {}\n  documents:", 4, "data.archives: only translation has this key; remove it"),
+        ("  documents:", "  archives: {}\n  documents:", 4, "data.archives: only translation has this key; language"),
         ("algorithm: bpe", "algorithm: bpe, joint: false", 12, "systems.bpe.joint: only translation has this key"),
         ("  options: {", "  stop: {tokens: 3}\n  options: {", 19, "train.stop: only translation has this key"),
         ("symbols: 400", "symbols: 400, x: 1", 10, "not valid YAML"),

@@ -1,6 +1,7 @@
 """``mt-scaffold run`` and ``check``: an experiment from one command, and its problems before anything runs."""
 
 import dataclasses
+import gzip
 import re
 import shutil
 import subprocess
@@ -21,7 +22,7 @@ from mt_scaffold.experiment.runtime import fairseq_options
 from mt_scaffold.experiment.runtime.fairseq import sees_gpu
 from mt_scaffold.experiment.runtime.fairseq_options import Call, check_options
 from mt_scaffold.experiment.runtime.schema import OptionValue
-from mt_scaffold.experiment.tasks import layout_of, task_of
+from mt_scaffold.experiment.tasks import layout_of, task_of, translation
 from mt_scaffold.experiment.training.start import ended_with, read_start, write_start
 from mt_scaffold.experiment.workflow.checking import CheckFailed, check_experiment
 from mt_scaffold.experiment.workflow.common_steps import check_gpus
@@ -137,6 +138,18 @@ def test_a_check_warns_of_words_that_end_in_the_separator(folder: Path, monkeypa
     assert not check_experiment(configuration(folder), choices).warnings
 
 
+@pytest.mark.usefixtures("fairseq_here")
+def test_a_damaged_file_is_one_problem_of_several(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ended the check, so that all other problems went unsaid."""
+    monkeypatch.chdir(folder)
+    (folder / "text" / "cut.de.gz").write_bytes(gzip.compress(b"ein Haus\n" * 500)[:30])
+    path = configuration(folder, ("text/train.de", "text/cut.de.gz"), ("text/valid.de", "text/b"))
+    with pytest.raises(CheckFailed) as failed:
+        check_experiment(path)
+    first, second = failed.value.problems
+    assert "data.files.train[0]: text/cut.de.gz: " in first and "text/b" in second
+
+
 def trained(path: Path, finished: bool = True) -> Path:
     """Create the files of trainings that a run leaves and the next run inspects."""
     plan = requested_experiment([path], {})
@@ -196,6 +209,14 @@ def started_on(training: Path, processes: int) -> None:
     command.write_text(re.sub(r"# processes: \d+", f"# processes: {processes}", command.read_text()))
 
 
+def test_gpus_of_this_machine_are_no_change_of_a_training(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A login node has none: options are compared for the number of processes that the training was started with."""
+    trained(configuration(own), finished=False)
+    asked = requested_experiment([configuration(own)], {})
+    monkeypatch.setattr(translation, "gpus_in_all", lambda nodes, gpus: pytest.fail("this machine does not count"))
+    check_repeated(layout_of(asked.folder, asked.experiment), [(Run("bpe", 1), 0)], [], elsewhere=True)
+
+
 def test_the_processes_of_a_training_count_if_they_are_known(own: Path) -> None:
     """Those of a job on another machine are known only if the configuration sets its number of GPUs."""
     folder = trained(configuration(own), finished=False)
@@ -250,10 +271,7 @@ def test_a_check_says_what_an_experiment_needs(folder: Path, monkeypatch: pytest
     """Text, trainings, parameters and disk space; languages that may be swapped are a warning."""
     monkeypatch.chdir(folder)
     found = check_experiment(configuration(folder), {"seeds": [1, 2]}).as_text()
-    assert (
-        re.search(r"train: \d+ kB en and \d+ kB de", found)
-        and "4 trainings of 2 systems, 0.0 million parameters" in found
-    )
+    assert "train: 500 pairs" in found and "4 trainings of 2 systems, 0.0 million parameters" in found
     one = check_experiment(configuration(folder), {"seeds": [1, 2], "only": "bpe"}).as_text()
     assert "2 trainings of 1 system, " in one
     assert re.search(r"about [\d.]+ MB of disk in experiments/tiny \([\d.]+ GB free\)", found)

@@ -26,7 +26,7 @@ rule get_data:
 
 
 # A separate rule, so that a test set can be added at any time. It looks for the set's sentences in the training text,
-# which is not an input, as it may have been deleted.
+# which is not an input, so that a new test set does not wait for it.
 use rule get_data as get_test_set with:
     input: layout.step_report("get-data")
     output:
