@@ -177,7 +177,7 @@ class _Parser(argparse.ArgumentParser):
 
     def _misspelt_option(self) -> str | None:
         known = [name for name in self._option_string_actions if name.startswith("--")]
-        gone = removed.OPTIONS.get(self.prog.rpartition(" ")[2], {})
+        gone = removed.OPTIONS.get(self.prog.partition(" ")[2], {})
         for word, following in itertools.zip_longest(self._given, self._given[1:], fillvalue=""):
             name, _, value = word.partition("=")
             if name == "--":
@@ -268,6 +268,10 @@ def parse(argv: Sequence[str], command: str | None) -> argparse.Namespace:
     if command is not None and command not in COMMANDS:
         make_parser([]).error(f"no command {command}{nearest(command, COMMANDS)}")
     parser = make_parser([] if command is None else [command])
+    for argument in argv:
+        scheme, separator, _ = argument.partition("=")[2 * argument.startswith("--")].partition("://")
+        if separator and scheme in removed.URLS:
+            _parser_of(parser, command).error(f"{argument}: URLs were removed: {removed.URLS[scheme]}")
     options, unknown = parser.parse_known_args(argv)
     if unknown:
         wrong = _parser_of(parser, command)

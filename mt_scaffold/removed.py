@@ -21,7 +21,11 @@ class Key(NamedTuple):
 
 _CTRANSLATE2 = "CTranslate2's own converter takes the models, ct2-fairseq-converter (docs/models.md)"
 _INFERENCE = "codes segment with their merges alone; leave it out"
-_PARITY = "learn parity-aware BPE with the ParityBpeTrainer of tokenizers, and import its file with mt-scaffold import"
+_PARITY = (
+    "learn parity-aware BPE with the ParityBpeTrainer of tokenizers and its ByteLevel pre-tokeniser, and import its "
+    "file with mt-scaffold import"
+)
+_FORMATS = "train with a program whose format is read: tokenizer.json, tiktoken, SentencePiece or fastBPE"
 _OF_PARITY = dict.fromkeys(("--dev", "--global-merges", "--window", "--alpha"), _PARITY)
 _UNIFORM_SAMPLING = "use dropout, or for a Unigram model sampling_alpha"
 
@@ -54,6 +58,7 @@ OPTIONS: dict[str, dict[str, str]] = {
     ),
     "translate": dict.fromkeys(["--engine", "--quantization"], _CTRANSLATE2),
     "translate-text": {
+        "-m": "name a system, as in mt-scaffold translate-text experiments/demo/scaffold",
         "--model": "name a system, as in mt-scaffold translate-text experiments/demo/scaffold",
         **dict.fromkeys(
             ["--beam", "--lenpen", "--batch-tokens", "--n-best", "--scores", "--block", "--num-workers"],
@@ -81,7 +86,12 @@ OPTIONS: dict[str, dict[str, str]] = {
 # Public name, or module with its dots → what takes its place.
 IMPORTS: dict[str, str] = {
     "experiment.inference.export_ctranslate2": _CTRANSLATE2,
-    "integrations.vocabularies.youtokentome": "tokenizer.json, tiktoken, SentencePiece or fastBPE",
+    "experiment.inference.ctranslate2_engine": _CTRANSLATE2,
+    "experiment.study": COMMANDS["study"],
+    "experiment.surgery": COMMANDS["resize-embeddings"],
+    "methods.parity": _PARITY,
+    "segment.inference": _INFERENCE,
+    "integrations.vocabularies.youtokentome": _FORMATS,
     "analysis.containing": "mt_scaffold.analysis.explain",
     "analysis.words": "studies.typos",
     "subword_nmt.segmenting": "mt_scaffold.subword_nmt.apply_bpe",
@@ -106,7 +116,7 @@ KEYS: dict[str, Key] = {
     "tasks.storycloze": Key("name a task of your own that reads the files (tasks.include_path)"),
     "tasks.paper_setting": Key("docs/paper.md has the paper's figures", ({},)),
     "translate.engine": Key(_CTRANSLATE2, ("fairseq",)),
-    "translate.quantization": Key(_CTRANSLATE2),
+    "translate.quantization": Key(_CTRANSLATE2, (None,)),
     ".samples": Key(
         "export the model (mt-scaffold export transformers) and use transformers' generate()",
         ({"prompts": [], "length": 100, "temperature": 0.8, "top_k": 0, "top_p": 1.0, "seed": 1},),
@@ -123,15 +133,19 @@ KEYS: dict[str, Key] = {
     "uniform_sampling": Key(_UNIFORM_SAMPLING, (None, 0.0)),
     "uniform_sampling_source": Key(_UNIFORM_SAMPLING, (None, 0.0)),
     "uniform_sampling_target": Key(_UNIFORM_SAMPLING, (None, 0.0)),
-    "global_merges": Key(_PARITY, (None, 0)),
-    "window": Key(_PARITY, (None,)),
-    "alpha": Key(_PARITY, (None,)),
+    "systems.*.global_merges": Key(_PARITY, (None, 0)),
+    "systems.*.window": Key(_PARITY, (None,)),
+    "systems.*.alpha": Key(_PARITY, (None,)),
 }
 
 
+# Stores whose URLs were paths → what takes their place.
+URLS = dict.fromkeys(("s3", "hf", "gs"), "copy the file first")
 # Key or option without its dashes → value → what takes its place.
 VALUES: dict[str, dict[str, str]] = {
     "algorithm": {"parity": _PARITY},
+    "format": {"youtokentome": _FORMATS},
+    "to": {"youtokentome": _FORMATS},
 }
 
 
@@ -168,5 +182,5 @@ def _is_neutral(value: object, neutral: tuple[Any, ...] | frozenset[str] | None)
 def _key(section: str, name: object) -> Key | None:
     if not isinstance(name, str):  # such as a number of YAML, with more digits than Python writes
         return None
-    dotted = re.sub(r"\[\d+\]", "", f"{section}.{name}")
+    dotted = re.sub(r"^systems\.[^.]+\.", "systems.*.", re.sub(r"\[\d+\]", "", f"{section}.{name}"))
     return KEYS.get(dotted) or KEYS.get(name)

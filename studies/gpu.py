@@ -111,7 +111,7 @@ class Slice:
         # One GPU is counted as several, so that several trainings share the first that PyTorch sees. Without a share of
         # the cores, a step on a GPU would take them all and run alone.
         gpu = 0 if self.rehearse else 1
-        rules = ("train", "translate", "losses", "evaluate", "evaluate_tasks", "sample")
+        rules = ("train", "translate", "losses", "evaluate", "evaluate_tasks")
         return {
             "cores": "all",
             "resources": {"gpu": self.at_once},

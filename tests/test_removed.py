@@ -27,6 +27,12 @@ def examples(monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "message"),
     [
         (["ancient"], "mt-scaffold: ancient was removed: use learn-bpe"),
+        (["learn-bpe", "--input", "s3://a/b"], "mt-scaffold learn-bpe: s3://a/b: URLs were removed: copy the file"),
+        (["encode", "--output=hf://a"], "mt-scaffold encode: --output=hf://a: URLs were removed: copy the file first"),
+        (
+            ["import", "--format", "youtokentome", "x"],
+            "mt-scaffold import: --format youtokentome was removed: train with a program whose format is read",
+        ),
         (["apply-bpe", "--ancient=1"], "mt-scaffold apply-bpe: --ancient was removed: use --dropout"),
     ],
 )
