@@ -276,10 +276,8 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
     refused = run(folder, CONFIGURATION.replace("lr: 0.01", "lr: 0.02"))
     lines = [line for line in refused.stdout.splitlines() if line.startswith("mt-scaffold: ")]
     assert refused.returncode == 1 and len(lines) == 1 and "Traceback" not in refused.stdout
-    assert re.search(
-        r"/seed-1: holds a training .* different settings \(--lr 0\.02 instead of 0\.01; see command\.txt there\)",
-        lines[0],
-    )
+    different = r"different settings \(--lr 0\.02 instead of 0\.01; see command\.txt there\)"
+    assert re.search(rf"/seed-1 and \d more: holds a training .* {different}", lines[0])
     assert (output / "bpe" / "equal_tokens" / "seed-1" / "training.json").exists()
 
 
