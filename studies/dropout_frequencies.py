@@ -64,7 +64,7 @@ def counts_of(codes: Codes, files: Sequence[Path], tokens: Sequence[str], dropou
 
 
 def surface_of(token: str) -> bytes:
-    """Return a token of the codes file as it stands in segmented text."""
+    """Return a token of the codes file as segmented text writes it."""
     whole = token.endswith(END_OF_WORD)
     return (token.removesuffix(END_OF_WORD) if whole else token + SEPARATOR).encode()
 

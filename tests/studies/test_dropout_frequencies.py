@@ -1,4 +1,4 @@
-"""``studies.dropout_frequencies`` counts tokens as they stand in segmented text."""
+"""``studies.dropout_frequencies`` counts tokens as segmented text writes them."""
 
 from __future__ import annotations
 

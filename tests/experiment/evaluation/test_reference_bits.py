@@ -123,7 +123,7 @@ def test_a_reference_with_unk_in_one_system_is_left_out_for_all(tmp_path: Path) 
 
 
 def test_a_sentence_that_is_too_long_for_one_system_is_left_out_for_all(tmp_path: Path) -> None:
-    """It has a warning of its own, and costs no score."""
+    """It has a separate warning, and costs no score."""
     paths = [scored(tmp_path, "bpe", 1, [9.0, 0.0, 5.0, 8.0], [2], [1]), scored(tmp_path, "x", 1, [9.0] * 4, [])]
     comparison = compare(paths, "bpe", samples=50)
     assert comparison.warnings[-2:] == [
