@@ -1,5 +1,6 @@
 """Locks on folders: the holder is named, no wait is endless, and no dead process keeps a lock."""
 
+import errno
 import fcntl
 import json
 import os
@@ -12,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -147,6 +149,53 @@ def test_a_live_holder_keeps_its_lock_whatever_the_clock_of_the_server_says(
             thread.join()
 
 
+def test_of_two_that_take_over_at_once_one_has_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick: float, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Both have seen the dead holder; the file that was put there last counts, and the other process is refused."""
+    replace = Path.replace
+
+    def overtaken(path: Path, target: Path) -> Path:
+        """Put the file in place, then that of a process which was as quick."""
+        replace(path, target)
+        (tmp_path / "theirs").write_text(json.dumps({"host": "node8", "process": 5, "job": None}))
+        stream = open(tmp_path / "theirs")  # noqa: SIM115  # holds the lock until the end of the test
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        streams.append(stream)
+        return replace(tmp_path / "theirs", target)
+
+    streams: list[IO[str]] = []
+    monkeypatch.setattr(Path, "replace", overtaken)
+    with dead_node(tmp_path, age=quick), pytest.raises(MTScaffoldError, match=r"busy \(held by host node8"):
+        take_lock(tmp_path, "busy")
+    assert len(streams) == 1 and "taking over" not in capfd.readouterr().err
+    streams[0].close()
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+def test_a_lock_that_was_just_taken_over_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick: float
+) -> None:
+    """Another process was faster, after this one's decision and before its replacement."""
+    signed = locks._signed
+
+    def overtaken(stream: IO[str]) -> IO[str]:
+        (tmp_path / "theirs").write_text(json.dumps({"host": "node8", "process": 5, "job": None}))
+        theirs = open(tmp_path / "theirs")  # noqa: SIM115  # holds the lock until the end of the test
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+        streams.append(theirs)
+        (tmp_path / "theirs").rename(tmp_path / ".lock")
+        return signed(stream)
+
+    streams: list[IO[str]] = []
+    monkeypatch.setattr(locks, "_signed", overtaken)
+    with dead_node(tmp_path, age=quick), pytest.raises(MTScaffoldError, match=r"busy \(held by host node8"):
+        take_lock(tmp_path, "busy")
+    assert json.loads((tmp_path / ".lock").read_text())["host"] == "node8"
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+    streams[0].close()
+
+
 def test_an_old_heartbeat_on_this_host_does_not_end_a_lock(tmp_path: Path) -> None:
     """The kernel knows whether that process lives: it may only be stopped (Ctrl-Z)."""
     with holder(tmp_path) as (process, _):
@@ -188,6 +237,29 @@ def test_a_holder_whose_lock_was_taken_over_stops(tmp_path: Path, monkeypatch: p
         assert locks.lock_lost.is_set()
 
 
+@pytest.mark.parametrize("function", ["utime", "fstat"])
+def test_a_holder_whose_file_nfs_no_longer_has_stops_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    """After another host has replaced the file, every call on the old one fails with ESTALE."""
+    monkeypatch.setattr(locks, "HEARTBEAT_SECONDS", 0.05)
+    real = getattr(os, function)
+    with locked(tmp_path, "waiting"):
+        old = (tmp_path / ".lock").stat().st_ino
+
+        def stale(file: int, *more: object) -> object:
+            if os.stat(f"/proc/self/fd/{file}").st_ino == old:
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+            return real(file, *more)
+
+        (tmp_path / "new").write_text(json.dumps({"host": "node8", "process": 5, "job": None}))
+        monkeypatch.setattr(os, function, stale)
+        (tmp_path / "new").replace(tmp_path / ".lock")
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(10)
+        monkeypatch.undo()
+
+
 def test_a_background_process_that_lost_its_lock_stops_too(tmp_path: Path) -> None:
     """A shell script starts its background processes with SIGINT ignored."""
     script = (
@@ -203,6 +275,23 @@ def test_a_background_process_that_lost_its_lock_stops_too(tmp_path: Path) -> No
         (tmp_path / "new").replace(tmp_path / ".lock")
         assert process.wait(15) == -signal.SIGTERM
         assert "has lost its lock, now held by host node8" in process.stderr.read()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK])
+def test_a_file_system_without_locks_gives_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], number: int
+) -> None:
+    """Some cluster file systems have none; the experiment still runs there."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with locked(tmp_path, "waiting"):
+        pass
+    take_lock(tmp_path, "busy").close()
+    said = capfd.readouterr().err.splitlines()
+    assert len(said) == 2 and f"no locks on this file system ({os.strerror(number)})" in said[0]
 
 
 def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
