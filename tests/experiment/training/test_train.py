@@ -275,22 +275,6 @@ def test_an_option_that_fairseq_rejects_is_one_line(tiny_data: Path, tmp_path: P
     assert str(caught.value) == f"fairseq-train: argument --arch/-a: invalid choice: 'transfurmer'; whole log: {log}"
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ("--patience 3", "--patience would stop on the loss per subword"),
-        ("--patience 3 --best-checkpoint-metric nll_loss", "--patience would stop on the loss per subword"),
-    ],
-)
-def test_options_that_could_not_be_compared_are_refused(
-    tiny_data: Path, tmp_path: Path, options: str, says: str
-) -> None:
-    """They are refused before anything runs."""
-    with pytest.raises(UsageError, match=says):
-        train(tiny_data, tmp_path, [*TINY_MODEL, *options.split()])
-    assert not (tmp_path / "train.log").exists()
-
-
 def test_too_few_epochs_to_average_are_one_line_before_the_first_update(tiny_data: Path, tmp_path: Path) -> None:
     """The task knows the real batches; the averaging itself would refuse only after the training."""
     with pytest.raises(UsageError) as refusal:
