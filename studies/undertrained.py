@@ -2,12 +2,17 @@
 
 python -m studies.undertrained EXPERIMENT [--bpe NAME] [--scaffold NAME] [--test-set NAME ...] [--csv PATH]
     [--figure PATH]
+python -m studies.undertrained FIGURES.csv
 
 EXPERIMENT is a folder that mt-scaffold run has finished; its tokens.csv and averaged.pt files are read. Removed tokens
 are those in BPE's dictionary but not in Scaffold-BPE's, measured in BPE's models; new tokens are the reverse. Each is
 compared with its peers, the tokens in both dictionaries that occur equally often, to within 10 %, in the training text
-of the same model (for bits, in its target side); a token without peers is left out. The tables show means over tokens
-and, for the differences, over the seeds, with their 95 % interval by Student's t. Figures:
+of the same model (for bits, in its target side); a token without peers is left out. The first table shows means over
+tokens and, for the differences, over the seeds, with their 95 % interval by Student's t.
+
+The paper's argument is that removed tokens are learned badly because they are rare, and matching by frequency takes
+just that away. So the second table has both contrasts: each class next to its peers, and new tokens next to the removed
+ones that they replace, whatever the frequency of either, with Welch's 95 % interval over the trainings. Figures:
 
 percentile   of the indicator of Land and Bartolo 2024 among the tokens of the model, minus the mean of the peers': 0 is
              the least trained
@@ -16,7 +21,8 @@ bits         per occurrence in a test set, minus the mean of the peers'; only of
 uniformity   of the input rows of all the tokens (Wang and Isola 2020), minus that of as many peers, one per token, the
              nearest in frequency: the higher, the more clustered
 
---csv writes the figures of every training, from which those of the tables follow. --figure draws percentile and bits
+--csv writes the figures of every training, from which both tables follow: such a file can be given instead of the
+experiment. --figure draws percentile and bits
 (on the first of the test sets) by frequency, for a system's own tokens and for those in both dictionaries.
 """
 
@@ -31,12 +37,12 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean, stdev, variance
 from typing import NamedTuple
 
 from mt_scaffold.corpus.files import write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.evaluation.significance import LEVEL, t_quantile
+from mt_scaffold.experiment.evaluation.significance import LEVEL, satterthwaite, t_quantile
 from mt_scaffold.experiment.report.embeddings import symbol_rows, uniformity
 from mt_scaffold.experiment.report.figures import BinnedPanel, Point, by_occurrences
 from mt_scaffold.experiment.report.trained_tokens import read_trained_tokens
@@ -195,52 +201,94 @@ class Trained:
         """The checkpoints that are missing."""
         return [path for path in self.checkpoints.values() if not path.exists()]
 
-    def contrasts(self, other: Trained) -> Iterator[tuple[str, int, dict[int, Contrast]]]:
-        """Yield each figure with its digits, and its contrast in each training that has one, by seed."""
+    def contrasts(self, other: Trained) -> Iterator[tuple[str, dict[int, Contrast]]]:
+        """Yield each figure, and its contrast in each training that has one, by seed."""
         for figure in next(iter(self.dictionary.values())).figures:
-            digits = PERCENTILE_DIGITS if figure == PERCENTILE else BITS_DIGITS
             found = ((seed, contrast(each, other.dictionary, figure)) for seed, each in self.tokens.items())
-            yield figure, digits, _known(found)
+            yield figure, _known(found)
         if not self.without_checkpoint:
             spreads = (
                 (seed, spread_contrast(each, other.dictionary, self.checkpoints[seed]))
                 for seed, each in self.tokens.items()
             )
-            yield UNIFORMITY, UNIFORMITY_DIGITS, _known(spreads)
+            yield UNIFORMITY, _known(spreads)
 
 
 def _known(contrasts: Iterable[tuple[int, Contrast | None]]) -> dict[int, Contrast]:
     return {seed: each for seed, each in contrasts if each is not None}
 
 
-def rows_of(bpe: Trained, scaffold: Trained) -> Iterator[list[str]]:
-    """Yield the rows of a table."""
-    for own, other in ((bpe, scaffold), (scaffold, bpe)):
-        for figure, digits, found in own.contrasts(other):
-            if not found:
-                continue
-            each_seed = list(found.values())
-            first = each_seed[0]
-            difference, margin = over_seeds(each_seed)
-            ends = [] if margin is None else [difference - margin, difference + margin]
-            yield [
-                *(own.own, figure, f"{first.matched:,} of {first.tokens:,}", decimal(first.count, 1)),
-                decimal(fmean(each.own for each in each_seed), digits),
-                decimal(fmean(each.peers for each in each_seed), digits),
-                decimal(difference, digits, signed=True),
-                *(" to ".join(decimal(end, digits, signed=True) for end in ends), str(len(found))),
-            ]
+# Group, label of the tokens and figure → seed → contrast.
+Contrasts = dict[tuple[str, str, str], dict[int, Contrast]]
 
 
-def lines_of(group: str, bpe: Trained, scaffold: Trained) -> Iterator[list[object]]:
-    """Yield the lines of a CSV file: the contrasts of every training."""
-    for own, other in ((bpe, scaffold), (scaffold, bpe)):
-        for figure, _, found in own.contrasts(other):
-            for seed, each in found.items():
-                yield [
-                    *(group, own.own, figure, seed, each.tokens, each.matched),
-                    *(f"{value:.6g}" for value in (each.count, each.own, each.peers)),
-                ]
+def digits_of(figure: str) -> int:
+    """Return the decimals that a figure is shown with."""
+    return {PERCENTILE: PERCENTILE_DIGITS, UNIFORMITY: UNIFORMITY_DIGITS}.get(figure, BITS_DIGITS)
+
+
+def rows_of(group: str, contrasts: Contrasts) -> Iterator[list[str]]:
+    """Yield the rows of a group's first table: each class of tokens and its peers."""
+    for (of, label, figure), found in contrasts.items():
+        if of != group:
+            continue
+        digits, each_seed = digits_of(figure), list(found.values())
+        first = each_seed[0]
+        yield [
+            *(label, figure, f"{first.matched:,} of {first.tokens:,}", decimal(first.count, 1)),
+            decimal(fmean(each.own for each in each_seed), digits),
+            decimal(fmean(each.peers for each in each_seed), digits),
+            *(*_shown(*over_seeds(each_seed), digits), str(len(found))),
+        ]
+
+
+def contrast_rows(group: str, contrasts: Contrasts) -> Iterator[list[str]]:
+    """Yield the rows of a group's second table: the contrasts matched by frequency, and the one that is not."""
+    for of, label, figure in contrasts:
+        sides = [list(contrasts.get((group, each, figure), {}).values()) for each in ("removed", "new")]
+        if of == group and label == "removed" and all(sides):
+            matched = [", ".join(_shown(*over_seeds(side), digits_of(figure))) for side in sides]
+            removed, new = ([each.own for each in side] for side in sides)
+            yield [figure, *matched, ", ".join(_shown(*welch(new, removed), digits_of(figure)))]
+
+
+def welch(new: Sequence[float], removed: Sequence[float]) -> tuple[float, float | None]:
+    """Return a difference of means over trainings, and half the width of its interval; None for one training."""
+    difference = fmean(new) - fmean(removed)
+    if min(len(new), len(removed)) < 2:
+        return difference, None
+    error, freedom = satterthwaite([(variance(side) / len(side), len(side) - 1.0) for side in (new, removed)])
+    return difference, t_quantile(1 - LEVEL / 2, float(freedom)) * float(error)
+
+
+def _shown(difference: float, margin: float | None, digits: int) -> tuple[str, str]:
+    ends = [] if margin is None else [difference - margin, difference + margin]
+    return decimal(difference, digits, signed=True), " to ".join(decimal(end, digits, signed=True) for end in ends)
+
+
+def lines_of(contrasts: Contrasts) -> Iterator[list[object]]:
+    """Yield the lines of a CSV file, which has the contrasts of every training."""
+    yield [*CSV_HEADING]
+    for labels, found in contrasts.items():
+        for seed, each in found.items():
+            values = (f"{value:.6g}" for value in (each.count, each.own, each.peers))
+            yield [*labels, seed, each.tokens, each.matched, *values]
+
+
+def read_contrasts(path: Path) -> Contrasts:
+    """Return the contrasts in a file that --csv wrote. Raises MTScaffoldError if it is another one."""
+    contrasts: Contrasts = {}
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            for row in csv.DictReader(stream):
+                each = Contrast(int(row["of"]), int(row["with_peers"]), *(float(row[key]) for key in CSV_HEADING[-3:]))
+                labels = row["group"], row["tokens"], row["figure"]
+                contrasts.setdefault(labels, {})[int(row["seed"])] = each
+    except OSError as error:
+        raise MTScaffoldError(f"{path}: {error.strerror}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise MTScaffoldError(f"{path}: not a file that --csv wrote ({error!r})") from error
+    return contrasts
 
 
 def panel(own: Trained, other: Trained, figure: str) -> BinnedPanel:
@@ -266,6 +314,7 @@ def panel(own: Trained, other: Trained, figure: str) -> BinnedPanel:
 
 CSV_HEADING = ["group", "tokens", "figure", "seed", "of", "with_peers", "occurrences", "theirs", "peers"]
 HEADING = ["tokens", "figure", "with peers", "occurrences", "theirs", "peers'", "difference", "95 % interval", "seeds"]
+CONTRASTS = ["figure", "removed − peers (matched)", "new − peers (matched)", "new − removed (not matched)"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -273,7 +322,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m studies.undertrained", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("experiment", type=Path, metavar="EXPERIMENT")
+    parser.add_argument("experiment", type=Path, metavar="EXPERIMENT", help="or a file that --csv wrote")
     parser.add_argument("--bpe", default="bpe", metavar="NAME", help="a system with plain BPE (default: bpe)")
     parser.add_argument("--scaffold", default="scaffold", metavar="NAME", help="with Scaffold-BPE (default: scaffold)")
     parser.add_argument("--test-set", nargs="+", metavar="NAME", help="of the bits (default: the first)")
@@ -281,43 +330,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--figure", type=Path, metavar="PATH", help="of the first group, without its suffix")
     options = parser.parse_args(arguments)
     try:
-        layout = read_layout(options.experiment)
-        test_sets = options.test_set or [next(iter(layout.config.test_sets))]
-        for test_set in test_sets:
-            if test_set not in layout.config.test_sets:
-                known = ", ".join(layout.config.test_sets)
-                raise UsageError(f"--test-set {test_set}: not a test set of {options.experiment} ({known})")
-        groups: dict[str, dict[str, Trained]] = {}
-        for group, run in task_of(layout.config).compared(layout):
-            if run.system in (options.bpe, options.scaffold):
-                own = "removed" if run.system == options.bpe else "new"
-                of = groups.setdefault(group, {}).setdefault(run.system, Trained(run.system, own, {}, {}))
-                of.tokens[int(run.seed)] = read_tokens(layout.trained_tokens(run), test_sets)
-                of.checkpoints[int(run.seed)] = layout.averaged(run)
-        if any(len(systems) < 2 for systems in groups.values()) or not groups:
-            known = ", ".join(layout.config.systems)
-            wanted = f"{options.bpe} and {options.scaffold}"
-            raise MTScaffoldError(f"{options.experiment}: has {known}, not {wanted}; name two of its systems")
-        lines: list[list[object]] = [[*CSV_HEADING]]
-        for group, systems in groups.items():
-            both = systems[options.bpe], systems[options.scaffold]
-            title = f"{group}\n\n" if group else ""
-            print(f"{title}{format_table([HEADING, *rows_of(*both)], markdown=True)}")
-            lines += lines_of(group, *both) if options.csv else []
-            for path in (path for each in both for path in each.without_checkpoint[:1]):
-                print(f"studies.undertrained: {path}: missing, so that uniformity is left out", file=sys.stderr)
-            if options.figure and group == next(iter(groups)):
-                drawn = PERCENTILE, f"{BITS}{test_sets[0]}"
-                panels = [[panel(*pair, figure) for pair in (both, both[::-1])] for figure in drawn]
-                by_occurrences(panels, options.figure)
-        if options.csv:
-            stream = io.StringIO()
-            csv.writer(stream, lineterminator="\n").writerows(lines)
-            write_text(options.csv, stream.getvalue())
+        stored = options.experiment.suffix == ".csv"
+        contrasts = read_contrasts(options.experiment) if stored else _measured(options)
     except MTScaffoldError as error:
         print(f"studies.undertrained: {error}", file=sys.stderr)
         return error.exit_status
+    for group in dict.fromkeys(group for group, _, _ in contrasts):
+        if group:
+            print(f"{group}\n")
+        print(format_table([HEADING, *rows_of(group, contrasts)], markdown=True))
+        print(format_table([CONTRASTS, *contrast_rows(group, contrasts)], markdown=True))
     return 0
+
+
+def _measured(options: argparse.Namespace) -> Contrasts:
+    """Return the contrasts of an experiment, and write the files that the options ask for."""
+    layout = read_layout(options.experiment)
+    test_sets = options.test_set or [next(iter(layout.config.test_sets))]
+    for test_set in test_sets:
+        if test_set not in layout.config.test_sets:
+            known = ", ".join(layout.config.test_sets)
+            raise UsageError(f"--test-set {test_set}: not a test set of {options.experiment} ({known})")
+    groups: dict[str, dict[str, Trained]] = {}
+    for group, run in task_of(layout.config).compared(layout):
+        if run.system in (options.bpe, options.scaffold):
+            own = "removed" if run.system == options.bpe else "new"
+            of = groups.setdefault(group, {}).setdefault(run.system, Trained(run.system, own, {}, {}))
+            of.tokens[int(run.seed)] = read_tokens(layout.trained_tokens(run), test_sets)
+            of.checkpoints[int(run.seed)] = layout.averaged(run)
+    if any(len(systems) < 2 for systems in groups.values()) or not groups:
+        known = ", ".join(layout.config.systems)
+        wanted = f"{options.bpe} and {options.scaffold}"
+        raise MTScaffoldError(f"{options.experiment}: has {known}, not {wanted}; name two of its systems")
+    contrasts: Contrasts = {}
+    for group, systems in groups.items():
+        both = systems[options.bpe], systems[options.scaffold]
+        for one, other in (both, both[::-1]):
+            contrasts |= {(group, one.own, figure): found for figure, found in one.contrasts(other) if found}
+        for path in (path for each in both for path in each.without_checkpoint[:1]):
+            print(f"studies.undertrained: {path}: missing, so that uniformity is left out", file=sys.stderr)
+        if options.figure and group == next(iter(groups)):
+            drawn = PERCENTILE, f"{BITS}{test_sets[0]}"
+            by_occurrences([[panel(*pair, figure) for pair in (both, both[::-1])] for figure in drawn], options.figure)
+    if options.csv:
+        stream = io.StringIO()
+        csv.writer(stream, lineterminator="\n").writerows(lines_of(contrasts))
+        write_text(options.csv, stream.getvalue())
+    return contrasts
 
 
 if __name__ == "__main__":

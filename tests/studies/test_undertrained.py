@@ -132,6 +132,11 @@ def test_the_table_of_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixtur
         ["new", "percentile", "1 of 1", "52.0", "61.0", "60.0", "+1.0", "+1.0 to +1.0", "2"],
         ["new", "bits:test", "1 of 1", "52.0", "2.00", "2.00", "+0.00", "+0.00 to +0.00", "2"],
     ]
+    # 61 − 15, by Welch's test: the variance of 61 and 61 is 0, so its standard error is 5, with one degree of freedom.
+    unmatched = [line[-1] for line in lines if line[:1] == ["percentile"]]
+    assert unmatched == ["+46.0, -17.5 to +109.5"]
+    # The stored figures of every training give the same tables.
+    assert main([str(table)]) == 0 and capsys.readouterr().out == printed.out
     assert main([str(layout.folder), "--bpe", "none"]) == 1
     assert "not none and scaffold; name two of its systems" in capsys.readouterr().err
     assert main([str(layout.folder), "--test-set", "other"]) == 2
