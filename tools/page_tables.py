@@ -1,6 +1,6 @@
 """Write tables of stored figures into the pages, each between ``<!-- KIND: NAME -->`` and ``<!-- end of KIND -->``.
 
-The paper's come from tools/paper.json, ours from the folder NAME of docs/results.
+The paper's come from tools/paper.json, ours from the folder NAME of docs/results (of several, for contrasts).
 """
 
 import csv
@@ -14,7 +14,7 @@ from mt_scaffold.tables import format_table
 ROOT = Path(__file__).resolve().parent.parent
 PAPER = json.loads(Path(__file__).with_name("paper.json").read_text(encoding="utf-8"))
 DOCS = ROOT / "docs"
-PAGES = (ROOT / "README.md", *sorted(DOCS.glob("*.md")), DOCS / "results" / "README.md")
+PAGES = (ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("results/**/*.md")))
 
 
 def papers_figures() -> list[list[str]]:
@@ -68,6 +68,16 @@ def named_comparisons(experiment: str) -> list[list[str]]:
     return [*rows, *([name, bleu[2], *bleu[:2], *bits[:2]] for name, (bleu, bits) in found.items())]
 
 
+def contrasts(experiments: str) -> list[list[str]]:
+    """Return how much better trained removed and new tokens are than others, from what studies.undertrained printed."""
+    rows = [["study", "removed − peers (matched)", "new − peers (matched)", "new − removed (not matched)"]]
+    for experiment in experiments.split():
+        stored = (DOCS / "results" / experiment / "undertrained.txt").read_text(encoding="utf-8")
+        lines = ([cell.strip() for cell in line.replace("-", "−").split("|")[1:-1]] for line in stored.splitlines())
+        rows += [[experiment, *cells] for name, *cells in filter(None, lines) if name == "percentile"]
+    return rows
+
+
 def bits_per_byte(experiment: str) -> list[list[str]]:
     """Return the bits per byte of BPE's language models, and the differences of the other two systems."""
     with open(DOCS / "results" / experiment / "comparison.csv", encoding="utf-8", newline="") as file:
@@ -102,9 +112,10 @@ TABLES: dict[str, Callable[[str], str]] = {
     "comparison": lambda name: _shown(comparison(name)),
     "comparison with bits": lambda name: _shown(comparison(name, bits=True)),
     "named comparisons": lambda name: _shown(named_comparisons(name)),
+    "contrasts": lambda names: _shown(contrasts(names)),
     "bits per byte": lambda name: _shown(bits_per_byte(name)),
 }
-BLOCK = re.compile(rf"(<!-- ({'|'.join(map(re.escape, TABLES))}): (\w+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+BLOCK = re.compile(rf"(<!-- ({'|'.join(map(re.escape, TABLES))}): ([\w ]+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 
 
 def with_tables(text: str) -> str:
