@@ -132,6 +132,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {matches[0]}?" if matches else ""
 
 
+def _commands_like(name: str) -> str:
+    """Return the hint for an unknown command: those with a similar name or part, or else that do what it says."""
+    found = [each for each in COMMANDS if name in each or nearest(name, each.split("-"))]
+    found = sorted(found or [each for each, summary in COMMANDS.items() if summary.startswith(f"{name} ")])
+    return nearest(name, COMMANDS) or (f"; did you mean {' or '.join(found)}?" if found else "")
+
+
 class _HelpFormatter(argparse.HelpFormatter):
     """Wraps paragraphs, and leaves lines that begin with a space, the examples, as they are."""
 
@@ -188,7 +195,8 @@ class _Parser(argparse.ArgumentParser):
                 return f"{name} {value} was removed: {values[value]}"
             # An abbreviation is not misspelt.
             if name.startswith("--") and not any(each.startswith(name) for each in known):
-                return f"unknown option {name}{nearest(name, known)}"
+                command = f"; did you mean mt-scaffold {name[2:]}?" if name[2:] in COMMANDS else ""
+                return f"unknown option {name}{command or nearest(name, known)}"
         return None
 
 
@@ -266,7 +274,7 @@ def parse(argv: Sequence[str], command: str | None) -> argparse.Namespace:
     if command in removed.COMMANDS:
         make_parser([]).error(f"{command} was removed: {removed.COMMANDS[command]}")
     if command is not None and command not in COMMANDS:
-        make_parser([]).error(f"no command {command}{nearest(command, COMMANDS)}")
+        make_parser([]).error(f"no command {command}{_commands_like(command)}")
     parser = make_parser([] if command is None else [command])
     for argument in argv:
         scheme, separator, _ = argument.partition("=")[2 * argument.startswith("--")].partition("://")

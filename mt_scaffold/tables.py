@@ -109,8 +109,3 @@ def _rule(widths: Sequence[int], markdown: bool, figures: bool) -> str:
         return "|" + "|".join("-" * (width + 2) for width in widths) + "|"
     first, *others = widths
     return f"| {' | '.join(['-' * first, *('-' * (width - 1) + ':' for width in others)])} |"
-
-
-def token_cell(token: str, markdown: bool = False) -> str:
-    """Return a token as a cell of a table shows it; in Markdown as code."""
-    return f"`{token}`" if markdown else token

@@ -132,6 +132,11 @@ def test_a_wrong_example_is_noticed() -> None:
     ("words", "says"),
     [
         ("aply-bpe", "mt-scaffold: no command aply-bpe; did you mean apply-bpe? See mt-scaffold --help"),
+        ("aply", "no command aply; did you mean apply-bpe or apply-unigram? See mt-scaffold --help"),
+        ("bpe", "no command bpe; did you mean apply-bpe or learn-bpe or learn-joint-bpe-and-vocab? See"),
+        ("segment", "no command segment; did you mean apply-bpe or apply-unigram? See"),
+        ("learn-joint", "no command learn-joint; did you mean learn-joint-bpe-and-vocab? See"),
+        ("run --check x.yaml", "run: unknown option --check; did you mean mt-scaffold check? See mt-scaffold run"),
         ("nonsense", "mt-scaffold: no command nonsense; see mt-scaffold --help"),
         ("learn-bpe --simbols 3", "learn-bpe: unknown option --simbols; did you mean --symbols? See LEARN --help"),
         ("learn-bpe --zzz=3", "learn-bpe: unknown option --zzz; see LEARN --help"),

@@ -19,7 +19,7 @@ from mt_scaffold.methods import PlainBPE, Scaffold
 from mt_scaffold.options import FORMATS, check_choice
 from mt_scaffold.segment.frequencies import Vocabulary, use_of_vocabulary
 from mt_scaffold.segment.numbering import numbering_of
-from mt_scaffold.tables import decimal, format_table, token_cell
+from mt_scaffold.tables import decimal, format_table
 
 _WORDS = CodesHeader()  # of characters, between spaces
 _BPE, _SCAFFOLD = ", BPE", ", Scaffold-BPE"
@@ -330,7 +330,7 @@ def _token_table(heading: str, tokens: Sequence[RemovedToken | NewToken], top: i
     if not listed:
         return []
     rows = [[heading, "frequency"]]
-    rows += [[token_cell(entry.token, markdown), f"{entry.frequency:,}"] for entry in listed]
+    rows += [[f"`{entry.token}`" if markdown else entry.token, f"{entry.frequency:,}"] for entry in listed]
     drawn = format_table(rows, markdown)
     if more := len(tokens) - len(listed):
         # In Markdown a line right below a table would be another row.

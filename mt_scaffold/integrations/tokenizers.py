@@ -115,8 +115,8 @@ def check_expressible(codes: Codes, merges: int = -1, pattern: str = EXACT) -> l
     known = PUBLISHED if pattern != EXACT else {}
     if header.pretokeniser not in ("spaces", *oniguruma.NAMES, *known):
         raise MTScaffoldError(
-            f"{codes.name}: the pattern {header.pretokeniser!r} is one of the package regex, which tokenizers reads "
-            f"differently; only {', '.join(oniguruma.NAMES)} can be exported"
+            f"{codes.name}: tokenizers cannot cut words as --pretokenise {header.pretokeniser!r} does; only codes with "
+            f"{', '.join(oniguruma.NAMES)} can be exported"
         )
     made: dict[str, int] = {}
     kept: dict[tuple[str, str], AnyMerge] = {}

@@ -182,11 +182,23 @@ def test_words_are_the_same_around_every_character(name: str) -> None:
         (b"#version: 0.2\nab c\n", "line 2: 'ab' is used before a line makes it"),
         (b"#version: 0.2\n< /\n</ w\n</w >\n", "spells out </w>"),
         (b"#version: 0.2 byte\na b\n", "tokenizers cannot express codes of bytes with </w>"),
-        (b"#version: 0.3 bytes pattern=[a-z]+\na b\n", "the pattern '\\[a-z\\]\\+' is one of the package regex"),
+        (b"#version: 0.3 bytes pattern=[a-z]+\na b\n", r"cannot cut words as --pretokenise '\[a-z\]\+'"),
+        (b"#version: 0.3 bytes metaspace\na b\n", "cannot cut words as --pretokenise 'metaspace'"),
         (b"#version: 0.2\n< u\n<u n\n<un k\n<unk >\n", "one name, '<unk>'"),
         (b"#version: 0.2\na @\na@ @</w>\na@ c\n", "'a@@</w>' and 'a' are the same subword in segmented text"),
     ],
-    ids=["scaffold", "picky", "again", "before", "end-of-word", "bytes", "pattern", "special", "separator"],
+    ids=[
+        "scaffold",
+        "picky",
+        "again",
+        "before",
+        "end-of-word",
+        "bytes",
+        "pattern",
+        "metaspace",
+        "special",
+        "separator",
+    ],
 )
 def test_what_cannot_be_expressed_is_refused(codes: bytes, message: str) -> None:
     """One line says why, and no file that segments differently is written."""

@@ -51,9 +51,10 @@ MetricName = Literal[
 BleuTokeniser = Literal[
     "13a", "zh", "ja-mecab", "ko-mecab", "intl", "char", "spm", "flores101", "flores200", "spBLEU-1K", "none"
 ]
-# sacreBLEU's choice by target language, under its two-letter and three-letter codes.
+# sacreBLEU's choice by target language, under its two-letter and three-letter codes, and by script. It does not
+# know the other languages that are written in Chinese characters.
 _BLEU_TOKENISERS: dict[str, BleuTokeniser] = {
-    **dict.fromkeys(("zh", "zho", "cmn"), "zh"),
+    **dict.fromkeys(("zh", "zho", "cmn", "yue", "wuu", "gan", "hsn", "lzh", "hans", "hant"), "zh"),
     **dict.fromkeys(("ja", "jpn"), "ja-mecab"),
     **dict.fromkeys(("ko", "kor"), "ko-mecab"),
 }
@@ -62,12 +63,13 @@ _BLEU_TOKENISERS: dict[str, BleuTokeniser] = {
 def bleu_tokeniser(language: str | None) -> BleuTokeniser:
     """Return the tokeniser that sacreBLEU's command chooses for a target language (``-l en-zh``).
 
-    A script or region, which sacreBLEU does not know, is ignored (``zh_CN``, ``zho_Hans``).
+    A region, which sacreBLEU does not know, is ignored (``zh_CN``), and so is any script but the Chinese.
 
-    >>> bleu_tokeniser("zh"), bleu_tokeniser("ja_JP"), bleu_tokeniser("de"), bleu_tokeniser(None)
-    ('zh', 'ja-mecab', '13a', '13a')
+    >>> bleu_tokeniser("zh"), bleu_tokeniser("ja_JP"), bleu_tokeniser("nan_Hant"), bleu_tokeniser("de_Latn")
+    ('zh', 'ja-mecab', 'zh', '13a')
     """
-    return _BLEU_TOKENISERS.get(re.split("[-_]", language or "")[0].lower(), "13a")
+    parts = re.split("[-_]", (language or "").lower())
+    return next((_BLEU_TOKENISERS[part] for part in parts if part in _BLEU_TOKENISERS), "13a")
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from mt_scaffold.experiment.evaluation.metrics import (
     sacrebleu_metric,
     split_compounds,
 )
-from mt_scaffold.experiment.evaluation.translation_checks import check_translations
+from mt_scaffold.experiment.evaluation.translation_checks import check_tokeniser, check_translations
 from mt_scaffold.experiment.runtime.provenance import sha256, versions
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import write_result
@@ -234,6 +234,7 @@ def score(
         inputs["moses"] = [moses_words(side, language) for side in inputs["moses"]]
     found = {name: _metric(name, inputs[METRICS[name].input], language, tokeniser) for name in chosen}
     warnings += check_translations(lines["hypothesis"], lines["reference"], named)
+    warnings += check_tokeniser(lines["reference"], tokeniser, named) if "bleu" in found else []
     if "target" in detokenised:
         warnings.append(ResultWarning("tokenised-reference", named))
         for name in found.keys() - {"tokenised_bleu"}:

@@ -14,6 +14,8 @@ _REPEATING = 0.01
 # Words, or a part of a word, four or more times in a row; the limits on characters keep the search linear.
 _REPETITION = re.compile(r"(?<!\S)(\S[^\n]{0,39}? )\1{3,}|(\S{1,20}?)\2{3,}")
 _LETTER = re.compile(r"[^\W\d_]")
+# Letters of scripts without spaces between words: Thai, Lao, Tibetan, Myanmar, Khmer, kana and Chinese characters.
+_UNSPACED = re.compile(r"[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
 # The fewest repetitions of a single letter that count: "sooo" is ordinary text.
 _DRAWN_OUT = 8
 
@@ -51,6 +53,17 @@ def check_translations(hypotheses: Sequence[str], references: Sequence[str], abo
         figure = f"{len(repeating):,} of {len(hypotheses):,}, such as '{example}'"
         warnings.append(ResultWarning("repetition", about, figure))
     return warnings
+
+
+def check_tokeniser(references: Sequence[str], tokeniser: str, about: str) -> list[ResultWarning]:
+    """Return a warning if sacreBLEU's tokeniser would leave whole phrases of the references as single words.
+
+    >>> [str(each) for each in check_tokeniser(["ฉันรักเธอ"], "13a", "test")], check_tokeniser(["我爱你"], "zh", "test")
+    (['test (13a)'], [])
+    """
+    text = "".join(references)
+    unspaced = 2 * len(_UNSPACED.findall(text)) > len(_LETTER.findall(text))
+    return [ResultWarning("unspaced", about, tokeniser)] if unspaced and tokeniser in ("13a", "intl") else []
 
 
 def repetition(sentence: str) -> str | None:

@@ -22,6 +22,8 @@ UNEQUAL_ROWS, UNEQUAL_RESAMPLING = "unequal-rows", "unequal-resampling"
 KINDS = {
     "length": "Translations are much longer or shorter than the reference",
     "repetition": "Translations repeat themselves",
+    "unspaced": "The tokeniser of BLEU takes phrases of a text without spaces for single words; choose char or "
+    "flores200 (--bleu-tokeniser, score.bleu_tokeniser), or read chrF",
     "empty": "Translations are empty where the reference is not",
     "preprocessed": "Text looks tokenised or segmented already, and was tokenised again",
     "preprocessed-documents": "Documents look tokenised or segmented already, and bits per byte are of that text",
@@ -50,7 +52,7 @@ KINDS = {
     "markup": "Lines with a tag that the markup does not name are kept as sentences",
 }
 # Those that put a result in doubt, because the text scored is hardly a translation, or not ordinary text.
-GRAVE = frozenset({"length", "repetition", "preprocessed", "preprocessed-documents"})
+GRAVE = frozenset({"length", "repetition", "unspaced", "preprocessed", "preprocessed-documents"})
 # Those that limit conclusions about a language, which a comparison on generated text does not draw.
 _OF_REAL_TEXT = frozenset(
     {

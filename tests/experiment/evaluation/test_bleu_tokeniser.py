@@ -68,7 +68,7 @@ def test_the_choices_are_sacrebleus() -> None:
     assert {*get_args(BleuTokeniser)} == {*_TOKENIZERS}
     for language in (*BLEU._TOKENIZER_MAP, "de", "en", "th"):
         assert bleu_tokeniser(language) == BLEU._TOKENIZER_MAP.get(language, BLEU.TOKENIZER_DEFAULT)
-    for language in ("zh_CN", "zh-Hant", "ZH", "zho_Hans", "cmn"):
+    for language in ("zh_CN", "zh-Hant", "ZH", "zho_Hans", "cmn", "yue", "yue_HK", "nan_Hant", "wuu"):
         assert bleu_tokeniser(language) == "zh"
 
 
@@ -79,6 +79,13 @@ def test_chinese_is_scored_as_by_the_command(folder: Path, language: str) -> Non
     theirs = sacrebleu_says("-l", "en-zh")
     assert found.score == pytest.approx(theirs["score"], abs=1e-6) and found.score > 50
     assert "tok:zh" in found.signature and found.signature == theirs["signature"]
+
+
+def test_a_tokeniser_that_finds_no_words_is_warned_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """BLEU of text without spaces was 0.00 in silence where the language is unknown, or has no tokeniser (Thai)."""
+    for tokeniser, warned in ((None, True), ("char", False)):
+        score(Texts("hyp.zh", ["ref"]), "s.json", Scoring(metrics=["bleu"], bleu_tokeniser=tokeniser))
+        assert ("takes phrases of a text without spaces for single words" in capsys.readouterr().err) == warned
 
 
 def test_the_reference_or_the_configuration_names_the_language(folder: Path) -> None:

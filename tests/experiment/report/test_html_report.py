@@ -222,6 +222,8 @@ def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> N
     assert "&lt;i&gt; &amp; so" in text
     assert "fairseq-train --seed 2" in text
     assert text.count('class="example"') == 6
+    # Text from right to left is shown as such.
+    assert not re.search('<dd(?! dir="auto")', text)
     statistics = json.loads((experiment / "statistics.json").read_text())
     assert f"{statistics['stats'][1]['entropy_bits']:.4f}" in text
     assert not statistics["synthetic"] and statistics["stats"][0]["codes"] == "bpe-60"
