@@ -229,7 +229,7 @@ def _call(function: Callable[..., Any], options: argparse.Namespace) -> int:
     text = result.as_text() if hasattr(result, "as_text") else result
     if text and isinstance(text, str | os.PathLike):
         print(str(text).removesuffix("\n"))
-    return result if isinstance(result, int) else 0
+    return result if isinstance(result, int) else getattr(result, "exit_status", 0)
 
 
 def make_parser(commands: Collection[str] = COMMANDS.keys()) -> argparse.ArgumentParser:

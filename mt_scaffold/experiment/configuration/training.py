@@ -79,15 +79,16 @@ class TrainOptions:
         return (self.batches[self.batch].gpus if self.batch is not None else None) or 1
 
     def options_on(self, gpus: int | None) -> dict[str, OptionValue]:
-        """Return all options, with the ``update-freq`` that gives the chosen batch on this number of GPUs (0: a CPU).
+        """Return all options, with the ``update-freq`` that gives the chosen batch on this number of GPUs.
 
-        ``update-freq`` is unchanged on the number that the batch is meant for (None), and on a CPU, which only
-        rehearses such a batch. Raises UsageError if the batch cannot be divided evenly.
+        gpus: 0 for a CPU, where one process makes the whole batch; None: the number that the batch is meant for. Raises
+        UsageError if the batch cannot be divided evenly.
         """
         options = self.all_options
         batch = self.batches[self.batch] if self.batch is not None else None
-        if batch is None or batch.gpus is None or not gpus:
+        if batch is None or batch.gpus is None or gpus is None:
             return options
+        gpus = gpus or 1
         update_freq = options.get("update-freq", 1)
         if type(update_freq) is not int:
             raise UsageError(

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
@@ -121,6 +121,16 @@ def sees_gpu() -> bool:
     import torch
 
     return bool(torch.cuda.is_available())
+
+
+def gpus_here() -> str:
+    """Return the number and names of the GPUs that PyTorch finds, as text."""
+    if not sees_gpu():
+        return "no GPU"
+    import torch
+
+    names = Counter(torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count()))
+    return " and ".join(f"{count} x {name}" for name, count in names.items())
 
 
 def no_gpu_message() -> str:

@@ -65,7 +65,7 @@ from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest,
 from mt_scaffold.experiment.training.training_log import parameters_in_log, read_training_log
 
 _OWN_OPTIONS = {"save-dir", "seed", "source-lang", "target-lang", "user-dir", "cpu"}
-_HALF_PRECISION = ("fp16", "memory-efficient-fp16")
+HALF_PRECISION = ("fp16", "memory-efficient-fp16")
 # These would act again whenever the training resumes.
 _OF_ONE_START = {f"reset-{what}" for what in ("dataloader", "lr-scheduler", "meters", "optimizer")} | {"restore-file"}
 
@@ -230,11 +230,18 @@ def check_gpus(options: Mapping[str, object], gpus: int) -> None:
         raise MTScaffoldError(
             f"--gpus {gpus}: PyTorch finds no GPU on this machine: {no_gpu_message()}; or train with --gpus 0"
         )
-    if any(options.get(name) for name in _HALF_PRECISION):
-        raise MTScaffoldError(
-            f"fp16 needs a GPU, and PyTorch finds none on this machine: {no_gpu_message()}; or train in another "
-            "precision, without fp16 in the options of training and batch"
-        )
+    if problem := missing_gpu(options):
+        raise MTScaffoldError(problem)
+
+
+def missing_gpu(options: Mapping[str, object]) -> str | None:
+    """Return why a training with these options of fairseq-train cannot run on this machine, or None if it can."""
+    if sees_gpu() or not any(options.get(name) for name in HALF_PRECISION):
+        return None
+    return (
+        f"fp16 needs a GPU, and PyTorch finds none on this machine: {no_gpu_message()}; or train in another precision, "
+        "without fp16 in the options of training and batch"
+    )
 
 
 def _free_port() -> int:

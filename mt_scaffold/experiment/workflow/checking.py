@@ -1,7 +1,8 @@
-"""Check an experiment before anything runs: its configuration, files, options, models and disk space."""
+"""Check an experiment before anything runs: its configuration, files, options, models, GPUs and disk space."""
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,17 +13,20 @@ from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, yaml_file
 from mt_scaffold.experiment.configuration.layout import Layout, requested_experiment
-from mt_scaffold.experiment.runtime.fairseq import number_of
+from mt_scaffold.experiment.runtime.fairseq import gpus_here, number_of
 from mt_scaffold.experiment.runtime.fairseq_options import Call, Checked, WrongOption
 from mt_scaffold.experiment.runtime.schema import self_and_parents
 from mt_scaffold.experiment.tasks import task_of
 from mt_scaffold.experiment.tasks.training_text import TrainingText, shown_size
+from mt_scaffold.experiment.training.train import HALF_PRECISION, missing_gpu
 from mt_scaffold.experiment.workflow.common_steps import check_fairseq_options
 
 # Bytes of a number in fp32; Adam stores two for each parameter.
 _FP32 = 4
 # The size of the ids of a text, relative to the text.
 _IDS = 0.5
+# Operations per second at 30 % of the peak of an H100 in half precision, and those of a token for each parameter.
+_H100, _OPERATIONS = 0.3 * 989e12, 6
 
 
 class CheckFailed(UsageError):
@@ -35,15 +39,26 @@ class CheckFailed(UsageError):
 
 @dataclass(frozen=True)
 class Findings:
-    """The findings for an experiment that can run: facts about its size, and warnings."""
+    """The findings for an experiment that can run: facts about its size, and warnings.
+
+    here: whether its trainings can run on this machine; otherwise the last warning says why not.
+    """
 
     name: str
     facts: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    here: bool = True
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of the command."""
+        return 0 if self.here else MTScaffoldError.exit_status
 
     def as_text(self) -> str:
         """Return the findings as text to print."""
-        lines = [f"{self.name}: checked, and ready to run", *(f"  {fact}" for fact in self.facts)]
+        outcome = f"with {_many(len(self.warnings), 'warning')}" if self.warnings else "and ready to run"
+        outcome += "" if self.here else "; this machine cannot train it"
+        lines = [f"{self.name}: checked, {outcome}", *(f"  {fact}" for fact in self.facts)]
         return "\n".join([*lines, *(f"Warning: {warning}" for warning in self.warnings)])
 
 
@@ -65,6 +80,7 @@ def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) 
         # Otherwise it would report a missing file again.
         if not problems:
             task.check_early(layout)
+            task.check_start(layout)
     except MTScaffoldError as error:
         problems.append(f"{configuration}: {error}")
     try:
@@ -80,12 +96,16 @@ def check_experiment(configuration: PathLike, settings: Mapping[str, Any] = {}) 
     facts = [*text.described]
     trainings = f"{_many(len(layout.runs), 'training')} of {_many(len(layout.config.systems), 'system')}"
     facts.append(f"{trainings}, {_parameters(calls, checked)}")
+    options = [call.options for call in calls if call.program == "train"]
+    if options:
+        facts += [*_hours(layout, calls, checked), _precision(layout, options)]
     needed = _disk(layout, text, calls, checked)
     free = shutil.disk_usage(_existing(asked.folder)).free
     facts.append(f"about {shown_size(needed)} of disk in {asked.folder} ({shown_size(free)} free)")
     if needed > free:
         warnings.append(f"{asked.folder}: too little disk: about {shown_size(needed)} needed, {shown_size(free)} free")
-    return Findings(experiment.name, facts, warnings)
+    missing = next(filter(None, (missing_gpu(each) for each in options)), None)
+    return Findings(experiment.name, facts, [*warnings, *([missing] if missing else [])], here=missing is None)
 
 
 def _many(number: int, what: str) -> str:
@@ -116,6 +136,34 @@ def _parameters(calls: Sequence[Call], checked: Checked) -> str:
     if not sizes:
         return "models of unknown size (fairseq is not installed)"
     return f"{' to '.join(dict.fromkeys([sizes[0], sizes[-1]]))} million parameters"
+
+
+def _precision(layout: Layout[Any], options: Sequence[Mapping[str, Any]]) -> str:
+    """Return the precision of the trainings, the GPUs that the batch is meant for, and those of this machine."""
+    kinds = sorted({next((name for name in (*HALF_PRECISION, "bf16") if each.get(name)), "fp32") for each in options})
+    train = layout.config.train
+    batch = f", batch {train.batch} for {_many(train.batch_gpus, 'GPU')}" if train.batch is not None else ""
+    return f"{' and '.join(kinds)}{batch}; this machine has {gpus_here()}"
+
+
+def _hours(layout: Layout[Any], calls: Sequence[Call], checked: Checked) -> list[str]:
+    """Return an estimate of the time that trainings in half precision take, if their tokens are known."""
+    hours, total = set(), 0.0
+    for call, parameters in zip(calls, checked.parameters, strict=True):
+        options = call.options
+        if call.program != "train":
+            continue
+        # Stop counts the subwords of both sides.
+        tokens = number_of(options.get("stop-tokens")) / (2 if layout.task == "translation" else 1)
+        tokens = tokens or layout.config.train.batch_gpus * math.prod(
+            number_of(options.get(name, 1)) for name in ("max-update", "max-tokens", "update-freq")
+        )
+        if not parameters or not tokens or not any(options.get(name) for name in (*HALF_PRECISION, "bf16")):
+            return []
+        hours.add(_OPERATIONS * parameters * tokens / _H100 / 3600)
+        total += call.trainings * max(hours)
+    one = " to ".join(dict.fromkeys(f"{each:,.0f}" for each in (min(hours), max(hours))))
+    return [f"about {one} hours of an H100 for one training and {total:,.0f} for all, at 30 % of its peak"]
 
 
 def _existing(folder: Path) -> Path:

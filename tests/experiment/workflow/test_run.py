@@ -15,6 +15,7 @@ from test_workflow import CONFIGURATION, write_text
 pytest.importorskip("snakemake", reason="needs the extra 'workflow'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
+from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration.layout import Run, requested_experiment
 from mt_scaffold.experiment.configuration.yaml_file import settings_from
@@ -275,9 +276,23 @@ def test_a_check_says_what_an_experiment_needs(folder: Path, monkeypatch: pytest
     one = check_experiment(configuration(folder), {"seeds": [1, 2], "only": "bpe"}).as_text()
     assert "2 trainings of 1 system, " in one
     assert re.search(r"about [\d.]+ MB of disk in experiments/tiny \([\d.]+ GB free\)", found)
-    assert "time" not in found  # known only once updates have been measured
+    assert found.startswith("tiny: checked, and ready to run\n") and "  fp32; this machine has " in found
+    assert "hours" not in found  # those of a CPU are known only once updates have been measured
     swapped = check_experiment(configuration(folder, ("{source: en, target: de}", "{source: de, target: en}")))
     assert "text/train.en is read as de, and text/train.de as en; are they swapped?" in swapped.warnings
+    assert swapped.as_text().startswith("tiny: checked, with 3 warnings\n")
+
+
+@pytest.mark.usefixtures("fairseq_here")
+@pytest.mark.skipif(sees_gpu(), reason="this machine has what they need")
+def test_a_check_names_a_missing_gpu(capsys: pytest.CaptureFixture[str]) -> None:
+    """It said "ready to run", status 0, above too little disk and before a run's refusal of fp16."""
+    assert main(["check", str(ROOT / "configs" / "wmt14_en_de.yaml"), "--only", "bpe", "scaffold"]) == 1
+    first, *others = capsys.readouterr().out.splitlines()
+    warnings = [line for line in others if line.startswith("Warning: ")]
+    assert re.fullmatch(rf"wmt14_en_de: checked, with {len(warnings)} warnings?; this machine cannot train it", first)
+    assert warnings[-1].startswith("Warning: fp16 needs a GPU, and PyTorch finds none on this machine: ")
+    assert "  fp16, batch large for 8 GPUs; this machine has no GPU" in others
 
 
 @pytest.mark.usefixtures("fairseq_here")
