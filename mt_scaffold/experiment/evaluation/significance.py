@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # sacreBLEU's default, so that its command draws the same segments.
 RANDOM_SEED = 12345
 LEVEL, POWER = 0.05, 0.8
-# With two, the test finds a difference that does not exist in up to 13 of 100 cases.
+# With two, the test finds a difference that does not exist in up to 12 of 100 cases.
 TRAININGS_FOR_P = 3
 _NUMBERS_AT_ONCE = 1 << 23
 
