@@ -75,7 +75,7 @@ CEILINGS = {
     "mt_scaffold/experiment/commands": 800,
     "mt_scaffold/experiment/configuration": 2_400,
     "mt_scaffold/experiment/data": 2_700,
-    "mt_scaffold/experiment/evaluation": 4_500,
+    "mt_scaffold/experiment/evaluation": 4_600,
     "mt_scaffold/experiment/fairseq_plugin": 2_000,
     "mt_scaffold/experiment/inference": 800,
     "mt_scaffold/experiment/report": 2_100,

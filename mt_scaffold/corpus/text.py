@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import AnyStr
 
 from mt_scaffold import _core
-from mt_scaffold.corpus.files import PathLike, open_input, shown, without_mark
+from mt_scaffold.corpus.files import PathLike, open_input, read_file, shown, without_mark
 from mt_scaffold.errors import MTScaffoldError
 
 # The last symbol of a word carries it, in codes files and in memory (subword-nmt format 0.2).
@@ -158,8 +158,12 @@ def read_lines(path: PathLike) -> list[str]:
 
     Raises MTScaffoldError if the file cannot be read or is not UTF-8.
     """
-    with open_input(path) as stream:
-        lines = decode(stream.read(), shown(path)).split("\n")
+    return lines_in(read_file(path), shown(path))
+
+
+def lines_in(content: bytes, name: str) -> list[str]:
+    """Return the lines of a whole file as ``read_lines`` does; name: of the file, for errors."""
+    lines = decode(content, name).split("\n")
     if lines[-1] == "":
         lines.pop()
     return [line.removesuffix("\r") for line in lines]

@@ -26,13 +26,15 @@ def compare_scores(
     trainings: Annotated[Sequence[str], Option("[GROUP:]SYSTEM=FILE")] = (),
     reports: Sequence[File] = (),
     config: File | None = None,
+    allow_equal: bool = False,
 ) -> str:
     """Compare scores, and return the tables as text.
 
     Compare translations by the scores of mt-scaffold score, or language models by those of mt-scaffold evaluate or
     lm-eval (vocabularies: compare-vocab): one table, with tests over trainings and segments. Files of one system are
     its seeds and test sets. A GROUP before the name keeps comparisons apart: 'equal tokens:scaffold=scores.json'; each
-    group needs its own baseline, under the same name.
+    group needs its own baseline, under the same name. Several systems and seeds of experiments: give
+    experiments/*/*/seed-*/scores/test.json.
 
     scores: files that mt-scaffold score, evaluate or lm-eval wrote, with the name of the system (default: theirs)
     baseline: the system to test the others against (default: that of the configuration)
@@ -44,6 +46,7 @@ def compare_scores(
     reports: reports of other steps (data-report.json, logs/learn-*.json), whose warnings are also shown below the first
         table; with data-report.json, test sets are also scored without sentences that are nearly in the training text
     config: take baselines, resamples and published scores from this experiment configuration
+    allow_equal: accept outputs that are equal in two systems or seeds, as on a short test set
     """
     experiment = load_experiment(config) if config else None
     if baseline is None and experiment is not None:
@@ -70,6 +73,7 @@ def compare_scores(
         usual=own,
         trainings=[_labelled(text) for text in trainings],
         reports=reports,
+        allow_equal=allow_equal,
     )
     return as_text(comparison)
 

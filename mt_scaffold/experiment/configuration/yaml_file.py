@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,12 @@ def read(path: PathLike) -> tuple[dict[str, Any], dict[str, int]]:
     """Return the content of a YAML file, and the line number of every key by dotted key.
 
     Raises UsageError for a syntax error, a duplicate key, aliases that expand to too many values, or content that is
-    not a mapping.
+    not a mapping, and for a pipe, as every step reads the file again.
     """
     import yaml
 
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise UsageError(f"{path}: a pipe, which the steps of an experiment could not read again; give a file")
     with open_input(path) as stream:
         content = stream.read()
     try:

@@ -23,10 +23,20 @@ from mt_scaffold.experiment.evaluation.comparison import (
     Training,
 )
 from mt_scaffold.experiment.evaluation.comparison_tables import comparison_files, write_comparison
-from mt_scaffold.experiment.evaluation.measures import Labelled, Measure, Runs, Scored, keys_of, measure_of
+from mt_scaffold.experiment.evaluation.measures import (
+    Labelled,
+    Measure,
+    Runs,
+    Scored,
+    keys_of,
+    measure_of,
+    resampled_alike,
+)
 from mt_scaffold.experiment.evaluation.metrics import REFERENCE_BITS
 from mt_scaffold.experiment.evaluation.significance import (
     RANDOM_SEED,
+    ROUGH_BELOW,
+    SEGMENTS_FOR_P,
     TRAININGS_FOR_P,
     Difference,
     Resampled,
@@ -38,6 +48,7 @@ from mt_scaffold.experiment.evaluation.significance import (
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.result_warnings import (
     FEW_SEEDS,
+    FEW_SEGMENTS,
     UNEQUAL_RESAMPLING,
     UNEQUAL_ROWS,
     ResultWarning,
@@ -46,7 +57,6 @@ from mt_scaffold.experiment.runtime.result_warnings import (
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingReport
 from mt_scaffold.options import refuse_text
-from mt_scaffold.segment.draw import RESAMPLINGS
 from mt_scaffold.tables import decimal
 
 # The largest ratio of two numbers of embedding rows that counts as equal.
@@ -75,6 +85,7 @@ def compare(
     dictionaries: Mapping[str, DictionaryUse | None] = {},
     measure: Measure | None = None,
     reports: Sequence[PathLike] = (),
+    allow_equal: bool = False,
 ) -> Comparison:
     """Compare each system in the files that ``score``, ``evaluate`` or ``run_harness`` wrote with its baseline.
 
@@ -95,9 +106,11 @@ def compare(
     below the first table, with those about fewer than three seeds and unequal rows of embeddings. If ``reports``
     includes the data report, test sets are also scored without the sentences that are nearly in the training text.
 
+    ``allow_equal``: whether two systems or seeds may have equal outputs on a test set.
+
     With ``output`` the comparison is written to ``output.txt``, ``.md``, ``.tex``, ``.json`` and ``.csv``. Raises
     MTScaffoldError if score files are malformed or outdated, or not of the same references or documents; UsageError if
-    two are for the same run, or a baseline has no scores.
+    two are for the same run or of equal outputs, or a baseline has no scores.
     """
     refuse_text(reports=reports)
     refuse_text(scores=scores)
@@ -120,7 +133,10 @@ def compare(
     order = sorted(
         runs, key=lambda key: (groups.index(key.group), test_sets.index(key.test_set), systems.index(key.system))
     )
-    tests, single_runs = _test(order, runs, against, samples, measure)
+    tests, single_runs, few = _test(order, runs, against, samples, measure)
+    signatures = measure.signatures(several)
+    if not allow_equal:
+        _refuse_equal(several, measure)
     rows = [
         Row(
             key.group or None,
@@ -148,11 +164,12 @@ def compare(
             for each in sorted(trainings, key=lambda each: (groups.index(each.group), systems.index(str(each.system))))
         ],
         published=_beside(published, rows),
-        signatures=measure.signatures(several),
+        signatures=signatures,
         not_comparable=[name for name, kind in measure.metrics.items() if not kind.comparable],
         versions=versions(),
         warnings=[
             *_few_seeds((key.system, len(trained)) for key, trained in runs.items()),
+            *few,
             *unequal_rows(against, dictionaries),
             *unequal_resampling(against, several),
             *_warnings(several, trainings, reports),
@@ -198,22 +215,13 @@ def unequal_rows(
 def unequal_resampling(against: Mapping[str, str | None], several: Iterable[Scored]) -> list[ResultWarning]:
     """Return a warning for each system with bits per byte whose target is resampled otherwise than its baseline's.
 
-    Both amounts are read from the configurations that are stored with the scores.
+    Their differences in bits per byte are neither tested nor shown.
     """
-    drawn: dict[str, dict[str, float]] = {}
-    for scored in several:
-        # Only scores of translations have it, and with it a configuration.
-        if REFERENCE_BITS not in scored.values:
-            continue
-        settings = (scored.scores.config or {}).get("systems", {}).get(scored.scores.system)
-        if settings is not None:
-            drawn[scored.system] = {
-                kind: settings.get(f"{kind}_target", settings.get(kind, 0.0)) or 0.0 for kind in RESAMPLINGS
-            }
+    with_bits = {scored.system: scored for scored in several if REFERENCE_BITS in scored.values}
     return [
         ResultWarning(UNEQUAL_RESAMPLING, f"{system} and {baseline}")
         for system, baseline in against.items()
-        if system in drawn and baseline in drawn and drawn[system] != drawn[baseline]
+        if {system, baseline} <= with_bits.keys() and not resampled_alike(with_bits[system], with_bits[baseline or ""])
     ]
 
 
@@ -246,7 +254,7 @@ def _far(
         chosen = {seed: measure.without(scored, {*lines}) for seed, scored in runs[key].items()}
         if kept := {seed: scored for seed, scored in chosen.items() if scored is not None}:
             without[key] = kept
-    tests, _ = _test([*without], without, against, samples, measure)
+    tests, _, _ = _test([*without], without, against, samples, measure)
     return [
         FarRow(
             key.group or None,
@@ -273,12 +281,22 @@ def _spreads(trained: Runs, measure: Measure) -> dict[str, Spread]:
 def _intervals(
     key: RowKey, trained: Runs, measure: Measure, single: Mapping[str, Mapping[RowKey, Resampled]]
 ) -> dict[str, ScoreInterval]:
-    """Return the intervals of one row's scores. single: the resamples of rows of a single training, by metric."""
+    """Return the intervals of one row's scores, within the ranges of the metrics; none over two trainings.
+
+    single: the resamples of rows of a single training, by metric.
+    """
+    found = {}
     if len(trained) == 1:
-        found = {name: bootstrap_interval(each[key]) for name, each in single.items() if key in each}
-        return {name: ScoreInterval(*ends, measure.units) for name, ends in found.items()}
-    values = {name: [each.values[name] for each in trained.values()] for name in _common(trained.values(), measure)}
-    return {name: ScoreInterval(*mean_interval(own), "trainings") for name, own in values.items()}
+        found = {name: (bootstrap_interval(each[key]), measure.units) for name, each in single.items() if key in each}
+    elif len(trained) >= TRAININGS_FOR_P:
+        for name in _common(trained.values(), measure):
+            found[name] = (mean_interval([each.values[name] for each in trained.values()]), "trainings")
+    intervals = {}
+    for name, (ends, over) in found.items():
+        least, most = measure.metrics[name].range
+        low, high = (min(max(end, least), most) for end in ends)
+        intervals[name] = ScoreInterval(low, high, over)
+    return intervals
 
 
 def _warnings(
@@ -313,6 +331,19 @@ def by_row(several: Iterable[Scored]) -> dict[RowKey, Runs]:
             what = "group, test set" if scored.group else "test set"
             raise UsageError(f"{scored.path} and {other.path} are for the same {what}, system and seed; give only one")
     return runs
+
+
+def _refuse_equal(several: Iterable[Scored], measure: Measure) -> None:
+    """Raise UsageError if two score files of one test set are of the same outputs, as if those were two trainings'."""
+    seen: list[tuple[tuple[str, str], object, Scored]] = []
+    for scored in several:
+        place, outputs = (scored.group, scored.test_set), measure.outputs(scored)
+        if other := next((each for where, what, each in seen if where == place and what == outputs), None):
+            raise UsageError(
+                f"{other.path} and {scored.path}: two trainings with equal outputs on {scored.test_set}; score each "
+                "training's own, or give --allow-equal if two trainings agree"
+            )
+        seen.append((place, outputs, scored))
 
 
 def _test_sets(runs: Iterable[RowKey]) -> list[str]:
@@ -356,10 +387,14 @@ def _test(
     against: Mapping[str, str | None],
     samples: int,
     measure: Measure,
-) -> tuple[dict[str, dict[RowKey, Difference]], dict[str, dict[RowKey, Resampled]]]:
-    """Return by metric and row: the tests, corrected for their number; the resamples of rows of a single training."""
+) -> tuple[dict[str, dict[RowKey, Difference]], dict[str, dict[RowKey, Resampled]], list[ResultWarning]]:
+    """Return by metric and row: the tests, corrected for their number; the resamples of rows of a single training.
+
+    And warnings about tests that rest on few segments.
+    """
     found: dict[str, dict[RowKey, Difference]] = {}
     single: dict[str, dict[RowKey, Resampled]] = {}
+    few = list[ResultWarning]()
     for group, test_set in dict.fromkeys((key.group, key.test_set) for key in order):
         there = {key.system: runs[key] for key in order if (key.group, key.test_set) == (group, test_set)}
         several = [scored for trained in there.values() for scored in trained.values()]
@@ -375,8 +410,11 @@ def _test(
             }
             alone = {each for each in having if len(there[each]) == 1} if measure.metrics[name].tested else set()
             needed = alone.union(*tested.items())
-            # Every resample of one segment is that segment, so that any difference would seem certain.
-            if not needed or measure.segments(next(iter(there[min(needed)].values())), name) < 2:
+            segments = measure.segments(next(iter(there[min(needed)].values())), name) if needed else 0
+            if tested and segments < ROUGH_BELOW:
+                about = f"{test_set}, {measure.metrics[name].label}"
+                few.append(ResultWarning(FEW_SEGMENTS, about, f"{segments} {measure.units}"))
+            if segments < SEGMENTS_FOR_P:
                 continue
             chosen = {system: each for system, each in there.items() if system in needed}
             resampled = measure.resample(name, chosen, samples)
@@ -389,7 +427,7 @@ def _test(
         # Documents and questions are not resampled by sacreBLEU's command.
         for tests in found.values():
             tests.update({key: replace(test, sacrebleu_p=None) for key, test in tests.items()})
-    return {name: corrected(found[name]) for name in measure.metrics.in_order(found)}, single
+    return {name: corrected(found[name]) for name in measure.metrics.in_order(found)}, single, few
 
 
 def training_of(

@@ -22,7 +22,6 @@ from mt_scaffold.experiment.runtime.result_warnings import (
 )
 from mt_scaffold.tables import decimal
 
-_FEW_DOCUMENTS = 20
 # If both systems are below this, neither translates, and no difference between them is tested.
 LEAST_BLEU = 1.0
 # Keys of ``notes_by_table`` for the tables that are not of one metric.
@@ -352,11 +351,6 @@ class Comparison:
         what = "-log2 p of all tokens, the end of each document included, by the bytes of the raw documents"
         spread = "; mean ± standard deviation over the seeds" if len(self.seeds) > 1 else "; one training per system"
         notes = [f"Bits per byte (↓: lower is better): {what}. Seeds: {', '.join(map(str, self.seeds))}{spread}."]
-        sizes = {row.test_set: row.size.documents for row in self.rows if row.size is not None}
-        for name, documents in sizes.items():
-            if documents < _FEW_DOCUMENTS:
-                what = f"{name} has {documents} document{'s' if documents > 1 else ''}"
-                notes.append(f"{what}: {'tests are rough' if documents > 1 else 'no test over documents'}.")
         notes += [*self._notes_on_intervals(self.main_metric), *self._notes_on_tests(self.main_metric)]
         others = [
             "*: per token, not comparable between vocabularies.",
@@ -374,7 +368,10 @@ class Comparison:
     def _notes_on_tests(self, name: str) -> list[str]:
         kind, tests, fewest = KINDS[name], [*self._tests(name)], min(len(row.seeds) for row in self.rows)
         label = "points" if self.units == "questions" else kind.label
-        return _notes_on_tests(tests, label, self.bootstrap_samples, fewest, digits=kind.digits, units=self.units)
+        notes = _notes_on_tests(tests, label, self.bootstrap_samples, fewest, digits=kind.digits, units=self.units)
+        sizes = {row.test_set: test.segments for row in self.rows if (test := row.tests.get(name)) is not None}
+        on = "; ".join(f"{test_set} {size:,}" for test_set, size in sizes.items() if size is not None)
+        return notes + ([f"Tests rest on this number of {self.units}: {on}."] if on else [])
 
 
 def _legend(metrics: Iterable[str]) -> list[str]:

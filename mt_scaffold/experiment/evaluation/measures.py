@@ -33,6 +33,7 @@ from mt_scaffold.experiment.evaluation.significance import Resampled, draw_segme
 from mt_scaffold.experiment.runtime.provenance import sha256
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning
 from mt_scaffold.experiment.runtime.results import read_result
+from mt_scaffold.segment.draw import RESAMPLINGS
 
 
 class Labelled(NamedTuple):
@@ -99,6 +100,10 @@ class Measure(ABC):
     @abstractmethod
     def check_alike(self, several: Sequence[Scored]) -> None:
         """Raise MTScaffoldError if scores on one test set are not of the same segments."""
+
+    @abstractmethod
+    def outputs(self, scored: Scored) -> object:
+        """Return the outputs of a training, or a digest of them: two trainings with equal ones are one."""
 
     def without(self, scored: Scored, lines: Collection[int]) -> Scored | None:
         """Return a score without some segments, by their numbers from 0; None if that is not possible."""
@@ -183,6 +188,9 @@ class TranslationScores(Measure):
                     )
             _check_unchanged(scored)
 
+    def outputs(self, scored: Scored) -> object:
+        return scored.scores.files["hypothesis"].sha256
+
     def _of_same_segments(self, several: Sequence[Scored]) -> tuple[list[Scored], list[ResultWarning]]:
         tables: dict[tuple[str, str], list[Scored]] = {}
         for scored in several:
@@ -222,9 +230,11 @@ class TranslationScores(Measure):
 
     def is_tested(self, name: str, system: Runs, baseline: Runs) -> bool:
         kind = self.metrics[name]
+        if kind.input == "losses":
+            return resampled_alike(*(next(iter(runs.values())) for runs in (system, baseline)))
         bleu = [[scored.values.get("bleu") for scored in runs.values()] for runs in (system, baseline)]
         means = [None if None in own else fmean(own) for own in bleu]  # type: ignore[arg-type]
-        return kind.tested and (kind.input == "losses" or not below_least_bleu(means))
+        return kind.tested and not below_least_bleu(means)
 
     def segments(self, scored: Scored, name: str) -> int:
         return len(_statistics(scored, name))
@@ -244,6 +254,19 @@ class TranslationScores(Measure):
                     )
                 found.setdefault(system, []).append(resampled)
         return found
+
+
+def resampled_alike(one: Scored, other: Scored) -> bool:
+    """Return whether the targets of two trainings were resampled alike, by the configurations stored with the scores.
+
+    True if one of them is unknown.
+    """
+    known = []
+    for scored in (one, other):
+        settings = (scored.scores.config or {}).get("systems", {}).get(scored.scores.system)
+        if settings is not None:
+            known.append([settings.get(f"{kind}_target", settings.get(kind, 0.0)) or 0.0 for kind in RESAMPLINGS])
+    return len(known) < 2 or known[0] == known[1]
 
 
 def _with_reference_bits(scores: Scores, losses: PathLike) -> tuple[Scores, Collection[int]]:
@@ -290,11 +313,14 @@ def _also_read(scored: Scored) -> list[str]:
 
 
 def _check_unchanged(scored: Scored) -> None:
-    """Raise MTScaffoldError if a scored file has changed since; a missing one is fine, as the statistics suffice."""
+    """Raise MTScaffoldError if a scored file has changed since.
+
+    One that is missing, or was a pipe, is fine, as the statistics suffice.
+    """
     for name in ("hypothesis", *scored.scores.references):
         file = scored.scores.files[name]
         path = scored.path.resolve().parent / file.path
-        if path.exists() and sha256(path) != file.sha256:
+        if path.is_file() and sha256(path) != file.sha256:
             raise MTScaffoldError(f"{path}: has changed since {scored.path} was written; score again")
 
 
@@ -384,6 +410,9 @@ class BitsPerByte(Measure):
                     f"{first.path} and {other.path} are scores of different documents, or a tokenizer changes them; "
                     "evaluate both on text that both tokenizers preserve"
                 )
+
+    def outputs(self, scored: Scored) -> object:
+        return scored.scores.by_document.bits
 
     def segments(self, scored: Scored, name: str) -> int:
         return len(scored.scores.by_document.bytes)
@@ -517,6 +546,10 @@ class TaskAnswers(Measure):
                     f"{first.path} and {other.path} were computed differently ({first.scores.signature} and "
                     f"{other.scores.signature}); run lm-eval alike for both"
                 )
+
+    def outputs(self, scored: Scored) -> object:
+        # Two models may well answer a task alike.
+        return scored.path
 
     def segments(self, scored: Scored, name: str) -> int:
         return len(scored.scores.percent[name])

@@ -6,6 +6,7 @@ name in ``configuration.MetricName``; a metric that takes more than text, such a
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ class MetricKind:
     """The properties of a metric that do not depend on a score.
 
     comparable: whether its scores can be compared with scores from elsewhere. digits: decimal places in a table.
+    range: of its scores.
     """
 
     label: str
@@ -33,6 +35,7 @@ class MetricKind:
     comparable: bool = True
     lower_is_better: bool = False
     digits: int = 2
+    range: tuple[float, float] = (0.0, 100.0)
 
     @property
     def heading(self) -> str:
@@ -50,6 +53,7 @@ class MetricKind:
         return self.input not in ("source", "losses")
 
 
+_FROM_0, _ANY = (0.0, math.inf), (-math.inf, math.inf)
 REFERENCE_BITS = "reference_bits_per_byte"
 # With several models, each score is called comet:NAME.
 COMET = "comet"
@@ -68,7 +72,11 @@ class Metrics(dict[str, MetricKind]):
         kind, _, model = name.partition(":")
         if kind not in (COMET, ANSWERS) or not model:
             raise KeyError(name)
-        return MetricKind(f"COMET {model}", "source") if kind == COMET else MetricKind(f"{model}, %", "questions")
+        return (
+            MetricKind(f"COMET {model}", "source", range=_ANY)
+            if kind == COMET
+            else MetricKind(f"{model}, %", "questions")
+        )
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or (isinstance(name, str) and len(name) > len(COMET) + 1 and is_comet(name))
@@ -101,22 +109,22 @@ METRICS = Metrics(
         "bleu": MetricKind("BLEU", "text"),
         "chrf": MetricKind("chrF", "text"),
         "chrf++": MetricKind("chrF++", "text"),
-        "ter": MetricKind("TER", "text", lower_is_better=True),
+        "ter": MetricKind("TER", "text", lower_is_better=True, range=_FROM_0),
         "spbleu": MetricKind("spBLEU", "text"),
-        "comet": MetricKind("COMET", "source"),
+        "comet": MetricKind("COMET", "source", range=_ANY),
         "tokenised_bleu": MetricKind("tokenised BLEU", "words", comparable=False),
         "tokenised_bleu_split": MetricKind("tokenised BLEU, compounds split", "moses", comparable=False),
         "tokenised_bleu_lc": MetricKind("tokenised BLEU, lowercased", "moses", comparable=False),
         REFERENCE_BITS: MetricKind(
-            "bits per byte of the reference", "losses", comparable=False, lower_is_better=True, digits=4
+            "bits per byte of the reference", "losses", comparable=False, lower_is_better=True, digits=4, range=_FROM_0
         ),
     }
 )
 # The metrics of language models.
 MODEL_METRICS = Metrics(
     {
-        "bits_per_byte": MetricKind("bits per byte", "documents", lower_is_better=True, digits=4),
-        "perplexity_per_token": MetricKind("perplexity per token", "tokens", comparable=False),
+        "bits_per_byte": MetricKind("bits per byte", "documents", lower_is_better=True, digits=4, range=_FROM_0),
+        "perplexity_per_token": MetricKind("perplexity per token", "tokens", comparable=False, range=_FROM_0),
     }
 )
 # The metrics of language models' answers to tasks.

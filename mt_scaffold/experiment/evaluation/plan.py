@@ -16,6 +16,7 @@ from mt_scaffold.experiment.evaluation.measures import Labelled, Measure, measur
 from mt_scaffold.experiment.evaluation.metrics import KINDS
 from mt_scaffold.experiment.evaluation.significance import (
     LEVEL,
+    SEGMENTS_FOR_P,
     TRAININGS_FOR_P,
     Design,
     planned_detectable,
@@ -76,7 +77,7 @@ def plan(
 
     Raises UsageError for a difference that is not positive, for a metric that is missing from scores or not tested, or
     if a system has a single training, which does not show how far trainings differ; MTScaffoldError for a test set of
-    one segment.
+    too few segments.
     """
     if not difference > 0:
         raise UsageError(f"plan: --difference {difference:g}: must be more than 0")
@@ -105,6 +106,9 @@ def plan(
     ]
     if not pairs:
         raise UsageError("plan: there is no system to compare with the baseline; give the scores of two systems")
+    pairs = [each for each in pairs if measure.is_tested(name, *(there[each[0]][system] for system in each[1:]))]
+    if not pairs:
+        raise UsageError(f"plan: no difference in {name} can be tested here (mt-scaffold compare says why)")
     found = []
     for cell, systems in there.items():
         measure.check_alike([scored for trained in systems.values() for scored in trained.values()])
@@ -115,8 +119,10 @@ def plan(
                     f"train with two seeds or more ({TRAININGS_FOR_P} are better)"
                 )
         segments = measure.segments(next(iter(next(iter(systems.values())).values())), name)
-        if segments < 2:
-            raise MTScaffoldError(f"plan: {cell[1]} has one segment, which says nothing about others; use a longer one")
+        if segments < SEGMENTS_FOR_P:
+            raise MTScaffoldError(
+                f"plan: {cell[1]} has {segments} {measure.units}, and a test takes {SEGMENTS_FOR_P}; use a longer one"
+            )
         resampled = measure.resample(name, systems, samples)
         for place, system, other in pairs:
             if place != cell:
@@ -159,6 +165,15 @@ def _growing(segments: int) -> Iterator[int]:
         number = max(number + 1, number * 21 // 20)
 
 
+def _percent(share: float) -> str:
+    """Return a probability as text; it is an estimate, and never certain.
+
+    >>> _percent(0.8), _percent(0.9999), _percent(1.0)
+    ('80 %', 'over 99 %', 'over 99 %')
+    """
+    return "over 99 %" if share > 0.99 else f"{share * 100:.0f} %"
+
+
 def as_text(plans: Sequence[Planned]) -> str:
     """Return plans as text: for each, a table of seeds by segments, and the designs that find the difference."""
     blocks = []
@@ -184,7 +199,7 @@ def as_text(plans: Sequence[Planned]) -> str:
             f"To find a true difference of {each.difference:g}: {enough} of each system on {each.segments:,} "
             f"{each.units}; with {each.with_seeds} seeds, {more}.\n"
             f"{each.with_seeds} seeds on {each.segments:,} {each.units} would find it with probability "
-            f"{each.power * 100:.0f} %."
+            f"{_percent(each.power)}."
         )
     fewest = min(each.seeds for each in plans)
     low, high = spread_interval(2 * (fewest - 1))

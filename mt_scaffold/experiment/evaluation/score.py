@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-from mt_scaffold.corpus.files import PathLike, refuse_overwriting, without_compression
-from mt_scaffold.corpus.text import check_parallel, read_lines
+from mt_scaffold.corpus.files import PathLike, read_file, refuse_overwriting, shown, without_compression
+from mt_scaffold.corpus.text import check_parallel, lines_in
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import BleuTokeniser, Config, load_config
 from mt_scaffold.experiment.configuration import bleu_tokeniser as tokeniser_of_language
@@ -28,7 +28,7 @@ from mt_scaffold.experiment.evaluation.metrics import (
     split_compounds,
 )
 from mt_scaffold.experiment.evaluation.translation_checks import check_tokeniser, check_translations
-from mt_scaffold.experiment.runtime.provenance import sha256, versions
+from mt_scaffold.experiment.runtime.provenance import digest_of, versions
 from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import write_result
 from mt_scaffold.options import refuse_text
@@ -215,7 +215,9 @@ def score(
     files |= {"hypothesis_words": texts.hypothesis_words, **words} if texts.hypothesis_words is not None else {}
     files |= {"source": texts.source} if settings.comet and texts.source is not None else {}
     refuse_overwriting([output], files.values())
-    lines = _read_parallel(files)
+    # Each is read once: a pipe has nothing left the second time.
+    content = {name: read_file(path) for name, path in files.items()}
+    lines = _lines(files, content)
     named = origin.test_set or _test_set(references["reference"], config)
     detokenised = detokenised_sides(config, named)
     for side, names in (("target", [*references]), ("source", ["source"])):
@@ -254,7 +256,7 @@ def score(
         lines=len(lines["hypothesis"]),
         metrics={name: found[name] for name in METRICS.in_order(found)},
         files={
-            name: ScoredFile(os.path.relpath(Path(path).resolve(), folder), sha256(path))
+            name: ScoredFile(os.path.relpath(Path(path).resolve(), folder), digest_of([content[name]]))
             for name, path in files.items()
         },
         versions=versions(),
@@ -301,8 +303,8 @@ def _named(name: str, paths: Sequence[PathLike]) -> dict[str, PathLike]:
     return {name if number == 1 else f"{name}_{number}": path for number, path in enumerate(paths, 1)}
 
 
-def _read_parallel(files: Mapping[str, PathLike]) -> dict[str, list[str]]:
-    texts = {name: read_lines(path) for name, path in files.items()}
+def _lines(files: Mapping[str, PathLike], content: Mapping[str, bytes]) -> dict[str, list[str]]:
+    texts = {name: lines_in(content[name], shown(path)) for name, path in files.items()}
     hypotheses = texts["hypothesis"]
     for name, path in files.items():
         check_parallel(files["hypothesis"], len(hypotheses), path, len(texts[name]))

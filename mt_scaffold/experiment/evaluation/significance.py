@@ -36,6 +36,11 @@ RANDOM_SEED = 12345
 LEVEL, POWER = 0.05, 0.8
 # With two, the test finds a difference that does not exist in up to 12 of 100 cases.
 TRAININGS_FOR_P = 3
+# No p is smaller than that of an exact sign-flip test, 2 / 2^n for n segments (Fisher 1935, *The Design of
+# Experiments*): with fewer, it cannot be below the level, and there is no test.
+SEGMENTS_FOR_P = 6
+# With fewer segments, Student's t and the bootstrap are rough.
+ROUGH_BELOW = 30
 _NUMBERS_AT_ONCE = 1 << 23
 
 
@@ -52,7 +57,7 @@ class Difference:
     segments_p is the p of the paired bootstrap, segments_p_holm the same corrected for all of its kind, low and high
     are percentiles. sacrebleu_p: the p that sacreBLEU's own paired bootstrap reports, for one training per system; it
     is not two-sided (about half of segments_p for a clear difference), and kept only so that the resamples can be
-    checked with its command.
+    checked with its command. segments: on which the test rests; None in results of earlier versions.
     """
 
     difference: float
@@ -66,6 +71,7 @@ class Difference:
     segments_p: float | None = field(default=None, metadata={"omit_none": True})
     segments_p_holm: float | None = field(default=None, metadata={"omit_none": True})
     sacrebleu_p: float | None = field(default=None, metadata={"omit_none": True})
+    segments: int | None = field(default=None, metadata={"omit_none": True})
 
 
 @dataclass(frozen=True)
@@ -155,25 +161,35 @@ def bootstrap_interval(resampled: Resampled) -> tuple[float, float]:
 def compare_trainings(system: Sequence[Resampled], baseline: Sequence[Resampled]) -> Difference:
     """Test a system against its baseline: the trainings of each, all on the same resamples of the segments.
 
-    p and ``detectable`` are not yet corrected for the number of comparisons (``corrected``). Raises ValueError for a
-    test set of a single segment, every resample of which is the same.
+    p and ``detectable`` are not yet corrected for the number of comparisons (``corrected``). Raises ValueError for
+    fewer than SEGMENTS_FOR_P segments.
     """
     sides = (system, baseline)
     segments = system[0].segments
-    if segments < 2:
-        raise ValueError("one segment says nothing about others")
+    if segments < SEGMENTS_FOR_P:
+        raise ValueError(f"{segments} segments are too few for a test")
     scores, resampled = _arrays(sides)
     if min(map(len, sides)) == 1:
-        return _over_segments(scores, resampled)
+        return _over_segments(scores, resampled, segments)
     found = float(scores[0].mean() - scores[1].mean())
     error, freedom = map(float, satterthwaite(variances(scores, resampled, segments)))
     p = None
     if min(map(len, sides)) >= TRAININGS_FOR_P:
-        p = float(found == 0) if error == 0 else t_test_p(found / error, freedom)
+        p = max(float(found == 0) if error == 0 else t_test_p(found / error, freedom), least_p(segments))
     margin = t_quantile(1 - LEVEL / 2, freedom) * error
     return Difference(
-        found, found - margin, found + margin, p, p, error, freedom, detectable(error, freedom, comparisons=1)
+        *(found, found - margin, found + margin, p, p, error, freedom, detectable(error, freedom, comparisons=1)),
+        segments=segments,
     )
+
+
+def least_p(segments: int) -> float:
+    """Return the smallest two-sided p of an exact sign-flip test over segments.
+
+    >>> least_p(6)
+    0.03125
+    """
+    return 2.0 ** (1 - segments)
 
 
 def _arrays(sides: Sequence[Sequence[Resampled]]) -> tuple[list[Floats], list[Floats]]:
@@ -240,7 +256,7 @@ def satterthwaite(parts: Iterable[tuple[Any, float]]) -> tuple[Any, Any]:
     return numpy.sqrt(total), numpy.where(total > 0, 1 / numpy.where(total > 0, inverse, 1.0), fewest)
 
 
-def _over_segments(scores: Sequence[Floats], resampled: Sequence[Floats]) -> Difference:
+def _over_segments(scores: Sequence[Floats], resampled: Sequence[Floats], segments: int) -> Difference:
     """Return the paired bootstrap over segments.
 
     segments_p is (1 + count) / (1 + resamples), where count is the number of resamples whose difference, less the mean
@@ -252,6 +268,7 @@ def _over_segments(scores: Sequence[Floats], resampled: Sequence[Floats]) -> Dif
     differences = resampled[0].mean(axis=0) - resampled[1].mean(axis=0)
     samples = len(differences)
     p = (1 + int(numpy.sum(numpy.abs(differences - differences.mean()) >= abs(found)))) / (1 + samples)
+    p = max(p, least_p(segments))
     low, high = (float(numpy.percentile(differences, percent)) for percent in (2.5, 97.5))
     error = float(differences.std(ddof=1)) if samples > 1 else 0.0
     sizes = numpy.abs(differences)
@@ -259,7 +276,7 @@ def _over_segments(scores: Sequence[Floats], resampled: Sequence[Floats]) -> Dif
     if len(scores[0]) == len(scores[1]) == 1:
         sacrebleu_p = (1 + int(numpy.sum(sizes - sizes.mean() > abs(found)))) / (1 + samples)
     least = detectable(error, None, comparisons=1)
-    return Difference(found, low, high, None, None, error, None, least, p, p, sacrebleu_p)
+    return Difference(found, low, high, None, None, error, None, least, p, p, sacrebleu_p, segments)
 
 
 def corrected(tests: Mapping[Any, Difference]) -> dict[Any, Difference]:

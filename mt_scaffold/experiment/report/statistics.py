@@ -50,8 +50,8 @@ from mt_scaffold.segment.draw import labels
 from mt_scaffold.segment.frequencies import Vocabulary
 from mt_scaffold.tables import decimal, format_table
 
-DIFFERENCES = (
-    "Difference from the baseline with its 95 % interval, not corrected for the number of comparisons. An interval "
+_DIFFERENCES = (
+    "{}: difference from the baseline with its 95 % interval, not corrected for the number of comparisons. An interval "
     "that holds 0 may be chance."
 )
 _PER_BYTE = "Training and validation loss, in bits per byte of the target text, whatever subwords it is divided into."
@@ -185,7 +185,7 @@ def _draw(
     if layout.comparison("json").exists():
         comparison = read_result(Comparison, layout.comparison("json")).shown
         if drawn_differences := draw_differences(comparison, folder / "differences", note, systems):
-            show("differences", drawn_differences, DIFFERENCES)
+            show("differences", drawn_differences, _DIFFERENCES.format(_label(comparison.main_metric)))
         for test in config.test_sets:
             rows = (row for row in comparison.rows if row.test_set == test)
             means = {row.system: mean.mean for row in rows if (mean := row.metric("bleu")) is not None}
@@ -397,7 +397,7 @@ def _draw_language_models(
     if layout.comparison("json").exists():
         comparison = read_result(Comparison, layout.comparison("json")).shown
         if svg := draw_differences(comparison, folder / "differences", note, systems):
-            show("differences", svg, f"{DIFFERENCES} Bits per byte: below 0 is better.")
+            show("differences", svg, _DIFFERENCES.format(_label(comparison.main_metric)))
     for name in config.comparisons:
         curves = {
             system: [

@@ -17,6 +17,7 @@ from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.runtime.schema import Pattern, WrongValue, bounds, build
 
 FEW_SEEDS, NOT_CONVERGED = "few-seeds", "not-converged"
+FEW_SEGMENTS = "few-segments"
 UNEQUAL_ROWS, UNEQUAL_RESAMPLING = "unequal-rows", "unequal-resampling"
 # The kinds of warnings with their text, the gravest first, as they are shown.
 KINDS = {
@@ -30,6 +31,7 @@ KINDS = {
     "test-in-train": "Test sentences occur in the training text",
     NOT_CONVERGED: "The last validation is the best, so more updates would have given better models",
     FEW_SEEDS: "Fewer than three seeds, which cannot show how far trainings differ by chance",
+    FEW_SEGMENTS: "A test rests on fewer than 30 segments, and is rough; with fewer than 6, there is none",
     "tokenised-reference": "References were tokenised already; scores are of their detokenised form, and not "
     "comparable with scores from elsewhere",
     "unknown-target": "The target language is not known, so tokenised BLEU with compounds split or in lower case is of "
@@ -56,7 +58,7 @@ GRAVE = frozenset({"length", "repetition", "unspaced", "preprocessed", "preproce
 # Those that limit conclusions about a language, which a comparison on generated text does not draw.
 _OF_REAL_TEXT = frozenset(
     {
-        *(NOT_CONVERGED, FEW_SEEDS, UNEQUAL_ROWS, UNEQUAL_RESAMPLING),
+        *(NOT_CONVERGED, FEW_SEEDS, FEW_SEGMENTS, UNEQUAL_ROWS, UNEQUAL_RESAMPLING),
         *("test-in-train", "language", "unknown-target", "unlike-moses"),
     }
 )

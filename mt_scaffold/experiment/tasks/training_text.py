@@ -186,7 +186,9 @@ def count_text_lines(path: PathLike) -> int:
 def _missing(pair: ParallelFiles, key: str) -> Iterator[tuple[str, str]]:
     for side, file in (("source", pair.source), ("target", pair.target)):
         if file.path is not None and not os.path.isfile(file.path):
-            what = "a folder; give a file" if os.path.isdir(file.path) else "no such file; correct the path"
+            what = "no such file; correct the path"
+            if os.path.exists(file.path):
+                what = f"a {'folder' if os.path.isdir(file.path) else 'pipe, which cannot be read again'}; give a file"
             yield f"{key}.{side}.path", f"{file.path}: {what} (relative to {os.getcwd()})"
         elif file.path is not None and not os.access(file.path, os.R_OK):
             yield f"{key}.{side}.path", f"{file.path}: permission denied"

@@ -28,8 +28,8 @@ from mt_scaffold.experiment.tasks.codes import check_packages
 from mt_scaffold.experiment.training.translation_options import training_options
 from mt_scaffold.experiment.workflow.staleness import depends_on
 
-HYPOTHESIS = "我们今天去北京看长城。\n他喜欢吃苹果和香蕉。\n天气很好。\n"
-REFERENCE = "我们今天去北京参观长城。\n他喜欢吃苹果和橙子。\n今天天气很好。\n"
+HYPOTHESIS = "我们今天去北京看长城。\n他喜欢吃苹果和香蕉。\n天气很好。\n" * 6
+REFERENCE = "我们今天去北京参观长城。\n他喜欢吃苹果和橙子。\n今天天气很好。\n" * 6
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_stored_scores_are_compared_without_the_tokeniser(folder: Path, monkeypa
             )
     several = [Labelled("", None, f"{system}-{seed}.json") for system in ("a", "b") for seed in (1, 2)]
     monkeypatch.delitem(_TOKENIZERS, "zh")
-    assert "tok:zh" in compare(several, "a", samples=20).signatures["BLEU"]
+    assert "tok:zh" in compare(several, "a", samples=20, allow_equal=True).signatures["BLEU"]
     assert plan(several, "a", 1.0, samples=20)
     perfect = [9, 9, 9, 8, 7, 6, 9, 8, 7, 6]
     assert metric_of_sums("spbleu")._compute_score_from_stats(perfect).score == pytest.approx(100)

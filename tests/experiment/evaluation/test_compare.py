@@ -138,7 +138,9 @@ def test_equal_translations_do_not_differ_significantly(scores: list[Path], tmp_
     same = json.loads(scores[3].read_text())
     copy = scores[3].with_name("copy.json")
     copy.write_text(json.dumps({**same, "system": "copy"}))
-    row = compare([scores[3], copy], "bpe", samples=50).rows[1]
+    with pytest.raises(UsageError, match=r"two trainings with equal outputs on made_up; .* --allow-equal"):
+        compare([scores[3], copy], "bpe", samples=50)
+    row = compare([scores[3], copy], "bpe", samples=50, allow_equal=True).rows[1]
     assert {name: test.segments_p_holm for name, test in row.tests.items()} == {"bleu": 1, "chrf": 1, "chrf++": 1}
     assert metric(row).sd is None and row.tests["bleu"].difference == 0
 
@@ -188,7 +190,7 @@ def test_the_interval_of_a_single_training_is_sacrebleus(scores: list[Path]) -> 
 
 
 def test_the_interval_of_several_trainings_is_students(scores: list[Path], tmp_path: Path) -> None:
-    """It is around their mean, with the quantile of two degrees of freedom, and also in the CSV."""
+    """Around their mean, with the quantile of two degrees of freedom, within the metric's range; none over two."""
     row = compare(scores, "bpe", tmp_path / "table", samples=20).rows[1]
     for name in ("bleu", "tokenised_bleu"):
         values = [*metric(row, name).by_seed.values()]
@@ -198,6 +200,13 @@ def test_the_interval_of_several_trainings_is_students(scores: list[Path], tmp_p
         assert (interval.low, interval.high) == pytest.approx(
             (statistics.mean(values) - margin, statistics.mean(values) + margin)
         )
+    assert compare([*scores[:2], *scores[3:5]], "bpe", samples=20).rows[1].intervals == {}
+    files = []
+    for seed, high in enumerate((99.0, 100.0, 100.0), 1):
+        metrics = {"spbleu": {"score": high, "text": "", "signature": "s", "comparable": True}}
+        files.append(change(scores[0], seed=seed, system="near perfect", metrics=metrics))
+    (near,) = compare(files, "near perfect", allow_equal=True).rows
+    assert near.intervals["spbleu"].high == 100 > near.intervals["spbleu"].low
     with open(tmp_path / "table.csv", encoding="utf-8", newline="") as stream:
         line = [*csv.DictReader(stream)][1]
     assert float(line["bleu_score_low"]) == row.intervals["bleu"].low != float(line["bleu_low"])
@@ -291,8 +300,8 @@ def test_bits_per_byte_do_not_compare_systems_with_other_dropout() -> None:
     assert unequal_resampling({"b": "a"}, [scored("a"), scored("b", config=None)]) == []
 
 
-def test_a_comparison_warns_of_other_dropout(scores: list[Path], tmp_path: Path) -> None:
-    """In its list of limits; not with generated text, whose tables leave bits per byte out."""
+def test_bits_per_byte_of_systems_with_other_dropout_are_not_compared(scores: list[Path], tmp_path: Path) -> None:
+    """The list of limits says so; not with generated text, whose tables leave bits per byte out."""
     files = []
     for number, path in enumerate(scores):
         found = json.loads(path.read_text())
@@ -305,8 +314,14 @@ def test_a_comparison_warns_of_other_dropout(scores: list[Path], tmp_path: Path)
         found["files"]["losses"] = found["files"]["reference"]
         files.append(tmp_path / f"{number}.json")
         files[-1].write_text(json.dumps(found))
-    warned = [each for each in compare(files, "bpe", samples=20).warnings if each.kind == "unequal-resampling"]
+    compared = compare(files, "bpe", samples=20)
+    warned = [each for each in compared.warnings if each.kind == "unequal-resampling"]
     assert [str(each) for each in warned] == ["scaffold and bpe"] and of_generated_text(warned) == []
+    # What must not be compared is neither tested nor shown as a difference.
+    assert compared.rows[1].tests.keys() == {"bleu", "chrf", "chrf++"}
+    assert as_text(compared).count("95 % interval") == as_text(compare(scores, "bpe", samples=20)).count(
+        "95 % interval"
+    )
 
 
 def test_what_rounds_to_zero_has_no_minus(scores: list[Path]) -> None:
@@ -448,14 +463,14 @@ def change(path: Path, **changes: object) -> Path:
 def test_each_system_is_tested_against_its_own_baseline(scores: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     """The paper has two comparisons: among the systems with dropout, and among those without."""
     several = [*scores, *(change(path, system=f"{path.stem.split('-')[0]}+dropout") for path in scores)]
-    comparison = compare(several, "bpe", samples=40, baselines={"scaffold+dropout": "bpe+dropout"})
+    comparison = compare(several, "bpe", samples=40, baselines={"scaffold+dropout": "bpe+dropout"}, allow_equal=True)
     against = [(row.system, row.baseline) for row in comparison.rows]
     assert against == [("bpe", None), ("scaffold", "bpe"), ("scaffold+dropout", "bpe+dropout"), ("bpe+dropout", "bpe")]
     rows = {row.system: row for row in comparison.rows}
     assert rows["scaffold+dropout"].tests["bleu"].difference == rows["scaffold"].tests["bleu"].difference > 1
     assert rows["bpe+dropout"].tests["bleu"].p == 1
     assert comparison.comparisons == {"bleu": 3, "chrf": 3, "chrf++": 3}
-    command = ["compare", *map(str, several), "-b", "bpe", "--samples", "40"]
+    command = ["compare", *map(str, several), "-b", "bpe", "--samples", "40", "--allow-equal"]
     assert main([*command, "--against", "scaffold+dropout=bpe+dropout"]) == 0
     assert capsys.readouterr().out == as_text(comparison)
     for wrong, says in (("scaffold", "write NAME=VALUE"), ("scafold=bpe", "system scafold is not among the systems")):
@@ -482,12 +497,12 @@ score: {bootstrap_samples: 30}
     )
     baselines = {"third": "scaffold"}
     several = [*scores, *(change(path, system="third") for path in scores[:3])]
-    command = ["compare", *map(str, several), "--config", str(tmp_path / "made_up.yaml")]
+    command = ["compare", *map(str, several), "--config", str(tmp_path / "made_up.yaml"), "--allow-equal"]
     assert main(command) == 0
-    expected = compare(several, "bpe", samples=30, baselines=baselines)
+    expected = compare(several, "bpe", samples=30, baselines=baselines, allow_equal=True)
     assert capsys.readouterr().out == as_text(expected)
     assert main([*command, "--baseline", "scaffold", "--samples", "25"]) == 0
-    expected = compare(several, "scaffold", samples=25, baselines=baselines)
+    expected = compare(several, "scaffold", samples=25, baselines=baselines, allow_equal=True)
     assert capsys.readouterr().out == as_text(expected)
 
 
@@ -500,6 +515,7 @@ def test_the_table_says_what_it_may_and_may_not_tell(scores: list[Path]) -> None
     assert "(Welch, Satterthwaite) over trainings and sentences together, 50 resamples, random seed 12345" in text
     assert f"{test.difference:+.2f}" in text and f"{test.low:+.2f} to {test.high:+.2f}" in text
     assert "sentences only" not in text and "too few" not in text
+    assert "Tests rest on this number of sentences: made_up 80." in text
     assert "With fewer than 5 seeds, p errs in up to 8 %" in text
     row = next(line for line in text.splitlines() if line.startswith("made_up     scaffold"))
     assert row.split("  ")[-1].strip() == shown_p(test.p_holm)

@@ -111,6 +111,17 @@ def test_scores_without_a_tested_metric(experiment: Path, tmp_path: Path) -> Non
         plan([Labelled("", None, path) for path in paths], "bpe", 1.0)
 
 
+def test_what_compare_does_not_test_is_not_planned(experiment: Path, tmp_path: Path) -> None:
+    """Systems below 1 BLEU once differed "with probability 100 %"; and nothing is certain."""
+    assert "with probability over 99 %." in as_text(plan(scores_of(experiment), "bpe", 60.0, samples=20))
+    for number, labelled in enumerate(scores_of(experiment)):
+        content = json.loads(Path(labelled.path).read_text(encoding="utf-8"))
+        content["metrics"]["bleu"]["score"] = 0.4
+        (tmp_path / f"{number}.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(UsageError, match="no difference in bleu can be tested here"):
+        plan([Labelled("", None, path) for path in tmp_path.glob("*.json")], "bpe", 1.0)
+
+
 def test_one_seed_is_refused(experiment: Path, tmp_path: Path) -> None:
     """It does not show how far trainings differ; a difference of 0 is refused as well."""
     with pytest.raises(UsageError, match=r"bpe has one training on test, .* train with two seeds or more"):

@@ -1,6 +1,7 @@
 """Scores: sacreBLEU's own, on lines that are kept as they are."""
 
 import json
+import os
 import random
 import re
 import shutil
@@ -19,7 +20,7 @@ pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
 from mt_scaffold.corpus.files import open_output
 from mt_scaffold.corpus.text import read_lines
-from mt_scaffold.experiment.configuration import parse_config
+from mt_scaffold.experiment.configuration import load_config, parse_config
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.moses import Tokeniser
 from mt_scaffold.experiment.data.tokenise import detokenise
@@ -304,44 +305,10 @@ def test_comet_reads_source_translation_and_reference(tmp_path: Path, comet: lis
     assert result.files["source"].path == "src" and read_result(Scores, files[2]) == result
 
 
-class RunsCode:
-    """An object whose unpickling creates a file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[object, tuple[Path]]:
-        return Path.touch, (self.path,)
-
-
-@pytest.mark.parametrize("weights_only", [True, False])
-def test_comet_alone_decides_whether_a_pickle_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weights_only: bool
-) -> None:
-    """As docs/scores.md says: our code never unpickles a checkpoint. Lightning before 2.6 does, and later refuses."""
-    torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
-    ran, model = tmp_path / "ran", comet_model(tmp_path / "model", "regression_metric", 0.5)
-    torch.save({"state_dict": RunsCode(ran)}, model / "checkpoints" / "model.ckpt")
-    given: list[str] = []
-
-    def loads(checkpoint: str) -> None:
-        given.append(checkpoint)
-        assert not ran.exists()
-        torch.load(checkpoint, weights_only=weights_only)
-        raise MTScaffoldError("loaded")
-
-    monkeypatch.setitem(sys.modules, "comet", types.SimpleNamespace(load_from_checkpoint=loads))
-    texts = Texts(write(tmp_path / "hyp", HYPOTHESIS), [write(tmp_path / "ref", REFERENCE)], source=tmp_path / "ref")
-    with pytest.raises(Exception, match="Weights only load failed" if weights_only else "^loaded$"):
-        score(texts, tmp_path / "scores.json", Scoring(comet=[model]))
-    assert given == [str(model / "checkpoints" / "model.ckpt")] and ran.exists() != weights_only
-    assert not (tmp_path / "scores.json").exists()
-
-
 def test_comet_of_several_models(tmp_path: Path, comet: list[list[dict[str, str]]]) -> None:
     """Each has its column and its significance test; one without references gets none, and says so in its signature."""
-    sources = write(tmp_path / "src", ["A", "B", "C", "D"])
-    reference = write(tmp_path / "ref", REFERENCE)
+    sources = write(tmp_path / "src", ["A", "B", "C", "D"] * 2)
+    reference = write(tmp_path / "ref", REFERENCE * 2)
     models = [
         comet_model(tmp_path / "wmt22-cometkiwi-da", "referenceless_regression_metric", 0.25, "bfloat16"),
         # Despite its name, not BLEU.
@@ -349,7 +316,7 @@ def test_comet_of_several_models(tmp_path: Path, comet: list[list[dict[str, str]
     ]
     paths = []
     for system, hypothesis in (("bpe", HYPOTHESIS), ("scaffold", REFERENCE)):
-        texts = Texts(write(tmp_path / system, hypothesis), [reference], source=sources)
+        texts = Texts(write(tmp_path / system, hypothesis * 2), [reference], source=sources)
         paths.append(tmp_path / f"{system}.json")
         origin = Origin(system=system, test_set="test")
         result = score(texts, paths[-1], Scoring(metrics=["bleu"], comet=models), origin)
@@ -359,7 +326,7 @@ def test_comet_of_several_models(tmp_path: Path, comet: list[list[dict[str, str]
     comparison = compare(paths, "bpe", samples=20)
     assert comparison.metrics == list(result.metrics)
     assert {*comparison.rows[1].tests} == {*result.metrics}
-    assert comparison.rows[1].scores["comet:bleu-like"].mean == pytest.approx(68.75)
+    assert comparison.rows[1].scores["comet:bleu-like"].mean == pytest.approx(93.75)
     text = as_text(comparison)
     assert re.search("^test set +system +COMET bleu-like .*COMET wmt22-cometkiwi-da", text, re.MULTILINE)
     assert "COMET wmt22-cometkiwi-da: Python" in text
@@ -430,6 +397,25 @@ def test_comet_with_real_models(tmp_path: Path) -> None:
         segments = [[float(row.split()[0]) for row in each[f"comet:{name}"].segments or ()] for each in found]
         assert segments[0] == pytest.approx(segments[1][::-1], rel=1e-4) and len({*segments[0]}) == 4
         assert f"|Comet{comet.__version__}|fp32|{name}|r{reads}|" in found[0][f"comet:{name}"].signature
+
+
+def test_a_pipe_is_scored_and_noted_as_it_was_read(tmp_path: Path) -> None:
+    """Its digest was once that of nothing, so that scores against different references passed for comparable."""
+    paths = []
+    for system, reference in (("a", REFERENCE), ("b", REFERENCE[::-1])):
+        read, write_end = os.pipe()
+        with open(write_end, "w", encoding="utf-8") as stream:
+            stream.writelines(f"{line}\n" for line in reference)
+        paths.append(tmp_path / f"{system}.json")
+        texts = Texts(write(tmp_path / system, HYPOTHESIS), [f"/dev/fd/{read}"])
+        found = score(texts, paths[-1], Scoring(language="de"), Origin(system=system, test_set="t"))
+        os.close(read)
+        assert found.files["reference"].sha256 == raw_digest(write(tmp_path / "ref", reference))
+    with pytest.raises(MTScaffoldError, match="were scored against different references"):
+        compare(paths, "a", samples=20)
+    os.mkfifo(tmp_path / "config.yaml")
+    with pytest.raises(UsageError, match=r"config\.yaml: a pipe, which the steps .* could not read again; give a file"):
+        load_config(tmp_path / "config.yaml")
 
 
 def test_a_line_ends_at_lf_only(tmp_path: Path) -> None:

@@ -429,15 +429,17 @@ def test_equal_systems_do_not_differ(trainings: int) -> None:
 
 
 def test_a_difference_without_any_chance_is_certain() -> None:
-    """If all trainings of each system are the same, and so are all segments."""
+    """If all trainings of each system are the same, and so are all segments: as far as that many segments can tell."""
     test = compare_trainings(constant([6.0] * 3), constant([5.0] * 3))
-    assert (test.difference, test.standard_error, test.p) == (1, 0, 0)
+    assert (test.difference, test.standard_error, test.p) == (1, 0, 2 / 2**50)
+    three, one = (compare_trainings(*(constant([score] * n, 7, 200) for score in (6.0, 5.0))) for n in (3, 1))
+    assert three.p == one.segments_p == 2 / 2**7
 
 
-def test_one_segment_is_no_test() -> None:
-    """Every resample of it would be the same, and any difference certain."""
-    with pytest.raises(ValueError, match="one segment says nothing about others"):
-        compare_trainings(constant([1.0], segments=1), constant([2.0], segments=1))
+def test_five_segments_are_no_test() -> None:
+    """An exact test of five could not give p below 0.0625."""
+    with pytest.raises(ValueError, match="5 segments are too few for a test"):
+        compare_trainings(constant([1.0], segments=5), constant([2.0], segments=5))
 
 
 @pytest.mark.parametrize(

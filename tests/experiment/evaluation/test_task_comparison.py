@@ -270,7 +270,7 @@ def test_wrong_files_are_one_line(tmp_path: Path) -> None:
 
 def test_the_command_compares_tasks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``compare`` recognises files of tasks; groups are compared separately."""
-    for name, answers in (("bpe", [1.0, 0.0, 0.0]), ("scaffold", [1.0, 1.0, 0.0])):
+    for name, answers in (("bpe", [1.0, 0.0, 0.0] * 10), ("scaffold", [1.0, 1.0, 0.0] * 10)):
         write_scores(tmp_path / name, {"ending": {"acc": answers}}, system=name)
     files = [f"{group}:{name}={tmp_path / name}" for group in ("tokens", "text") for name in ("bpe", "scaffold")]
     assert main(["compare", *files, "--baseline", "bpe", "--samples", "20"]) == 0
@@ -284,7 +284,7 @@ def test_the_command_compares_tasks(tmp_path: Path, capsys: pytest.CaptureFixtur
     limits = capsys.readouterr().out.partition("2 things limit this result:\n")[2].partition("\n\n")[0]
     assert "Fewer than three seeds" in limits and "codes (9)" in limits
     for name in ("bpe", "scaffold"):
-        write_scores(tmp_path / name, {"ending": {"acc": [1.0, 0.0, 0.0]}}, system=name, synthetic=True)
+        write_scores(tmp_path / name, {"ending": {"acc": [1.0, 0.0, 0.0] * 10}}, system=name, synthetic=True)
     assert main(["compare", *files, "--baseline", "bpe", "--samples", "20"]) == 0
     printed = capsys.readouterr().out
     assert "SYNTHETIC" in printed and not re.search(r"interval|Holm|Fewer than three seeds", printed)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mt_scaffold.corpus.count import count_words
-from mt_scaffold.corpus.files import PathLike, refuse_overwriting
+from mt_scaffold.corpus.files import PathLike, read_file, refuse_overwriting, shown
 from mt_scaffold.corpus.symbols import read_symbol
-from mt_scaffold.corpus.text import check_parallel, read_lines, words_of
+from mt_scaffold.corpus.text import check_parallel, lines_in, read_lines, words_of
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.dictionary import END_ID, UNKNOWN_ID, read_symbols
 from mt_scaffold.experiment.binarise.pairs_as_ids import Binarised, read_binarised, task_arguments
@@ -32,7 +32,7 @@ from mt_scaffold.experiment.evaluation.losses.loss_split import (
 from mt_scaffold.experiment.inference.language_model import batches, device_of
 from mt_scaffold.experiment.runtime.checkpoints import load_checkpoint
 from mt_scaffold.experiment.runtime.fairseq import user_dir
-from mt_scaffold.experiment.runtime.provenance import sha256
+from mt_scaffold.experiment.runtime.provenance import digest_of
 from mt_scaffold.experiment.runtime.results import write_result
 
 if TYPE_CHECKING:
@@ -155,7 +155,8 @@ def reference_losses(
     import numpy
 
     refuse_overwriting([output], [checkpoint, words, reference, training_words])
-    lines, raw = read_lines(words), read_lines(reference)
+    content = read_file(reference)
+    lines, raw = read_lines(words), lines_in(content, shown(reference))
     check_parallel(words, len(lines), reference, len(raw))
     frequencies = WordFrequencies((word.encode(), count) for word, count in count_words(training_words).items())
     decoded = forced_decode(checkpoint, data, subset, gpus=gpus)
@@ -174,7 +175,7 @@ def reference_losses(
         bytes=sum(size for number, size in enumerate(sizes) if number not in too_long),
         sizes=sizes,
         signature="forced decoding of the reference|end:yes",
-        data_sha256=sha256(reference),
+        data_sha256=digest_of([content]),
         by_rank=split_by_word(own, found, frequencies.rank_class, [FREQUENT, OTHER]),
         by_count=split_by_word(own, found, frequencies.count_class, DECADES),
         tokens=split_by_token(numpy.concatenate(decoded.ids), bits),
