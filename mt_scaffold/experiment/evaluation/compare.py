@@ -408,7 +408,7 @@ def _test(
                 for system, other in pairs.items()
                 if {system, other} <= having and measure.is_tested(name, there[system], there[other])
             }
-            alone = {each for each in having if len(there[each]) == 1} if measure.metrics[name].tested else set()
+            alone = {each for each in having if len(there[each]) == 1 and measure.has_statistics(name, there[each])}
             needed = alone.union(*tested.items())
             segments = measure.segments(next(iter(there[min(needed)].values())), name) if needed else 0
             if tested and segments < ROUGH_BELOW:

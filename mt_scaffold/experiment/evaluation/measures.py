@@ -117,9 +117,13 @@ class Measure(ABC):
     def resample(self, name: str, systems: Mapping[str, Runs], samples: int) -> dict[str, list[Resampled]]:
         """Return the metric of every training, by system, on the same resamples of one test set."""
 
+    def has_statistics(self, name: str, runs: Runs) -> bool:
+        """Return whether a metric of these trainings can be tested; an error reports statistics that are missing."""
+        return self.metrics[name].tested
+
     def is_tested(self, name: str, system: Runs, baseline: Runs) -> bool:
         """Return whether a difference between two systems in a metric is tested."""
-        return self.metrics[name].tested
+        return self.has_statistics(name, system) and self.has_statistics(name, baseline)
 
     def size(self, scored: Scored) -> TestSetSize | None:
         """Return the size of the test set in the tokens of a system, if it differs between systems."""
@@ -228,13 +232,17 @@ class TranslationScores(Measure):
         scores = replace(scored.scores, metrics=metrics, lines=scored.scores.lines - len(lines))
         return replace(scored, scores=scores, values={name: metric.score for name, metric in metrics.items()})
 
+    def has_statistics(self, name: str, runs: Runs) -> bool:
+        # Earlier versions stored none of metrics of words.
+        stored = [each.scores.metrics[name].segments is not None for each in runs.values() if name in each.values]
+        return all(stored) or self.metrics[name].input not in ("words", "moses")
+
     def is_tested(self, name: str, system: Runs, baseline: Runs) -> bool:
-        kind = self.metrics[name]
-        if kind.input == "losses":
+        if self.metrics[name].input == "losses":
             return resampled_alike(*(next(iter(runs.values())) for runs in (system, baseline)))
         bleu = [[scored.values.get("bleu") for scored in runs.values()] for runs in (system, baseline)]
         means = [None if None in own else fmean(own) for own in bleu]  # type: ignore[arg-type]
-        return kind.tested and not below_least_bleu(means)
+        return super().is_tested(name, system, baseline) and not below_least_bleu(means)
 
     def segments(self, scored: Scored, name: str) -> int:
         return len(_statistics(scored, name))

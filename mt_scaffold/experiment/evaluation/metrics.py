@@ -44,8 +44,8 @@ class MetricKind:
 
     @property
     def tested(self) -> bool:
-        """Whether differences between systems are tested: not in metrics on words or tokens."""
-        return self.input in ("text", "source", "losses", "documents", "questions")
+        """Whether differences between systems are tested: not in metrics on a model's tokens."""
+        return self.input != "tokens"
 
     @property
     def named(self) -> bool:

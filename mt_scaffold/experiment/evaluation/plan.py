@@ -87,8 +87,9 @@ def plan(
     runs = by_row(several)
     tested = [
         name
-        for name, kind in measure.metrics.items()
-        if kind.tested and all(name in scored.values for trained in runs.values() for scored in trained.values())
+        for name in measure.metrics
+        if all(name in scored.values for trained in runs.values() for scored in trained.values())
+        and all(measure.has_statistics(name, trained) for trained in runs.values())
     ]
     if not tested:
         raise UsageError("plan: the scores have no tested metric in common; score again with the same --metrics")

@@ -105,8 +105,9 @@ def test_scores_without_a_tested_metric(experiment: Path, tmp_path: Path) -> Non
     paths = []
     for number, labelled in enumerate(scores_of(experiment)):
         paths.append(tmp_path / f"{number}.json")
-        content = Path(labelled.path).read_text(encoding="utf-8")
-        paths[-1].write_text(content.replace('"bleu"', '"tokenised_bleu"', 1), encoding="utf-8")
+        content = json.loads(Path(labelled.path).read_text(encoding="utf-8"))
+        content["metrics"] = {"tokenised_bleu": content["metrics"]["bleu"] | {"segments": None}}
+        paths[-1].write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(UsageError, match="no tested metric in common; score again"):
         plan([Labelled("", None, path) for path in paths], "bpe", 1.0)
 
