@@ -5,10 +5,11 @@ An argument that names a system, a part, a test set and so on may also be a Snak
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
@@ -245,6 +246,17 @@ def read_folder(folder: PathLike) -> Experiment:
     if not (place / CONFIG).is_file():
         raise MTScaffoldError(f"{folder}: not the folder of an experiment (no {CONFIG}); give experiments/NAME")
     return load_experiment(place / CONFIG)
+
+
+@contextlib.contextmanager
+def of_finished(folder: PathLike) -> Iterator[None]:
+    """Within the block, add to an error about a missing file of a finished experiment what to do."""
+    try:
+        yield
+    except MTScaffoldError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
+        raise MTScaffoldError(f"{error}; run the experiment in {folder} again: only what is missing is made") from error
 
 
 class Requested(NamedTuple):

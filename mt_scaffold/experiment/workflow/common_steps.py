@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from mt_scaffold.corpus.files import write_text
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse, dictionary_use
-from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Layout, Run, read_folder
+from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Layout, Run, of_finished, read_folder
 from mt_scaffold.experiment.configuration.training import with_own_options
 from mt_scaffold.experiment.evaluation.metrics import KINDS
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, option_arguments, sees_gpu
@@ -223,15 +223,16 @@ def plan(
     scored = [name for name in config.systems if any(map(Path.exists, layout.of_systems([name]).every_scores()))]
     # If none is scored, the error names the first missing file.
     layout = layout.of_systems(scored or [*config.systems])
-    plans = plan(
-        score_files(layout, with_losses=True),
-        config.baseline,
-        difference,
-        metric,
-        samples=task.samples(layout),
-        baselines=_baselines(layout),
-        measure=task.measure(),
-    )
+    with of_finished(folder):
+        plans = plan(
+            score_files(layout, with_losses=True),
+            config.baseline,
+            difference,
+            metric,
+            samples=task.samples(layout),
+            baselines=_baselines(layout),
+            measure=task.measure(),
+        )
     return as_text(plans)
 
 

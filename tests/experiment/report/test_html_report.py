@@ -280,12 +280,17 @@ def test_synthetic_text_has_neither_tests_nor_embeddings(page: Path, experiment:
     assert re.findall('<a href="#(.*?)">', text.partition("</nav>")[0]) == re.findall('<section id="(.*?)"', text)
 
 
-def test_unfinished_experiment_is_reported(tmp_path: Path) -> None:
-    """One line names the folder and what to do; nothing is written."""
-    (tmp_path / "config.yaml").write_text(CONFIG)
-    with pytest.raises(MTScaffoldError, match="run the experiment to completion"):
-        html_report(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
+@pytest.mark.parametrize("lost", ["bpe/seed-1", "comparison.json", "bpe/seed-1/translations", "raw"])
+def test_a_lost_part_is_reported(experiment: Path, tmp_path: Path, lost: str) -> None:
+    """One line says what is missing and what to do; ``run`` mended a deleted seed, and ``report`` did not say so."""
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment, copy)
+    (copy / lost).rename(copy / "elsewhere")
+    with pytest.raises(
+        MTScaffoldError, match=rf"{lost}\b.*: No such file or directory; run the experiment in .* again"
+    ):
+        html_report(copy, tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_a_training_without_logged_epochs_has_no_curve(experiment: Path, tmp_path: Path) -> None:

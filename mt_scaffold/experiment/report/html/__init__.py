@@ -13,14 +13,13 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.segmentation import segmentation_in
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
-from mt_scaffold.experiment.configuration.layout import Run, read_folder
+from mt_scaffold.experiment.configuration.layout import Run, of_finished, read_folder
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.clean import CleanReport
 from mt_scaffold.experiment.data.report import DataReport
 from mt_scaffold.experiment.evaluation.comparison import Comparison
 from mt_scaffold.experiment.evaluation.comparison_tables import published_tables, score_tables
 from mt_scaffold.experiment.report.html.parts import (
-    check_finished,
     figures,
     options_text,
     render,
@@ -52,8 +51,13 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         raise UsageError(f"report: the number of examples must be 0 or more, not {examples}")
     kind = TranslationLayout if isinstance(read_folder(experiment), Config) else LanguageModelLayout
     layout: TranslationLayout | LanguageModelLayout = kind.read(experiment)
-    check_finished(layout)
     page = Path(output) if output is not None else layout.report
+    with of_finished(layout.folder):
+        write_text(page, _content(layout, examples))
+    return page
+
+
+def _content(layout: TranslationLayout | LanguageModelLayout, examples: int) -> str:
     comparison = read_result(Comparison, layout.comparison("json")).shown
     layout = layout.of_systems({row.system for row in comparison.rows})
     config = layout.config
@@ -62,7 +66,7 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         template, own = "translation.html.jinja", _of_translation(layout, examples, runs)
     else:
         template, own = "language_models.html.jinja", _of_language_models(layout)
-    content = render(
+    return render(
         template,
         config=config,
         comparison=comparison,
@@ -72,8 +76,6 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
         config_text=text(layout.config_file),
         **own,
     )
-    write_text(page, content)
-    return page
 
 
 def _of_translation(layout: TranslationLayout, examples: int, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -44,16 +44,6 @@ def render(template: str, **values: Any) -> str:
     return environment.get_template(template).render(css=text(here / "page.css"), **values)
 
 
-def check_finished(layout: Layout[Any]) -> None:
-    """Raise MTScaffoldError if an experiment has no comparison or statistics yet."""
-    for path, step in (
-        (layout.comparison("json"), "run the experiment to completion"),
-        (layout.statistics, "run the step statistics"),
-    ):
-        if not path.exists():
-            raise MTScaffoldError(f"{layout.folder}: has no {path.name}; {step} first")
-
-
 def text(path: Path) -> str:
     """Return the text of a file; raise MTScaffoldError if it is not UTF-8."""
     with open_input(path) as stream:
