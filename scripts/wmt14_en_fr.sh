@@ -5,6 +5,7 @@
 #   scripts/wmt14_en_fr.sh [OPTION ...]       options of mt-scaffold run
 #
 #   PROFILE=slurm scripts/wmt14_en_fr.sh      on a cluster (default: local, one machine with 8 GPUs)
+#   PROFILE=default scripts/wmt14_en_fr.sh    on this machine, with what it has; docs/paper.md has a rehearsal on a CPU
 #   scripts/wmt14_en_fr.sh --sample 20000 --batch small --output experiments/rehearsal \
 #       --set average.last=2 --set train.batches.small.options.max-update=400      a rehearsal
 #

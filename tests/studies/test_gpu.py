@@ -52,7 +52,7 @@ def test_the_big_training_is_that_of_wmt14(tmp_path: Path) -> None:
     options = configuration["train"]["options"]
     assert options["arch"] == "transformer_vaswani_wmt_en_de_big" and options["fp16"] is True
     assert (options["max-tokens"], options["update-freq"]) == (57344, 8)
-    assert configuration["codes"]["symbols"] == 32000 and configuration["binarise"]["nwordssrc"] == 32768
+    assert configuration["codes"]["symbols"] == 32000 and configuration["binarise"] == {"joined_dictionary": True}
     assert "synthetic" in configuration["data"] and "archives" not in configuration["data"]
     (tmp_path / "big.yaml").write_text(yaml.safe_dump(configuration))
     assert load_config(tmp_path / "big.yaml").name == "big"

@@ -21,7 +21,8 @@ class Settings:
     """The settings of one run of an experiment.
 
     cores: None for those of the profile, or without one all that this process may use. profile: a folder, or the name
-    of one in the current folder, in its ``profiles``, in this package (``slurm``, ``local``) or known to Snakemake.
+    of one in the current folder, in its ``profiles``, in this package (``slurm``, ``local``) or known to Snakemake;
+    ``default`` stands for none, as the package's default applies to every run.
     config: the values of Snakemake's ``--config`` (requested_experiment). more: further arguments for Snakemake.
     """
 
@@ -45,9 +46,9 @@ def snakemake_arguments(configuration: PathLike, settings: Settings) -> list[str
     arguments += ["--workflow-profile", "none", *_default_options()]
     if settings.cores is not None:
         arguments += ["--cores", str(settings.cores)]
-    elif settings.profile is None:
+    elif settings.profile in (None, "default"):
         arguments += ["--cores", str(usable_cores())]
-    if settings.profile is not None:
+    if settings.profile not in (None, "default"):
         arguments += ["--profile", str(_profile(settings.profile))]
     if settings.dry_run:
         arguments.append("--dry-run")

@@ -39,7 +39,6 @@ def papers_numbers() -> set[str]:
     ("name", "text", "metric"),
     [
         ("wmt14_en_de", "WMT'14 En-De", "tokenised_bleu_split"),
-        ("wmt14_en_de_whole_dictionary", "WMT'14 En-De", "tokenised_bleu_split"),
         ("wmt14_en_de_gehring", "WMT'14 En-De", "tokenised_bleu"),
         ("wmt14_en_fr", "WMT'14 En-Fr", "tokenised_bleu"),
     ],

@@ -329,6 +329,8 @@ def test_settings_are_those_of_snakemakes_config(folder: Path, monkeypatch: pyte
             settings_from(twice)
     monkeypatch.chdir(folder)
     assert "--profile" not in snakemake_arguments("c.yaml", Settings(cores=3))
+    # Its folder has no cores, so that Snakemake ended with a WorkflowError.
+    assert snakemake_arguments("c.yaml", Settings(profile="default")) == snakemake_arguments("c.yaml", Settings())
     slurm = snakemake_arguments("c.yaml", Settings(profile="slurm"))
     assert (Path(slurm[slurm.index("--profile") + 1]) / "config.yaml").exists() and "--cores" not in slurm
     with pytest.raises(UsageError, match="none of local, slurm"):
