@@ -224,3 +224,12 @@ def test_a_script_has_every_command_and_option(scripts: dict[str, Path], shell: 
         assert option in text
     if program := shutil.which(shell):
         assert subprocess.run([program, "-n", str(scripts[shell])], capture_output=True).stderr == b""
+
+
+def test_options_of_learning_are_grouped_by_method(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of one method stood between those of all."""
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["learn-bpe", "--help"])
+    of_all, picky, random = re.findall(r"^options of (.*):\n((?: .*\n)+)", capsys.readouterr().out, re.MULTILINE)
+    assert (of_all[0], picky[0], random[0]) == ("all algorithms", "picky", "random")
+    assert "--symbols" in of_all[1] and "--threshold" in picky[1] and "--draw" in random[1]

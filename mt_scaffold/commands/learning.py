@@ -21,27 +21,27 @@ def add_method(parser: argparse.ArgumentParser, command: str = "learn-bpe") -> N
     parser.add_argument(
         "--algorithm", choices=tuple(kinds), default=default, help="what to learn (default: %(default)s)"
     )
-    add_settings(parser, kinds)
-
-
-def add_settings(parser: argparse.ArgumentParser, kinds: Methods) -> None:
-    """Add the settings of methods as options, each once, with None as the default."""
+    groups = {}
     for name in dict.fromkeys(name for kind in kinds.values() for name in kind.settings()):
         having = {each: kind for each, kind in kinds.items() if name in kind.settings()}
+        title = "options of all algorithms" if len(having) == len(kinds) else f"options of {' and '.join(having)}"
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title)
         first = next(iter(having.values()))
         entry = first.settings()[name]
         flags = [f"--{name.replace('_', '-')}", *([f"-{entry.metadata['short']}"] if entry.metadata["short"] else [])]
-        options: dict[str, Any] = {"default": None, "help": _help(name, having, len(having) == len(kinds))}
+        # None: not given.
+        options: dict[str, Any] = {"default": None, "help": _help(name, having)}
         hint = typing.get_type_hints(first)[name]
         scalar = next(each for each in (hint, *typing.get_args(hint)) if each in (bool, int, float))
         if scalar is bool:
             options["action"] = "store_true"
         else:
             options |= {"metavar": entry.metadata["metavar"], "type": scalar}
-        parser.add_argument(*flags, **options)
+        groups[title].add_argument(*flags, **options)
 
 
-def _help(name: str, having: Methods, everywhere: bool) -> str:
+def _help(name: str, having: Methods) -> str:
     """Return the help of a setting, for each method if they differ."""
     meanings: dict[str, list[str]] = {}
     for method, kind in having.items():
@@ -51,8 +51,7 @@ def _help(name: str, having: Methods, everywhere: bool) -> str:
     else:
         (text,) = meanings
     default = next(iter(having.values())).settings()[name].default
-    text += f" (default: {default})" if type(default) in (int, float) else ""
-    return text if everywhere else f"with --algorithm {' or '.join(having)}, {text}"
+    return f"{text} (default: {default})" if type(default) in (int, float) else text
 
 
 def given_settings(options: argparse.Namespace, kinds: Methods) -> dict[str, Any]:

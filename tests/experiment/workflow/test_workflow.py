@@ -257,6 +257,13 @@ def test_a_changed_value_repeats_the_steps_that_use_it(
     assert dry.returncode == 0 and repeated <= planned and not kept & planned, dry.stdout
 
 
+def test_nothing_waits_for_the_losses(run: Run, tmp_path: Path) -> None:
+    """A reference that the model cannot take ended an experiment after all its trainings, without a BLEU."""
+    dry = run(tmp_path, CONFIGURATION, "--dry-run", "experiments/tiny/report.html")
+    planned = set(re.findall(r"^(\w+) +\d+$", dry.stdout, re.MULTILINE))
+    assert {"score", "compare", "report"} <= planned and not {"losses", "tokens"} & planned, dry.stdout
+
+
 def test_a_test_set_can_be_added_to_a_finished_experiment(run: Run, experiment: dict[str, object]) -> None:
     """Only its own steps run, and those that combine all test sets; no text, codes, data or training is touched."""
     folder, output = experiment["folder"], experiment["output"]
