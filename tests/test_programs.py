@@ -136,23 +136,6 @@ def program(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
 
 
-def test_a_check_finds_what_would_fail_later(experiment: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """All faults at once, with places and suggestions; a dry run accepted each of these."""
-    write("tab.yaml", CONFIGURATION.replace("codes:", "\tcodes:"))
-    assert run("check", "tab.yaml") == 2 and "tab.yaml:10: not valid YAML" in capfd.readouterr().err
-    write("corpus/test.de", "zu kurz\n")
-    wrong = CONFIGURATION.replace("train.en", "trian.en").replace("arch: transformer", "arch: tranformer")
-    write("wrong.yaml", wrong)
-    assert run("check", "wrong.yaml") == 2
-    error = capfd.readouterr().err
-    for says in ("trian.en: no", "did you mean transformer?", "has 20 lines, but corpus/test.de 1"):
-        assert says in error, error
-    write_pairs()
-    write("heads.yaml", CONFIGURATION.replace("encoder-attention-heads: 2", "encoder-attention-heads: 5"))
-    assert run("check", "heads.yaml") == 2
-    assert "5 encoder-attention-heads do not" in capfd.readouterr().err
-
-
 def test_init_writes_a_configuration_for_ones_own_files(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """It has languages, sizes and whether text is tokenised already; such text is not tokenised again."""
     pytest.importorskip("yaml", reason="comes with the extra 'workflow'")

@@ -7,26 +7,18 @@ from typing import TYPE_CHECKING
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration.data import DATA_KINDS, SIDES, UNKNOWN, ArchiveData, Data, DataFile
 from mt_scaffold.experiment.configuration.shared import check_shared
-from mt_scaffold.experiment.configuration.training import check_training, with_own_options
-from mt_scaffold.experiment.runtime.results import COMPARISON_KINDS
+from mt_scaffold.experiment.configuration.training import Train, check_training
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
 
 if TYPE_CHECKING:
     from mt_scaffold.experiment.configuration import Config
-
-# Folders and files in experiments/NAME next to the folders of the systems (layout.py).
-RESERVED_NAMES = (
-    *("raw", "words", "codes", "vocabularies", "dictionaries", "binarised", "test-sets"),
-    *("logs", "figures", "config.yaml", "data-report.json", "statistics.json", "report.html"),
-    *(f"comparison.{kind}" for kind in COMPARISON_KINDS),
-)
 
 
 def check(config: Config) -> None:
     """Raise WrongValue if values of a configuration contradict each other."""
     if config.languages.source == config.languages.target:
         raise WrongValue("languages.target", "source and target are the same language; give two languages")
-    check_shared(config, DATA_KINDS, RESERVED_NAMES)
+    check_shared(config, DATA_KINDS, lambda train: _check_training(config, train))
     _check_validation_set(config.data)
     if config.data.archives is not None:
         _check_archives(config.data.archives)
@@ -45,16 +37,6 @@ def check(config: Config) -> None:
                     _check_file(f"data.files.{corpus}[{number}].{side}", getattr(pair, side))
     if config.clean.min_tokens > config.clean.max_tokens:
         raise WrongValue("clean.min_tokens", "more than clean.max_tokens, so that no pair would be left; lower it")
-    check_training(config.train, config.average)
-    for name, system in config.systems.items():
-        train = with_own_options(config.train, system.train)
-        try:
-            check_training(train, config.average)
-        except WrongValue as error:
-            raise WrongValue(f"systems.{name}.{error.key}", str(error).removeprefix(f"{error.key}: ")) from None
-        if train.all_options.get("share-all-embeddings") and not config.binarise.joined_dictionary:
-            problem = f"separate dictionaries contradict share-all-embeddings (system {name}); remove one of them"
-            raise WrongValue("binarise.joined_dictionary", problem)
     try:
         config.binarise.check()
     except UsageError as error:
@@ -69,6 +51,12 @@ def check(config: Config) -> None:
         if published.beside not in config.systems:
             hint = nearest(published.beside, config.systems)
             raise WrongValue(f"{key}.beside", f"no system is called {published.beside}{hint}")
+
+
+def _check_training(config: Config, train: Train) -> None:
+    check_training(train, config.average)
+    if train.all_options.get("share-all-embeddings") and not config.binarise.joined_dictionary:
+        raise WrongValue("train.options.share-all-embeddings", "contradicts separate dictionaries; remove one of them")
 
 
 def _check_validation_set(data: Data) -> None:

@@ -6,26 +6,20 @@ from mt_scaffold.experiment.configuration.language_model import (
     DOCUMENT_KINDS,
     DocumentData,
     LanguageModelConfig,
+    TrainLanguageModels,
 )
 from mt_scaffold.experiment.configuration.shared import check_shared
 from mt_scaffold.experiment.configuration.systems import LanguageModelSystem
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, check_saved, with_own_options
-from mt_scaffold.experiment.runtime.results import COMPARISON_KINDS
 from mt_scaffold.experiment.runtime.schema import WrongValue, check_one_of, nearest
 
-# Folders and files in experiments/NAME next to the folders of the systems (layout.py).
-RESERVED_NAMES = (
-    *("documents", "counts", "codes", "binarised", "test-sets", "logs", "figures"),
-    *("config.yaml", "documents.json", "statistics.json", "statistics.txt", "report.html"),
-    *(f"{name}.{kind}" for name in ("comparison", "tasks") for kind in COMPARISON_KINDS),
-)
 # Options of fairseq's schedulers that train.schedule decides.
 _SCHEDULED = ("lr-scheduler", "lr-period-updates", "lr-shrink", "t-mult", "total-num-update")
 
 
 def check(config: LanguageModelConfig) -> None:
     """Raise WrongValue if values of a configuration contradict each other."""
-    check_shared(config, DOCUMENT_KINDS, RESERVED_NAMES)
+    check_shared(config, DOCUMENT_KINDS, lambda train: _check_training(config, train))
     _check_data(config.data)
     if not config.codes.bytes:
         raise WrongValue("codes.bytes", "the ids of a language model need codes of bytes; leave this out")
@@ -34,7 +28,6 @@ def check(config: LanguageModelConfig) -> None:
     for name, system in config.systems.items():
         _check_system(config, name, system)
     _check_comparisons(config)
-    _check_training(config)
     _check_tasks(config)
 
 
@@ -71,24 +64,20 @@ def _check_comparisons(config: LanguageModelConfig) -> None:
                 raise WrongValue(f"comparisons.{name}.text_of", "name a comparison that sets tokens or text itself")
 
 
-def _check_training(config: LanguageModelConfig) -> None:
-    own = {f"systems.{name}.train": system.train for name, system in config.systems.items()}
-    trainings = {"train": config.train} | {key: with_own_options(config.train, each) for key, each in own.items()}
-    for key, train in trainings.items():
-        options = train.all_options
-        if "task" in options:
-            raise WrongValue(f"{key}.options.task", "set by this kind of experiment; remove it")
-        for name in (*STOP_OPTIONS.values(), "patience"):
+def _check_training(config: LanguageModelConfig, train: TrainLanguageModels) -> None:
+    options = train.all_options
+    if "task" in options:
+        raise WrongValue("train.options.task", "set by this kind of experiment; remove it")
+    for name in (*STOP_OPTIONS.values(), "patience"):
+        if name in options:
+            raise WrongValue(f"train.options.{name}", "the comparisons say when a training ends; remove it")
+    if train.schedule is not None:
+        for name in _SCHEDULED:
             if name in options:
-                raise WrongValue(f"{key}.options.{name}", "the comparisons say when a training ends; remove it")
-        if train.schedule is not None:
-            for name in _SCHEDULED:
-                if name in options:
-                    raise WrongValue(f"{key}.options.{name}", "set by train.schedule; keep one of them")
-            if "end-learning-rate" in options:
-                raise WrongValue(f"{key}.options.end-learning-rate", "train.schedule ends at min-lr; set that instead")
-        if key != "train":
-            check_saved(options, config.average, config.wanted_checkpoints)
+                raise WrongValue(f"train.options.{name}", "set by train.schedule; keep one of them")
+        if "end-learning-rate" in options:
+            raise WrongValue("train.options.end-learning-rate", "train.schedule ends at min-lr; set that instead")
+    check_saved(options, config.average, config.wanted_checkpoints)
 
 
 def _check_tasks(config: LanguageModelConfig) -> None:

@@ -10,7 +10,7 @@ from mt_scaffold.corpus.count import merge_counts, write_counts
 from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.vocabulary_file import read_dictionary
-from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.data_folder import DICTIONARY
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration.language_model import HarnessTasks, LanguageModelConfig
@@ -37,7 +37,6 @@ from mt_scaffold.experiment.tasks.task import (
     training_section,
 )
 from mt_scaffold.experiment.tasks.training_text import TrainingText, documents
-from mt_scaffold.experiment.training.averaging_check import check_checkpoints
 from mt_scaffold.experiment.training.language_model_options import (
     OWN_TASK,
     options_for_data,
@@ -167,14 +166,6 @@ def _tasks_of(config: LanguageModelConfig) -> HarnessTasks:
     return config.tasks
 
 
-def _check_folders(layout: LanguageModelLayout) -> None:
-    """Raise MTScaffoldError for missing folders of tasks."""
-    tasks = layout.config.tasks
-    for folder in tasks.include_path if tasks is not None else ():
-        if not Path(folder).is_dir():
-            raise MTScaffoldError(f"tasks.include_path: {folder}: no such folder; give the folder of your tasks")
-
-
 def _check_names(layout: LanguageModelLayout) -> None:
     """Raise UsageError for a task that the harness does not know, MTScaffoldError if the harness is not installed."""
     if (tasks := layout.config.tasks) is not None:
@@ -237,7 +228,7 @@ def compare_tasks(layout: LanguageModelLayout, systems: Systems = "") -> None:
         layout.folder / "tasks",
         config.evaluate.bootstrap_samples,
         layout.title,
-        baselines={name: system.baseline for name, system in config.systems.items() if system.baseline is not None},
+        baselines=config.own_baselines,
         measure=TaskAnswers(),
         trainings=[Labelled(group, run.system, layout.training_report(run)) for group, run in runs],
         reports=codes.reports(layout),
@@ -313,10 +304,6 @@ class LanguageModeling(Task[LanguageModelLayout]):
             layout.files(part)
         shards(layout)
         _evaluation(layout.config)
-        _check_folders(layout)
-        for system, comparison in layout.config.trainings:
-            options = training_options(layout.config, system, comparison)
-            check_checkpoints(options, None, layout.config.wanted_checkpoints, layout.config.average.by)
 
     def training_text(self, layout: LanguageModelLayout) -> TrainingText:
         return documents(layout)

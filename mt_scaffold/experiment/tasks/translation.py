@@ -49,7 +49,7 @@ from mt_scaffold.experiment.tasks.task import (
 from mt_scaffold.experiment.tasks.training_text import TrainingText, parallel_text
 from mt_scaffold.experiment.training.start import Start
 from mt_scaffold.experiment.training.train import start_with
-from mt_scaffold.experiment.training.translation_options import OWN_TASKS, check_averaging, training_options
+from mt_scaffold.experiment.training.translation_options import OWN_TASKS, training_options
 from mt_scaffold.segment.draw import Draw
 from mt_scaffold.tables import decimal
 
@@ -325,7 +325,6 @@ class Translation(Task[TranslationLayout]):
     def check_early(self, layout: TranslationLayout) -> None:
         check_codes(layout.config)
         check_packages(layout.config)
-        check_averaging(layout.config)
 
     def training_text(self, layout: TranslationLayout) -> TrainingText:
         return parallel_text(layout.config)

@@ -8,7 +8,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.training import METRICS, STOP_OPTIONS, with_own_options
 from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
-from mt_scaffold.experiment.training.averaging_check import averaging_options, check_checkpoints, kept_checkpoints
+from mt_scaffold.experiment.training.averaging_check import averaging_options, kept_checkpoints
 from mt_scaffold.segment.draw import training_options as resampling_options
 
 # For text that stays the same, and for text that is resampled. fairseq's own tasks count neither subwords nor text, and
@@ -46,15 +46,6 @@ def training_options(config: Config, system: str | None = None, gpus: int | None
     options |= averaging_options(config.average, config.average.last) if own_task else {}
     options |= kept_checkpoints(config.average, options, config.average.last)
     return options if system is None else options | resampling_options(config.systems[system].resamplings)
-
-
-def check_averaging(config: Config) -> None:
-    """Raise UsageError if a system will certainly save or keep fewer checkpoints than are averaged.
-
-    The plug-in's tasks check the same before their first update, with the length of an epoch.
-    """
-    for system in config.systems:
-        check_checkpoints(training_options(config, system), None, config.average.last, config.average.by)
 
 
 def _bleu_options(config: Config, word_start: str | None) -> dict[str, OptionValue]:

@@ -38,6 +38,7 @@ from mt_scaffold.experiment.tasks.task import (
     TestSet,
     Workers,
 )
+from mt_scaffold.experiment.training.averaging_check import check_checkpoints
 from mt_scaffold.options_from_signature import Folder, Option
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _compare(layout: AnyLayout, with_losses: bool = False) -> Comparison:
         task.samples(layout),
         layout.title,
         [each for each in task.published(layout) if each.beside in config.systems],
-        baselines=_baselines(layout),
+        baselines=config.own_baselines,
         trainings=[Labelled(group, run.system, layout.training_report(run)) for group, run in compared],
         dictionaries={name: _dictionary_use(layout, name) for name in config.systems},
         measure=task.measure(),
@@ -193,11 +194,6 @@ def score_files(layout: AnyLayout, with_losses: bool = False) -> list[Labelled]:
     ]
 
 
-def _baselines(layout: AnyLayout) -> dict[str, str]:
-    """Return the baselines of the systems that name one, by system."""
-    return {name: system.baseline for name, system in layout.config.systems.items() if system.baseline is not None}
-
-
 def plan(
     folder: Folder,
     /,
@@ -230,7 +226,7 @@ def plan(
             difference,
             metric,
             samples=task.samples(layout),
-            baselines=_baselines(layout),
+            baselines=config.own_baselines,
             measure=task.measure(),
         )
     return as_text(plans)
@@ -336,12 +332,15 @@ _accepted: dict[str, Checked] = {}
 def check_fairseq_options(layout: AnyLayout) -> tuple[list[Call], Checked]:
     """Check the options of every system before anything runs, and return the distinct calls with the sizes of models.
 
-    Raises UsageError for an option that fairseq rejects, for a model that cannot be built, and for a
-    training without an end.
+    Raises UsageError for an option that fairseq rejects, for a model that cannot be built, and for a training without
+    an end, or that will certainly save or keep fewer checkpoints than are needed; the plug-in's tasks check that again
+    with the length of an epoch.
     """
-    task = task_of(layout.config)
+    task, config = task_of(layout.config), layout.config
     calls = list[Call]()
     for call in task.fairseq_calls(layout):
+        if call.program == "train":
+            check_checkpoints(call.options, None, config.wanted_checkpoints, config.average.by)
         # Most trainings have the same options for fairseq's parser.
         same = next((each for each in calls if dataclasses.replace(each, trainings=call.trainings) == call), None)
         if same is None:
@@ -352,11 +351,6 @@ def check_fairseq_options(layout: AnyLayout) -> tuple[list[Call], Checked]:
         _accepted[key] = check_options(calls)
     task.check_ends(layout)
     return calls, _accepted[key]
-
-
-def check_start(layout: AnyLayout) -> None:
-    """Raise MTScaffoldError for problems that take the task seconds to find; called once, before the first step."""
-    task_of(layout.config).check_start(layout)
 
 
 def closing_words(layout: AnyLayout, shown: Sequence[str]) -> str:

@@ -82,13 +82,6 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
     assert not config.synthetic
 
 
-def test_generated_text_makes_the_experiment_synthetic() -> None:
-    """Every table and figure takes its label from here."""
-    config = load_config(CONFIGS[0].parent / "demo.yaml")
-    assert config.synthetic
-    assert config.test_sets == ["test"]
-
-
 def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
     """``--config`` changes only the values that it names."""
     config = load(
@@ -170,8 +163,8 @@ def test_an_override_takes_the_place_of_what_excludes_it(tmp_path: Path) -> None
         (
             "codes:",
             "binarise: {joined_dictionary: false}\ncodes:",
-            15,
-            "binarise.joined_dictionary: separate dictionaries contradict share-all-embeddings (system bpe)",
+            23,
+            "train.options.share-all-embeddings: contradicts separate dictionaries; remove one of them",
         ),
         ("baseline: bpe", "baseline: bp", 20, "baseline: no system is called bp; did you mean bpe?"),
         ("name: small", "name: ../small", 1, "name: must be a letter or digit"),

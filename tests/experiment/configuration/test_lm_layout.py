@@ -268,14 +268,10 @@ def test_the_learning_rate_ends_at_min_lr(schedule: str, least: float) -> None:
 
 
 def test_the_task_is_told_how_many_checkpoints_are_averaged() -> None:
-    """It refuses a training that would save fewer before the first update; what is kept is known earlier."""
+    """It refuses a training that would save fewer before the first update."""
     options = training_options(small(average={"last": 4}), "rare", "equal_text")
     assert (options["average-last"], options["average-by"]) == (4, "epochs")
     assert "average-last" not in training_options(small(average={"last": 0}), "bpe", "equal_tokens")
-    kept = {"options": SMALL["train"]["options"] | {"keep-last-epochs": 2}}
-    layout = LanguageModelLayout(Path("x"), small(average={"last": 4}, train=kept))
-    with pytest.raises(UsageError, match="4 checkpoints are needed, but keep-last-epochs in the options keeps 2; keep"):
-        LanguageModeling().check_early(layout)
 
 
 def test_a_system_cannot_be_called_what_a_file_of_the_experiment_is() -> None:

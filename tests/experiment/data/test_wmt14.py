@@ -226,7 +226,7 @@ def test_the_whole_at_small_scale_without_a_network(
     config["clean"]["max_ratio"] = 3.0
     config["train"]["options"] |= TINY
     config["train"]["batches"]["large"]["options"] |= {"max-update": 4}
-    config["average"]["last"] = 2
+    config["average"]["last"], config["seeds"] = 2, [1]
     config["translate"]["options"] |= {"fp16": False, "max-len-b": 10}
     config["score"]["bootstrap_samples"] = 20
     if systems is not None:
@@ -266,7 +266,7 @@ def test_the_whole_at_small_scale_without_a_network(
     assert entry["difference"] == pytest.approx(entry["ours"] - entry["score"])
     assert "not measured here" in (out / "comparison.txt").read_text()
     command = (out / "bpe" / "seed-1" / "command.txt").read_text()
-    assert f"transformer_vaswani_wmt_en_{target}_big" in command and "--update-freq 16" in command
+    assert f"transformer_vaswani_wmt_en_{target}_big" in command and "--update-freq 128" in command
 
 
 @pytest.mark.long
@@ -301,7 +301,7 @@ def test_a_dry_run_shows_the_whole_graph(snakemake: Snakemake, tmp_path: Path, n
     options += ["--profile", str(SNAKEFILE.parent / "profiles" / "slurm")]
     done = snakemake.run(tmp_path, "-n", "--quiet", "rules", *options)
     counts = dict(line.split() for line in done.stdout.splitlines() if len(line.split()) == 2 and line[-1].isdigit())
-    assert counts["train"] == counts["score"] == "4" and counts["compare"] == "1"
+    assert counts["train"] == counts["score"] == "12" and counts["compare"] == "1"
     assert not (tmp_path / "out").exists()
 
 

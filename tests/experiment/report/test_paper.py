@@ -57,15 +57,6 @@ def test_published_scores_are_shown_beside_the_system_of_the_same_kind(name: str
     assert {(each.metric, each.test_set) for each in papers} == {(metric, "newstest2014")}
 
 
-def test_every_figure_names_a_text_and_its_place() -> None:
-    """A reader can look up each figure in the paper."""
-    figures = RESULTS["figures"]
-    assert {figure["text"] for figure in figures} == set(RESULTS["texts"])
-    assert all(figure["place"] and float(figure["bpe"]) and float(figure["scaffold"]) for figure in figures)
-    shares = [*RESULTS["gains"], RESULTS["scaffold_share"]]
-    assert all(0 < float(share["percent"]) < 100 and share["place"] for share in shares)
-
-
 def test_a_test_set_that_is_not_there_is_refused() -> None:
     """The error names the key and the missing test set."""
     score = {"by": "x", "system": "x", "beside": "bpe", "metric": "bleu", "score": 1}

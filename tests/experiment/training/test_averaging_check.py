@@ -15,7 +15,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.experiment.configuration.training import SystemTrain
 from mt_scaffold.experiment.training.averaging_check import Epoch, check_checkpoints
-from mt_scaffold.experiment.training.translation_options import check_averaging, training_options
+from mt_scaffold.experiment.training.translation_options import training_options
 
 # Trainings of language models end by tokens or text, which counts as the end of an epoch.
 CONFIGS = sorted((ROOT / "configs").glob("[!l]*.yaml"))
@@ -28,6 +28,11 @@ SMALL: dict[str, Any] = {
     "baseline": "bpe",
     "translate": {"options": {"beam": 3, "lenpen": 0.6, "max-tokens": 100}},
 }
+
+
+def check_averaging(config: Config) -> None:
+    for system in config.systems:
+        check_checkpoints(training_options(config, system), None, config.wanted_checkpoints, config.average.by)
 
 
 def small(train: dict[str, Any], **more: Any) -> Config:

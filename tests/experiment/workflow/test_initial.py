@@ -137,14 +137,6 @@ def test_a_path_that_yaml_would_read_otherwise_is_quoted() -> None:
     assert config.data.files.train[0].source.path == "my, texts: 1/train.en"
 
 
-def test_names_that_yaml_would_read_otherwise_are_quoted() -> None:
-    """``no`` is Norwegian, not a truth value, and 2024.yaml not a number."""
-    for name in ("train", "test", "dev"):
-        Path(f"{name}.de").rename(f"{name}.no")
-    config = load_experiment(init_translation(parallel("train.en", "train.no"), "2024.yaml").path)
-    assert isinstance(config, Config) and (config.name, config.languages.target) == ("2024", "no")
-
-
 def test_language_models_are_ready_to_run_from_documents() -> None:
     """Documents are held out for validation and test if none are given."""
     config = load_experiment(init_documents(["train.*"]).path)
@@ -166,18 +158,3 @@ def test_documents_that_are_tokenised_or_segmented_are_warned_of() -> None:
     assert written["raw.txt"].warnings == written["a.jsonl"].warnings == []
     assert "words.txt: looks tokenised already (such as '&apos;t')" in written["words.txt"].warnings[0]
     assert "bpe.txt: looks segmented already" in written["bpe.txt"].warnings[0]
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        ("ein Haus\nStra\u00dfe\n".encode("latin-1"), r"line 2, byte offset 13: 0xDF is not UTF-8; convert the file"),
-        (b"x\n" * 99 + b"x\xc3", r"line 100, byte offset 199: 0xC3 is not UTF-8"),
-        (b"a house\r" * 100, r"its lines end in CR only; convert them"),
-    ],
-)
-def test_a_text_that_no_step_could_read_is_named(content: bytes, says: str) -> None:
-    """Before a configuration is written."""
-    Path("train.de").write_bytes(content)
-    with pytest.raises(MTScaffoldError, match=rf"train\.de: {says}"):
-        init_translation(parallel())

@@ -22,7 +22,6 @@ import yaml
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import parse_experiment
 from mt_scaffold.experiment.tasks import task_of
-from mt_scaffold.experiment.workflow.common_steps import check_start
 
 CONFIGURATION = """
 task: language_modeling
@@ -313,7 +312,7 @@ def test_a_task_that_the_harness_lacks_is_named(tmp_path: Path, monkeypatch: pyt
     for names, refused in (("[long, short]", False), ("[long, sort]", True)):
         config = parse_experiment(yaml.safe_load(CONFIGURATION.replace("[long, short]", names)))
         with pytest.raises(UsageError, match="no task 'sort'") if refused else contextlib.nullcontext():
-            check_start(task_of(config).layout.of(tmp_path / "tiny", config))
+            task_of(config).check_start(task_of(config).layout.of(tmp_path / "tiny", config))
 
 
 def test_every_step_of_a_scattered_experiment_is_planned(run: Run, tmp_path: Path) -> None:
