@@ -114,7 +114,7 @@ def sacrebleu_test_set(
     paths = folder / f"{pair}.{source}", folder / f"{pair}.{target}"
     for path, field in zip(paths, ("src", "ref"), strict=True):
         command = [sys.executable, "-m", "sacrebleu", "-t", name, "-l", pair, "--echo", field]
-        environment = {**os.environ, "SACREBLEU": str(ready), "PYTHONUTF8": "1"}
+        environment = {**os.environ, "SACREBLEU": os.path.abspath(ready), "PYTHONUTF8": "1"}
         with open_output(path) as output:
             done = subprocess.run(command, env=environment, stdout=output, stderr=subprocess.PIPE)
         if done.returncode:

@@ -275,10 +275,14 @@ def test_unequal_sides_in_an_archive_are_one_line_and_the_next_run_recovers(
     assert not (tmp_path / "raw" / ".members-all").exists()
 
 
-def test_leftovers_of_a_killed_run_do_no_harm(tmp_path: Path, wmt14: dict[str, Any]) -> None:
+def test_leftovers_of_a_killed_run_do_no_harm(
+    tmp_path: Path, wmt14: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next run replaces them and removes its own."""
     (tmp_path / "raw" / ".members-all" / "source").mkdir(parents=True)
-    get_data(parse_config(wmt14), tmp_path / "raw", tmp_path / "cache")
+    # sacreBLEU, which works in another folder, could not read a test set in a relative one, as an experiment's is.
+    monkeypatch.chdir(tmp_path)
+    get_data(parse_config(wmt14), Path("raw"), Path("cache"))
     assert not (tmp_path / "raw" / ".members-all").exists()
 
 
