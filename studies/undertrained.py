@@ -40,12 +40,12 @@ from pathlib import Path
 from statistics import fmean, stdev, variance
 from typing import NamedTuple
 
-from mt_scaffold.corpus.files import write_text
+from mt_scaffold.corpus.files import PathLike, open_input, shown, write_text
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.evaluation.significance import LEVEL, satterthwaite, t_quantile
 from mt_scaffold.experiment.report.embeddings import symbol_rows, uniformity
 from mt_scaffold.experiment.report.figures import BinnedPanel, Point, by_occurrences
-from mt_scaffold.experiment.report.trained_tokens import read_trained_tokens
+from mt_scaffold.experiment.report.trained_tokens import COLUMNS
 from mt_scaffold.experiment.tasks import read_layout, task_of
 from mt_scaffold.tables import decimal, format_table
 
@@ -58,6 +58,25 @@ UNIFORMITY, UNIFORMITY_DIGITS = "uniformity", 3
 # Classes of the figure: four per power of ten; those with fewer tokens are not drawn.
 CLASSES_TO_TEN, LEAST_TOKENS = 4, 5
 LABELS = {PERCENTILE: "percentile of the indicator", BITS: "bits per occurrence"}
+
+
+def read_trained_tokens(path: PathLike) -> list[dict[str, str]]:
+    """Return the lines of a file of ``write_trained_tokens``, by column, without those of a source with its own rows.
+
+    Raises MTScaffoldError if the file is missing or malformed, or written by an earlier version.
+    """
+    with open_input(path) as stream:
+        content = stream.read()
+    try:
+        rows = list(csv.DictReader(io.StringIO(content.decode("utf-8"), newline="")))
+    except (ValueError, csv.Error):
+        rows = []
+    # A line that is cut off lacks its last values.
+    if not rows or any(column not in rows[0] for column in COLUMNS) or any(None in row.values() for row in rows):
+        raise MTScaffoldError(
+            f"{shown(path)}: not as the step tokens writes it in this version; remove it and run the experiment again"
+        )
+    return [row for row in rows if row["side"] != "source"]
 
 
 class Token(NamedTuple):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -24,7 +23,6 @@ from mt_scaffold.experiment.configuration.shared import AnyConfig
 from mt_scaffold.experiment.configuration.systems import (
     CodesSetting,
     DataSetting,
-    LanguageModelSystem,
     Learn,
     SegmentationSetting,
     System,
@@ -36,7 +34,6 @@ from mt_scaffold.experiment.runtime.schema import (
     WrongValue,
     bounds,
     build,
-    join_key,
     self_and_parents,
     show,
 )
@@ -268,48 +265,19 @@ def parse_experiment(
         task = document.get("task", "translation")
         if not isinstance(task, str) or task not in SCHEMAS:
             raise WrongValue("task", f"must be {' or '.join(SCHEMAS)}, not {show(task)}")
-        return SCHEMAS[task](document)
+        kind, check = SCHEMAS[task]
+        config: Experiment = build(kind, dict(document))
+        check(config)
+        return config
     except WrongValue as error:
+        other = next((name for name, (kind, _) in SCHEMAS.items() if error.key in kind.__dataclass_fields__), None)
+        hint = f"; it is one of task: {other}" if other and ": unknown key" in str(error) else ""
         line = next((f":{lines[key]}" for key in self_and_parents(error.key) if key in lines), "")
-        raise UsageError(f"{origin}{line}: {error}") from None
+        raise UsageError(f"{origin}{line}: {error}{hint}") from None
 
 
-def _translation(document: Mapping[str, Any]) -> Config:
-    if "task" not in document and "comparisons" in document:
-        raise WrongValue("comparisons", "belongs to language models; add task: language_modeling, or remove it")
-    config: Config = build(Config, dict(document))
-    checks.check(config)
-    return config
-
-
-def _language_modeling(document: Mapping[str, Any]) -> LanguageModelConfig:
-    _refuse_keys_of_translation(document)
-    config: LanguageModelConfig = build(LanguageModelConfig, dict(document))
-    language_model_checks.check(config)
-    return config
-
-
-def _refuse_keys_of_translation(document: Mapping[str, Any]) -> None:
-    own, others = typing.get_type_hints(LanguageModelConfig), typing.get_type_hints(Config)
-    places: list[tuple[str, object, Any, Any]] = [("", document, LanguageModelConfig, Config)]
-    places += [(key, document.get(key), own[key], others[key]) for key in ("data", "codes", "binarise", "train")]
-    systems = document.get("systems")
-    for name, system in systems.items() if isinstance(systems, dict) else ():
-        places.append((f"systems.{name}", system, LanguageModelSystem, System))
-    for place, given, kind, other in places:
-        for key in given if isinstance(given, dict) else ():
-            # LanguageModelSystem refuses dropout, unless it is 0.
-            if key in other.__dataclass_fields__ and key not in (*kind.__dataclass_fields__, "dropout"):
-                wrong = (
-                    "remove it, or remove task: language_modeling"
-                    if not place
-                    else "language models have no use for it"
-                )
-                raise WrongValue(join_key(place, key), f"only translation has this key; {wrong}")
-
-
-# The function that reads and checks a configuration, by its task; the tasks are in mt_scaffold.experiment.tasks.
-SCHEMAS: dict[str, Callable[[Mapping[str, Any]], Experiment]] = {
-    "translation": _translation,
-    "language_modeling": _language_modeling,
+# The schema of a configuration and its check, by its task; the tasks are in mt_scaffold.experiment.tasks.
+SCHEMAS: dict[str, tuple[Any, Callable[[Any], None]]] = {
+    "translation": (Config, checks.check),
+    "language_modeling": (LanguageModelConfig, language_model_checks.check),
 }

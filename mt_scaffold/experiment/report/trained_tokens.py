@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mt_scaffold.corpus.files import PathLike, open_input, shown, write_text
+from mt_scaffold.corpus.files import PathLike, open_input, write_text
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.binarise.data_folder import is_padding
@@ -139,25 +139,6 @@ def write_trained_tokens(
 def _shown(count: float) -> str:
     """Return a count, with two decimals if it is not whole."""
     return f"{count:.2f}".removesuffix(".00")
-
-
-def read_trained_tokens(path: PathLike) -> list[dict[str, str]]:
-    """Return the lines of a file of ``write_trained_tokens``, by column, without those of a source with its own rows.
-
-    Raises MTScaffoldError if the file is missing or malformed, or written by an earlier version.
-    """
-    with open_input(path) as stream:
-        content = stream.read()
-    try:
-        rows = list(csv.DictReader(io.StringIO(content.decode("utf-8"), newline="")))
-    except (ValueError, csv.Error):
-        rows = []
-    # A line that is cut off lacks its last values.
-    if not rows or any(column not in rows[0] for column in COLUMNS) or any(None in row.values() for row in rows):
-        raise MTScaffoldError(
-            f"{shown(path)}: not as the step tokens writes it in this version; remove it and run the experiment again"
-        )
-    return [row for row in rows if row["side"] != "source"]
 
 
 def _side(

@@ -16,12 +16,8 @@ numpy = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 
 from mt_scaffold.experiment.report.embeddings import cosine_distances, symbol_rows  # noqa: E402
-from mt_scaffold.experiment.report.trained_tokens import (  # noqa: E402
-    SideTokens,
-    count_drawn,
-    read_trained_tokens,
-    write_trained_tokens,
-)
+from mt_scaffold.experiment.report.trained_tokens import SideTokens, count_drawn, write_trained_tokens  # noqa: E402
+from studies.undertrained import read_trained_tokens  # noqa: E402
 
 # The ids after fairseq's four: two thirds occur, the last third never does.
 SEEN, NEVER = 20, 10
