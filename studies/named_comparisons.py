@@ -28,15 +28,13 @@ from typing import NamedTuple
 
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.evaluation.significance import (
-    LEVEL,
     TRAININGS_FOR_P,
+    Difference,
     correct,
+    joint_test,
     power,
-    satterthwaite,
     shown_p,
     spread_interval,
-    t_quantile,
-    t_test_p,
 )
 from mt_scaffold.experiment.runtime.result_warnings import NOT_CONVERGED
 from mt_scaffold.tables import decimal, format_table
@@ -100,31 +98,6 @@ class Training:
 Trainings = dict[str, dict[int, Training]]
 
 
-@dataclass(frozen=True)
-class MeanDifference:
-    """A difference between the means of two systems, with its 95 % interval.
-
-    error: its standard error. sentences: whether it covers other sentences as well as other trainings.
-    """
-
-    difference: float
-    error: float
-    freedom: float
-    p: float
-    sentences: bool = False
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval."""
-        margin = t_quantile(1 - LEVEL / 2, self.freedom) * self.error
-        return self.difference - margin, self.difference + margin
-
-    def power(self, gain: float, comparisons: int) -> list[float]:
-        """Return the probability of finding a true difference of ``gain``, and its 95 % interval."""
-        low, high = spread_interval(self.freedom)
-        return [power(self.error * times, self.freedom, gain, comparisons) for times in (1, high, low)]
-
-
 def read(paths: Iterable[Path], metric: str) -> tuple[Scores, OfSentences, Trainings]:
     """Return the scores of all files, the contributions of sentences, and the trainings.
 
@@ -147,7 +120,7 @@ def read(paths: Iterable[Path], metric: str) -> tuple[Scores, OfSentences, Train
                 test, pair = row["test_set"], (row["system"], row.get("baseline", ""))
                 sides = [list(own.get((test, system), {}).values()) for system in pair]
                 if (found := row["tests"].get(metric)) is not None and min(map(len, sides)) >= TRAININGS_FOR_P:
-                    beyond = found["standard_error"] ** 2 - sum(part for part, _ in variances(*sides))
+                    beyond = found["standard_error"] ** 2 - sum(variance(side) / len(side) for side in sides)
                     of_sentences.setdefault(test, {})[pair] = max(0.0, beyond)
             improving = {warning["about"] for warning in content["warnings"] if warning["kind"] == NOT_CONVERGED}
             for of in content["trainings"]:
@@ -191,26 +164,18 @@ def averaged(scores: Scores, tests: Sequence[str]) -> dict[str, dict[int, float]
     }
 
 
-def variances(system: Sequence[float], baseline: Sequence[float]) -> list[tuple[float, float]]:
-    """Return the variances of two means over trainings, with their degrees of freedom."""
-    return [(variance(side) / len(side), len(side) - 1.0) for side in (system, baseline)]
-
-
 def compare(
     system: Mapping[int, float], baseline: Mapping[int, float], of_sentences: float | None = None
-) -> MeanDifference | None:
+) -> Difference | None:
     """Test one difference; None for fewer than three trainings of either system, or if none of them differ.
 
     system, baseline: seed → score. of_sentences: what sentences contribute to the variance (default: unknown). Its
     degrees of freedom, about as many as there are sentences, count as infinite.
     """
-    sides = [list(side.values()) for side in (system, baseline)]
-    if min(map(len, sides)) < TRAININGS_FOR_P or not any(map(variance, sides)):
+    own, other = (list(side.values()) for side in (system, baseline))
+    if min(len(own), len(other)) < TRAININGS_FOR_P or not (variance(own) or variance(other)):
         return None
-    parts = [*variances(*sides), *([] if of_sentences is None else [(of_sentences, math.inf)])]
-    error, freedom = map(float, satterthwaite(parts))
-    difference = fmean(sides[0]) - fmean(sides[1])
-    return MeanDifference(difference, error, freedom, t_test_p(difference / error, freedom), of_sentences is not None)
+    return joint_test(own, other, [] if of_sentences is None else [(of_sentences, math.inf)])
 
 
 def variance_of_sentences(named: Named, of_sentences: OfSentences, tests: Sequence[str]) -> float | None:
@@ -288,7 +253,8 @@ def rows_of(
     }
     first = next(iter(measures)) if primary else ""
     # A missing one counts with the largest p, so that no corrected p rises when it is added.
-    holm = correct({each: 1.0 if (test := tests.get((first, each))) is None else test.p for each in named})
+    found = {each: tests.get((first, each)) for each in named}
+    holm = correct({each: 1.0 if test is None or test.p is None else test.p for each, test in found.items()})
     for (name, compared), test in tests.items():
         sides = [means[name][system].values() for system in (compared.system, compared.baseline)]
         values = [fmean(side) for side in sides]
@@ -302,27 +268,29 @@ def rows_of(
             decimal(values[0] - values[1], digits, signed=True),
         ]
         if test is not None:
-            row.append(" to ".join(decimal(end, digits, signed=True) for end in test.interval))
-            row += ["trainings, sentences" if test.sentences else "trainings"]
+            row.append(" to ".join(decimal(end, digits, signed=True) for end in (test.low, test.high)))
+            known = variance_of_sentences(compared, of_sentences, measures[name]) is not None
+            row += ["trainings, sentences" if known else "trainings"]
             row += [_p(test.p), _p(holm[compared]) if name == first else ""]
         if test is not None and metric == "bleu" and name == first:
             row.append("; ".join(_gain_and_interval(test, gain, len(named)) for gain in compared.gains))
         yield row + [""] * (len(HEADING) - len(row))
 
 
-def _p(value: float) -> str:
+def _p(value: float | None) -> str:
     """Return a p without the sign that Markdown would escape."""
     return shown_p(value).replace("< ", "under ")
 
 
-def _gain_and_interval(test: MeanDifference, gain: float, comparisons: int) -> str:
+def _gain_and_interval(test: Difference, gain: float, comparisons: int) -> str:
     """Return whether a gain of the paper is in the interval, its power, and how often people agree with it."""
-    low, high = test.interval
-    found, *ends = (decimal(100 * each, 0) for each in test.power(gain, comparisons))
-    return (
-        f"+{gain} {'inside' if low <= gain <= high else 'outside'}, found with {found} % ({' to '.join(ends)}), "
-        f"people agree in {decimal(people_agree(gain), 0)} %"
-    )
+    assert test.freedom is not None
+    low, high = spread_interval(test.freedom)
+    powers = (power(test.standard_error * times, test.freedom, gain, comparisons) for times in (1, high, low))
+    found, *ends = (decimal(100 * each, 0) for each in powers)
+    place = "inside" if test.low <= gain <= test.high else "outside"
+    agree = decimal(people_agree(gain), 0)
+    return f"+{gain} {place}, found with {found} % ({' to '.join(ends)}), people agree in {agree} %"
 
 
 def missing_trainings(

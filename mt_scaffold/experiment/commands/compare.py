@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration import Published, load_experiment
+from mt_scaffold.experiment.configuration import Over, Primary, Published, load_experiment
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison_tables import as_text
 from mt_scaffold.experiment.evaluation.measures import Labelled
 from mt_scaffold.experiment.tasks import layout_of, task_of
-from mt_scaffold.options_from_signature import File, Option
+from mt_scaffold.options_from_signature import File, Name, Option
 
 
 def compare_scores(
@@ -27,6 +28,8 @@ def compare_scores(
     reports: Sequence[File] = (),
     config: File | None = None,
     allow_equal: bool = False,
+    primary: Name | None = None,
+    over: Sequence[Name] = (),
 ) -> str:
     """Compare scores, and return the tables as text.
 
@@ -46,6 +49,9 @@ def compare_scores(
     reports: reports of other steps (data-report.json, logs/learn-*.json), whose warnings are also shown below the first
         table; with data-report.json, test sets are also scored without sentences that are nearly in the training text
     config: take baselines, resamples and published scores from this experiment configuration
+    primary: the metric of the primary measure, which has the first table and a correction to itself (default: the
+        configuration's, or the first that all scores have)
+    over: what it is compared on: each test set (default), the mean over all of them, or the mean over those named
     allow_equal: accept outputs that are equal in two systems or seeds, as on a short test set
     """
     experiment = load_experiment(config) if config else None
@@ -55,10 +61,13 @@ def compare_scores(
         raise UsageError("compare: give --baseline SYSTEM, or --config with the experiment's configuration")
     resamples, own = 1000, {}
     published: Sequence[Published] = ()
+    measure = Primary()
     if experiment is not None:
         task, layout = task_of(experiment), layout_of(Path(config or "").parent, experiment)
         resamples, published = task.samples(layout), task.published(layout)
         own = {name: system.baseline for name, system in experiment.systems.items() if system.baseline is not None}
+        measure = task.primary(layout)
+    measure = replace(measure, metric=primary or measure.metric, over=Over(over) if over else measure.over)
     files = [
         _labelled(text) if "=" in text and not Path(text).exists() else Labelled("", None, text) for text in scores
     ]
@@ -74,6 +83,7 @@ def compare_scores(
         trainings=[_labelled(text) for text in trainings],
         reports=reports,
         allow_equal=allow_equal,
+        primary=measure,
     )
     return as_text(comparison)
 

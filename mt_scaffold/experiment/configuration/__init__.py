@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+import typing
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -103,11 +104,42 @@ class Models(list[str]):
         return found
 
 
+class Over(list[str]):
+    """What a measure is compared on: ``each`` test set, the ``mean`` over all of them, or a list, that of these."""
+
+    @classmethod
+    def from_keys(cls, value: Any, key: str = "") -> Over:
+        """Return the list, of a single word for each or mean; raises WrongValue as ``schema.build`` does."""
+        return cls(build(list[str], [value] if value in ("each", "mean") else value, key, bounds(filled=True)))
+
+    def tests_of_mean(self, tests: Sequence[str]) -> list[str]:
+        """Return those of all test sets over which the mean is taken."""
+        return [*tests] if self in (["each"], ["mean"]) else [*self]
+
+
+@dataclass(frozen=True)
+class Primary:
+    """The primary measure, which has the first table, the summary, the figure and the correction to itself.
+
+    metric: default: the first that all scores have, BLEU before others. over: each test set, or a mean. others: whether
+    the other metrics, and the same one on other test sets, are tested, each corrected by itself.
+    """
+
+    metric: str | None = None
+    over: Over = field(default_factory=lambda: Over(["each"]))
+    others: Literal["tested", "untested"] = "tested"
+
+    @property
+    def of_mean(self) -> bool:
+        """Whether systems are compared on a mean over test sets."""
+        return self.over != ["each"]
+
+
 @dataclass(frozen=True)
 class Score:
     """The metrics (evaluation/metrics.py), COMET's checkpoints, and the number of bootstrap resamples.
 
-    bleu_tokeniser: by default, that of the target language.
+    bleu_tokeniser: by default, that of the target language. primary: of the comparison.
     """
 
     bootstrap_samples: int = field(default=1000, metadata=bounds(least=2))
@@ -117,6 +149,7 @@ class Score:
     )
     bleu_tokeniser: BleuTokeniser | None = None
     comet: Models | None = None
+    primary: Primary = field(default_factory=Primary)
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,15 @@ def check(config: Config) -> None:
         config.binarise.check()
     except UsageError as error:
         raise WrongValue("binarise", str(error)) from None
+    primary = config.score.primary
+    if primary.metric is not None and primary.metric not in config.score.metrics:
+        raise WrongValue("score.primary.metric", f"{primary.metric} is not computed; add it to score.metrics")
+    for averaged in primary.over.tests_of_mean(config.test_sets):
+        if averaged not in config.test_sets:
+            hint = nearest(averaged, dict.fromkeys(config.test_sets))
+            raise WrongValue(
+                "score.primary.over", f"no test set {averaged}{hint}; give each, mean, or a list of test sets"
+            )
     for number, published in enumerate(config.compare_with):
         key = f"compare_with[{number}]"
         if published.test_set not in config.test_sets:

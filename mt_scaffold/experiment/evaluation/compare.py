@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from mt_scaffold.corpus.files import PathLike, refuse_overwriting
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
-from mt_scaffold.experiment.configuration import Published
+from mt_scaffold.experiment.configuration import Primary, Published
 from mt_scaffold.experiment.data.report import DataReport
 from mt_scaffold.experiment.evaluation.comparison import (
     Comparison,
@@ -41,6 +42,7 @@ from mt_scaffold.experiment.evaluation.significance import (
     Difference,
     Resampled,
     bootstrap_interval,
+    compare_means,
     compare_trainings,
     corrected,
     mean_interval,
@@ -86,6 +88,7 @@ def compare(
     measure: Measure | None = None,
     reports: Sequence[PathLike] = (),
     allow_equal: bool = False,
+    primary: Primary | None = None,
 ) -> Comparison:
     """Compare each system in the files that ``score``, ``evaluate`` or ``run_harness`` wrote with its baseline.
 
@@ -105,6 +108,8 @@ def compare(
     The warnings in scores, trainings and ``reports`` (files of other steps, or the data folders of test sets) are shown
     below the first table, with those about fewer than three seeds and unequal rows of embeddings. If ``reports``
     includes the data report, test sets are also scored without the sentences that are nearly in the training text.
+
+    ``primary``: the primary measure; its p are corrected for their own number alone.
 
     ``allow_equal``: whether two systems or seeds may have equal outputs on a test set.
 
@@ -133,7 +138,13 @@ def compare(
     order = sorted(
         runs, key=lambda key: (groups.index(key.group), test_sets.index(key.test_set), systems.index(key.system))
     )
-    tests, single_runs, few = _test(order, runs, against, samples, measure)
+    resampled = _resample(order, runs, against, samples, measure)
+    tests = _test_each(resampled, measure)
+    primary = _completed(primary or Primary(), runs, measure)
+    means, tests_of_means = _means(order, runs, against, resampled, primary, measure)
+    if primary.others == "untested":
+        tests = {} if primary.of_mean else {name: own for name, own in tests.items() if name == primary.metric}
+    of_means = {f"{name}, mean": len(own) for name, own in tests_of_means.items()}
     signatures = measure.signatures(several)
     if not allow_equal:
         _refuse_equal(several, measure)
@@ -147,7 +158,7 @@ def compare(
             scores=_spreads(runs[key], measure),
             tests={name: found[key] for name, found in tests.items() if key in found},
             size=measure.size(next(iter(runs[key].values()))),
-            intervals=_intervals(key, runs[key], measure, single_runs),
+            intervals=_intervals(key, runs[key], measure, resampled.drawn),
         )
         for key in order
     ]
@@ -157,7 +168,7 @@ def compare(
         baseline=baseline,
         bootstrap_samples=samples,
         random_seed=RANDOM_SEED,
-        comparisons={name: len(found) for name, found in tests.items()},
+        comparisons={name: len(found) for name, found in tests.items()} | of_means,
         rows=rows,
         trainings=[
             training_of(str(each.system), each.path, each.group or None, dictionaries.get(str(each.system)))
@@ -169,16 +180,16 @@ def compare(
         versions=versions(),
         warnings=[
             *_few_seeds((key.system, len(trained)) for key, trained in runs.items()),
-            *few,
+            *resampled.few,
             *unequal_rows(against, dictionaries),
             *unequal_resampling(against, several),
             *_warnings(several, trainings, reports),
             *left_out,
         ],
         far=_far(order, runs, against, near_lines(reports), samples, measure),
+        primary=primary,
+        means=means,
     )
-    if not comparison.common_metrics:
-        raise MTScaffoldError("compare: the score files have no metric in common; score again with the same --metrics")
     if output is not None:
         write_comparison(output, comparison)
     return comparison
@@ -254,7 +265,7 @@ def _far(
         chosen = {seed: measure.without(scored, {*lines}) for seed, scored in runs[key].items()}
         if kept := {seed: scored for seed, scored in chosen.items() if scored is not None}:
             without[key] = kept
-    tests, _, _ = _test([*without], without, against, samples, measure)
+    tests = _test_each(_resample([*without], without, against, samples, measure), measure)
     return [
         FarRow(
             key.group or None,
@@ -279,24 +290,25 @@ def _spreads(trained: Runs, measure: Measure) -> dict[str, Spread]:
 
 
 def _intervals(
-    key: RowKey, trained: Runs, measure: Measure, single: Mapping[str, Mapping[RowKey, Resampled]]
+    key: RowKey, trained: Runs, measure: Measure, drawn: Mapping[str, Mapping[RowKey, list[Resampled]]]
 ) -> dict[str, ScoreInterval]:
     """Return the intervals of one row's scores, within the ranges of the metrics; none over two trainings.
 
-    single: the resamples of rows of a single training, by metric.
+    drawn: the resamples of each training, by metric and row.
     """
     found = {}
     if len(trained) == 1:
-        found = {name: (bootstrap_interval(each[key]), measure.units) for name, each in single.items() if key in each}
+        found = {name: (bootstrap_interval(each[key][0]), measure.units) for name, each in drawn.items() if key in each}
     elif len(trained) >= TRAININGS_FOR_P:
         for name in _common(trained.values(), measure):
             found[name] = (mean_interval([each.values[name] for each in trained.values()]), "trainings")
-    intervals = {}
-    for name, (ends, over) in found.items():
-        least, most = measure.metrics[name].range
-        low, high = (min(max(end, least), most) for end in ends)
-        intervals[name] = ScoreInterval(low, high, over)
-    return intervals
+    return {name: _within(name, *each, measure) for name, each in found.items()}
+
+
+def _within(name: str, ends: tuple[float, float], over: str, measure: Measure) -> ScoreInterval:
+    least, most = measure.metrics[name].range
+    low, high = (min(max(end, least), most) for end in ends)
+    return ScoreInterval(low, high, over)
 
 
 def _warnings(
@@ -381,24 +393,29 @@ def _common(several: Iterable[Scored], measure: Measure) -> list[str]:
     return measure.metrics.in_order(set[str].intersection(*(set(scored.values) for scored in several)))
 
 
-def _test(
+class _Resamples(NamedTuple):
+    """The resamples that tests and intervals need.
+
+    drawn: by metric and row, those of each training. pairs: by metric, the rows to test, each with its baseline's.
+    few: warnings about tests that rest on few segments.
+    """
+
+    drawn: dict[str, dict[RowKey, list[Resampled]]]
+    pairs: dict[str, dict[RowKey, RowKey]]
+    few: list[ResultWarning]
+
+
+def _resample(
     order: Sequence[RowKey],
     runs: Mapping[RowKey, Runs],
     against: Mapping[str, str | None],
     samples: int,
     measure: Measure,
-) -> tuple[dict[str, dict[RowKey, Difference]], dict[str, dict[RowKey, Resampled]], list[ResultWarning]]:
-    """Return by metric and row: the tests, corrected for their number; the resamples of rows of a single training.
-
-    And warnings about tests that rest on few segments.
-    """
-    found: dict[str, dict[RowKey, Difference]] = {}
-    single: dict[str, dict[RowKey, Resampled]] = {}
-    few = list[ResultWarning]()
+) -> _Resamples:
+    found = _Resamples({}, {}, [])
     for group, test_set in dict.fromkeys((key.group, key.test_set) for key in order):
         there = {key.system: runs[key] for key in order if (key.group, key.test_set) == (group, test_set)}
-        several = [scored for trained in there.values() for scored in trained.values()]
-        measure.check_alike(several)
+        measure.check_alike([scored for trained in there.values() for scored in trained.values()])
         pairs = {system: other for system in there if (other := against[system]) in there and other is not None}
         common = {system: _common(each.values(), measure) for system, each in there.items()}
         for name in measure.metrics.in_order({name for names in common.values() for name in names}):
@@ -413,21 +430,94 @@ def _test(
             segments = measure.segments(next(iter(there[min(needed)].values())), name) if needed else 0
             if tested and segments < ROUGH_BELOW:
                 about = f"{test_set}, {measure.metrics[name].label}"
-                few.append(ResultWarning(FEW_SEGMENTS, about, f"{segments} {measure.units}"))
+                found.few.append(ResultWarning(FEW_SEGMENTS, about, f"{segments} {measure.units}"))
             if segments < SEGMENTS_FOR_P:
                 continue
             chosen = {system: each for system, each in there.items() if system in needed}
-            resampled = measure.resample(name, chosen, samples)
+            for system, drawn in measure.resample(name, chosen, samples).items():
+                found.drawn.setdefault(name, {})[RowKey(group, test_set, system)] = drawn
             for system, other in tested.items():
-                difference = compare_trainings(resampled[system], resampled[other])
-                found.setdefault(name, {})[RowKey(group, test_set, system)] = difference
-            for system in sorted(alone):
-                single.setdefault(name, {})[RowKey(group, test_set, system)] = resampled[system][0]
-    if measure.units != "sentences":
-        # Documents and questions are not resampled by sacreBLEU's command.
-        for tests in found.values():
-            tests.update({key: replace(test, sacrebleu_p=None) for key, test in tests.items()})
-    return {name: corrected(found[name]) for name in measure.metrics.in_order(found)}, single, few
+                place = RowKey(group, test_set, system)
+                found.pairs.setdefault(name, {})[place] = place._replace(system=other)
+    return found
+
+
+def _test_each(resampled: _Resamples, measure: Measure) -> dict[str, dict[RowKey, Difference]]:
+    """Return the tests by metric and row, those of a metric corrected for their number."""
+    found = {}
+    for name in measure.metrics.in_order(resampled.pairs):
+        drawn, pairs = resampled.drawn[name], resampled.pairs[name]
+        tests = corrected({key: compare_trainings(drawn[key], drawn[other]) for key, other in pairs.items()})
+        if measure.units != "sentences":
+            # Documents and questions are not resampled by sacreBLEU's command.
+            tests = {key: replace(test, sacrebleu_p=None) for key, test in tests.items()}
+        found[name] = tests
+    return found
+
+
+def _completed(primary: Primary, runs: Mapping[RowKey, Runs], measure: Measure) -> Primary:
+    """Return the primary measure with its metric; raise an error if scores lack it, or a test set of its mean."""
+    common = set[str].intersection(*(set(_common(trained.values(), measure)) for trained in runs.values()))
+    if not common:
+        raise MTScaffoldError("compare: the score files have no metric in common; score again with the same --metrics")
+    metric = primary.metric or measure.metrics.in_order(common)[0]
+    if metric not in common:
+        raise UsageError(f"compare: not all scores have the primary metric {metric}, but {', '.join(sorted(common))}")
+    tests = _test_sets(runs)
+    if lacking := [test for test in primary.over.tests_of_mean(tests) if test not in tests]:
+        raise UsageError(f"compare: no scores on {lacking[0]}, a test set of the mean; there are {', '.join(tests)}")
+    return replace(primary, metric=metric)
+
+
+def _means(
+    order: Sequence[RowKey],
+    runs: Mapping[RowKey, Runs],
+    against: Mapping[str, str | None],
+    resampled: _Resamples,
+    primary: Primary,
+    measure: Measure,
+) -> tuple[list[Row], dict[str, dict[RowKey, Difference]]]:
+    """Return the rows of the means over test sets, and their tests if the primary measure is a mean.
+
+    Of each system, these are the trainings with scores on all of the test sets.
+    """
+    over = primary.over.tests_of_mean(_test_sets(runs))
+    if len(over) < 2 and not primary.of_mean:
+        return [], {}
+    label, whole = f"mean of {len(over)}", dict[RowKey, list[dict[int, Scored]]]()
+    for key in dict.fromkeys(key._replace(test_set=label) for key in order):
+        own = [runs.get(key._replace(test_set=test), {}) for test in over]
+        seeds = [seed for seed in own[0] if all(seed in each for each in own)]
+        if seeds:
+            whole[key] = [{seed: each[seed] for seed in seeds} for each in own]
+    found: dict[str, dict[RowKey, Difference]] = {}
+    names = [str(primary.metric)] if primary.others == "untested" else [*resampled.pairs]
+    for name in names if primary.of_mean else ():
+        for key in whole:
+            other = key._replace(system=against[key.system] or "")
+            if other in whole and all(key._replace(test_set=test) in resampled.pairs.get(name, {}) for test in over):
+                sides = []
+                for side in (key, other):
+                    places = [side._replace(test_set=test) for test in over]
+                    drawn = [dict(zip(runs[place], resampled.drawn[name][place], strict=True)) for place in places]
+                    sides.append([[each[seed] for seed in whole[side][0]] for each in drawn])
+                found.setdefault(name, {})[key] = compare_means(*sides)
+    tests = {name: corrected(own) for name, own in found.items()}
+    rows = []
+    for key, several in whole.items():
+        common = set[str].intersection(*(set(_common(each.values(), measure)) for each in several))
+        scores = {
+            name: Spread.of({seed: fmean(each[seed].values[name] for each in several) for seed in several[0]})
+            for name in measure.metrics.in_order(common)
+        }
+        intervals = {}
+        if len(several[0]) >= TRAININGS_FOR_P:
+            ends = {name: mean_interval([*spread.by_seed.values()]) for name, spread in scores.items()}
+            intervals = {name: _within(name, each, "trainings", measure) for name, each in ends.items()}
+        tested = {name: each[key] for name, each in tests.items() if key in each}
+        seeds, against_it = [*several[0]], against[key.system]
+        rows.append(Row(key.group or None, label, key.system, against_it, seeds, scores, tested, intervals=intervals))
+    return rows, tests
 
 
 def training_of(

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
-from mt_scaffold.experiment.configuration import Published
-from mt_scaffold.experiment.evaluation.metrics import KINDS, MODEL_METRICS, REFERENCE_BITS, TASK_METRICS
+from mt_scaffold.experiment.configuration import Primary, Published
+from mt_scaffold.experiment.evaluation.metrics import KINDS, MODEL_METRICS, REFERENCE_BITS, TASK_METRICS, MetricKind
 from mt_scaffold.experiment.evaluation.significance import LEVEL, RANDOM_SEED, TRAININGS_FOR_P, Difference
 from mt_scaffold.experiment.runtime.result_warnings import (
     GRAVE,
@@ -22,10 +22,8 @@ from mt_scaffold.experiment.runtime.result_warnings import (
 )
 from mt_scaffold.tables import decimal
 
-# If both systems are below this, neither translates, and no difference between them is tested.
-LEAST_BLEU = 1.0
-# Keys of ``notes_by_table`` for the tables that are not of one metric.
-OTHERS, TRAININGS = "other metrics", "trainings"
+# Keys of ``notes_by_table`` for the tables besides those of a metric.
+EACH, OTHERS, TRAININGS = "each test set", "other metrics", "trainings"
 # With more significant differences, only the largest is named.
 _NAMED = 4
 SYNTHETIC_NOTE = "SYNTHETIC DATA: generated text; these figures say nothing about any real language."
@@ -78,8 +76,8 @@ class Row:
     """One system on one test set, in one group of systems that are compared (None: there are no groups).
 
     baseline: the system it was tested against; None for the baseline itself. scores: of the metrics that every seed
-    has. tests: by metric; empty if the baseline has no scores on this test set, or for a test set of one segment;
-    without those of translations if both systems are below LEAST_BLEU.
+    has. tests: by metric; empty if the baseline has no scores on this test set, or for a test set of few segments;
+    without those in which neither system translates (``untranslated``).
     intervals: of the scores, by metric; for a single training, only of the tested metrics.
     size: for language models only.
     """
@@ -152,7 +150,8 @@ class Comparison:
 
     baseline: of the systems that name no other. bootstrap_samples, random_seed: of the tests. comparisons: the number
     of tests that are corrected together, by metric. warnings: the limits of the result, from all steps. far: of test
-    sets that overlap with the training text.
+    sets that overlap with the training text. primary: the measure, with the metric filled in. means: over its test
+    sets, or all of them, for the systems that have scores on all; tested if the primary measure is a mean.
     """
 
     title: str
@@ -169,6 +168,8 @@ class Comparison:
     versions: dict[str, str]
     warnings: list[ResultWarning] = field(default_factory=list)
     far: list[FarRow] = field(default_factory=list)
+    primary: Primary = field(default_factory=Primary)
+    means: list[Row] = field(default_factory=list)
 
     @property
     def shown(self) -> Comparison:
@@ -176,16 +177,18 @@ class Comparison:
         if not self.synthetic:
             return self
         left_out = {REFERENCE_BITS} - {self.main_metric}
-        rows = []
-        for row in self.rows:
+
+        def without(row: Row) -> Row:
             scores = {name: spread for name, spread in row.scores.items() if name not in left_out}
-            rows.append(replace(row, scores=scores, tests={}, intervals={}))
+            return replace(row, scores=scores, tests={}, intervals={})
+
         unsigned = {KINDS[name].label for name in left_out}
         signatures = {label: each for label, each in self.signatures.items() if label not in unsigned}
         not_comparable = [name for name in self.not_comparable if name not in left_out]
         return replace(
             self,
-            rows=rows,
+            rows=[*map(without, self.rows)],
+            means=[*map(without, self.means)],
             signatures=signatures,
             not_comparable=not_comparable,
             published=[],
@@ -195,7 +198,7 @@ class Comparison:
 
     @property
     def answer(self) -> str:
-        """The result in the main metric, as one sentence."""
+        """The result in the primary measure, as one sentence."""
         if self.synthetic:
             return SYNTHETIC_NOTE
         kind = KINDS[self.main_metric]
@@ -206,13 +209,11 @@ class Comparison:
                 ", ".join(filter(None, (row.group, row.test_set))),
                 row.tests.get(self.main_metric),
             )
-            for row in self.rows
+            for row in self.primary_rows
             if row.baseline is not None
         ]
-        if tested and below_least_bleu(
-            None if (bleu := row.metric("bleu")) is None else bleu.mean for row in self.rows
-        ):
-            return f"Nothing may be concluded: every system is below {LEAST_BLEU:g} BLEU."
+        if tested and (judge := untranslated(self.main_metric, map(_means, self.primary_rows))):
+            return f"Nothing may be concluded: every system is {_limit(judge)}."
         unit = Unit(kind.label, kind.label, kind.digits, kind.lower_is_better)
         if self.units == "questions":
             unit = Unit("", "points")
@@ -240,8 +241,13 @@ class Comparison:
 
     @property
     def main_metric(self) -> str:
-        """The metric of the first table: BLEU or bits per byte, or else the first that every row has."""
-        return self.common_metrics[0]
+        """The metric of the first table: the primary measure's, or else the first that every row has."""
+        return self.primary.metric or self.common_metrics[0]
+
+    @property
+    def primary_rows(self) -> list[Row]:
+        """The rows of the first table: the means over test sets, or each test set."""
+        return self.means if self.primary.of_mean else self.rows
 
     @property
     def main_metrics(self) -> list[str]:
@@ -287,7 +293,11 @@ class Comparison:
             notes = [f"Scores: {what}. Seeds: {seeds}; mean ± standard deviation over them."]
         else:
             notes = [f"Scores: {what}. Seed: {seeds}; one training per system."]
-        found = {self.main_metric: [*notes, *_legend([self.main_metric])]}
+        found = {self.main_metric: [*notes, *_legend([self.main_metric])], EACH: []}
+        if self.primary.of_mean:
+            over = self.primary.over.tests_of_mean(list(dict.fromkeys(row.test_set for row in self.rows)))
+            found[self.main_metric].append(f"{self.means[0].test_set}: the mean over {', '.join(over)}.")
+            found[EACH] = [*power_lines([*self._tests(self.main_metric, self.rows)], KINDS[self.main_metric])]
         if REFERENCE_BITS in self.metrics:
             several = found.setdefault(REFERENCE_BITS, _legend([REFERENCE_BITS]))
             several.append(
@@ -296,20 +306,20 @@ class Comparison:
                 "translations are."
             )
             if self.main_metric != REFERENCE_BITS:
-                kind, tests = KINDS[REFERENCE_BITS], [*self._tests(REFERENCE_BITS)]
+                kind, of_bits = KINDS[REFERENCE_BITS], [*self._tests(REFERENCE_BITS, self.rows)]
                 # The tests are explained below the first table that has any.
-                explained = any(self._tests(self.main_metric))
-                power = power_lines(tests, kind.label, digits=kind.digits)
-                several += power if explained else self._notes_on_tests(REFERENCE_BITS)
+                explained = any(self._tests(self.main_metric, self.primary_rows))
+                power = power_lines(of_bits, kind)
+                several += power if explained else self._notes_on_tests(REFERENCE_BITS, self.rows)
         found[self.main_metric] += [
             *self._notes_on_intervals(self.main_metric),
             *self._notes_on_low_scores(),
-            *self._notes_on_tests(self.main_metric),
+            *self._notes_on_tests(self.main_metric, self.primary_rows),
         ]
         return found | {OTHERS: _legend(self.other_metrics), TRAININGS: self._notes_on_dictionaries()}
 
     def _notes_on_intervals(self, name: str) -> list[str]:
-        over = dict.fromkeys(row.intervals[name].over for row in self.rows if name in row.intervals)
+        over = dict.fromkeys(row.intervals[name].over for row in self.primary_rows if name in row.intervals)
         said = {"trainings": "Student's t over trainings"}
         if not over:
             return []
@@ -317,20 +327,20 @@ class Comparison:
         return [f"In brackets: the 95 % interval of a score, {how}. Systems are compared by the tests, not by these."]
 
     def _notes_on_low_scores(self) -> list[str]:
-        means = {(row.test_set, row.system): row.scores["bleu"].mean for row in self.rows if "bleu" in row.scores}
-        low = [
-            row
-            for row in self.rows
-            if row.baseline is not None
-            and below_least_bleu([means.get((row.test_set, name)) for name in (row.system, row.baseline)])
+        means = {(row.group, row.test_set, row.system): _means(row) for row in self.rows}
+        low: dict[str, list[str]] = {}
+        for group, test_set, system in means if not self.synthetic else ():
+            baseline = next(row.baseline for row in self.rows if row.system == system)
+            sides = [means.get((group, test_set, each or "")) for each in (system, baseline)]
+            judge = untranslated(self.main_metric, [side for side in sides if side]) if all(sides) else None
+            if judge is not None:
+                low.setdefault(judge, []).append(f"{system} and {baseline} on {test_set}")
+        return [
+            f"Not tested, because both systems are {_limit(judge)}: {'; '.join(which)}." for judge, which in low.items()
         ]
-        if not low or self.synthetic:
-            return []
-        which = "; ".join(f"{row.system} and {row.baseline} on {row.test_set}" for row in low)
-        return [f"Not tested, because neither system reaches {LEAST_BLEU:g} BLEU: {which}."]
 
-    def _tests(self, name: str) -> Iterator[Difference]:
-        return (row.tests[name] for row in self.rows if name in row.tests)
+    def _tests(self, name: str, rows: Iterable[Row]) -> Iterator[Difference]:
+        return (row.tests[name] for row in rows if name in row.tests)
 
     def _notes_on_dictionaries(self) -> list[str]:
         uses = {each.system: each.dictionary for each in self.trainings if each.dictionary is not None}
@@ -351,7 +361,8 @@ class Comparison:
         what = "-log2 p of all tokens, the end of each document included, by the bytes of the raw documents"
         spread = "; mean ± standard deviation over the seeds" if len(self.seeds) > 1 else "; one training per system"
         notes = [f"Bits per byte (↓: lower is better): {what}. Seeds: {', '.join(map(str, self.seeds))}{spread}."]
-        notes += [*self._notes_on_intervals(self.main_metric), *self._notes_on_tests(self.main_metric)]
+        notes += self._notes_on_intervals(self.main_metric)
+        notes += self._notes_on_tests(self.main_metric, self.primary_rows)
         others = [
             "*: per token, not comparable between vocabularies.",
             "†: the end of each document (</s>) is a token here; statistics and the paper leave it out.",
@@ -361,15 +372,16 @@ class Comparison:
     def _notes_on_questions(self) -> dict[str, list[str]]:
         spread = "; mean ± standard deviation over the seeds" if len(self.seeds) > 1 else "; one training per system"
         notes = [f"Percent of the questions. Seeds: {', '.join(map(str, self.seeds))}{spread}."]
-        notes += [*self._notes_on_intervals(self.main_metric), *self._notes_on_tests(self.main_metric)]
+        notes += self._notes_on_intervals(self.main_metric)
+        notes += self._notes_on_tests(self.main_metric, self.primary_rows)
         others = ["Tests in each of these metrics are corrected separately."] if self.other_metrics else []
         return {self.main_metric: notes, OTHERS: others, TRAININGS: self._notes_on_dictionaries()}
 
-    def _notes_on_tests(self, name: str) -> list[str]:
-        kind, tests, fewest = KINDS[name], [*self._tests(name)], min(len(row.seeds) for row in self.rows)
-        label = "points" if self.units == "questions" else kind.label
-        notes = _notes_on_tests(tests, label, self.bootstrap_samples, fewest, digits=kind.digits, units=self.units)
-        sizes = {row.test_set: test.segments for row in self.rows if (test := row.tests.get(name)) is not None}
+    def _notes_on_tests(self, name: str, rows: Sequence[Row]) -> list[str]:
+        kind, tests, fewest = KINDS[name], [*self._tests(name, rows)], min(len(row.seeds) for row in rows)
+        kind = replace(kind, label="points") if self.units == "questions" else kind
+        notes = _notes_on_tests(tests, kind, self.bootstrap_samples, fewest, units=self.units)
+        sizes = {row.test_set: test.segments for row in rows if (test := row.tests.get(name)) is not None}
         on = "; ".join(f"{test_set} {size:,}" for test_set, size in sizes.items() if size is not None)
         return notes + ([f"Tests rest on this number of {self.units}: {on}."] if on else [])
 
@@ -383,23 +395,32 @@ def _legend(metrics: Iterable[str]) -> list[str]:
     return lower
 
 
-def below_least_bleu(means: Iterable[float | None]) -> bool:
-    """Return whether the BLEU of each of several systems is known and below LEAST_BLEU."""
-    return all(mean is not None and mean < LEAST_BLEU for mean in means)
+def untranslated(name: str, sides: Iterable[Mapping[str, float]]) -> str | None:
+    """Return the metric by which none of several systems translates, or None if one does, or if that is not known.
+
+    sides: the mean scores of each. BLEU decides if all have it, and otherwise the metric itself.
+    """
+    sides = list(sides)
+    judge = "bleu" if all("bleu" in side for side in sides) else name
+    return judge if all(judge in side and KINDS[judge].is_hopeless(side[judge]) for side in sides) else None
+
+
+def _means(row: Row) -> dict[str, float]:
+    return {name: spread.mean for name, spread in row.scores.items()}
+
+
+def _limit(name: str) -> str:
+    """Return the limit of a metric in words."""
+    kind = KINDS[name]
+    return f"{'above' if kind.lower_is_better else 'below'} {kind.limit:g} {kind.label}"
 
 
 def _notes_on_tests(
-    tests: Sequence[Difference],
-    label: str,
-    samples: int,
-    fewest: int,
-    *,
-    digits: int = 2,
-    units: str = "sentences",
+    tests: Sequence[Difference], kind: MetricKind, samples: int, fewest: int, *, units: str = "sentences"
 ) -> list[str]:
     """Return the notes on tests that are corrected together, as sentences.
 
-    label: of the metric. fewest: the fewest trainings of a system. units: the name of the segments of this test set.
+    kind: of the metric. fewest: the fewest trainings of a system. units: the name of the segments of this test set.
     """
     if not tests:
         return []
@@ -434,10 +455,10 @@ def _notes_on_tests(
                 f"{samples} resamples are too few for {_comparisons(over_segments)}: no corrected p can reach {LEVEL}; "
                 "raise bootstrap_samples."
             )
-    return notes + power_lines(tests, label, digits=digits, units=units)
+    return notes + power_lines(tests, kind, units=units)
 
 
-def power_lines(tests: Sequence[Difference], label: str, *, digits: int = 2, units: str = "sentences") -> list[str]:
+def power_lines(tests: Sequence[Difference], kind: MetricKind, *, units: str = "sentences") -> list[str]:
     """Return sentences on the size of the difference that the tests of one metric would find (``detectable``)."""
     over_trainings = [test for test in tests if test.p is not None]
     over_segments = [test for test in tests if test.segments_p is not None]
@@ -446,12 +467,12 @@ def power_lines(tests: Sequence[Difference], label: str, *, digits: int = 2, uni
         if not which:
             continue
         found = " to ".join(
-            dict.fromkeys(decimal(size(test.detectable for test in which), digits) for size in (min, max))
+            dict.fromkeys(decimal(size(test.detectable for test in which), kind.digits) for size in (min, max))
         )
         about = "" if which is over_trainings else f" over {units} alone"
         many = f", corrected for {_comparisons(which)}" if len(which) > 1 else ""
         notes.append(
-            f"Power{about}: with probability 80 %, a true difference of {found} {label} would be found (level 5 %"
+            f"Power{about}: with probability 80 %, a true difference of {found} {kind.label} would be found (level 5 %"
             f"{many}); a smaller one more seldom."
         )
     return notes

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from mt_scaffold.corpus.files import PathLike, write_text
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.evaluation.comparison import (
+    EACH,
     OTHERS,
     TRAININGS,
     Comparison,
@@ -40,8 +41,15 @@ def score_tables(comparison: Comparison) -> list[Table]:
     tables = []
     for name in comparison.main_metrics:
         label = KINDS[name].label
-        title = f"{label[0].upper()}{label[1:]}"
-        tables.append(Table(title, main_table(comparison, name), names, notes[name]))
+        title, rows = f"{label[0].upper()}{label[1:]}", comparison.rows
+        if name == comparison.main_metric and comparison.primary.of_mean:
+            means = comparison.means
+            tables.append(
+                Table(f"{title}, {means[0].test_set}", main_table(comparison, name, means), names, notes[name])
+            )
+            title = f"{title} on each test set"
+        key = EACH if tables and name == comparison.main_metric else name
+        tables.append(Table(title, main_table(comparison, name, rows), names, notes.get(key, [])))
     if comparison.other_metrics or comparison.of_documents:
         tables.append(Table("Other metrics", other_metrics_table(comparison), names, notes[OTHERS]))
     tables += far_tables(comparison)
@@ -129,16 +137,16 @@ def comparison_files(output: PathLike) -> list[str]:
     return [f"{output}.{suffix}" for suffix in COMPARISON_KINDS]
 
 
-def main_table(comparison: Comparison, name: str) -> list[list[str]]:
-    """Return the rows of the table of a main metric, with its tests; the first is the heading."""
+def main_table(comparison: Comparison, name: str, rows: Sequence[Row]) -> list[list[str]]:
+    """Return the table of a main metric on these rows of the comparison, with its tests; the first is the heading."""
     kind = KINDS[name]
-    columns = p_columns((row.tests[name] for row in comparison.rows if name in row.tests), comparison.units)
-    if not any(name in row.tests for row in comparison.rows):
-        means = [[*_names_of(row, comparison), _score_cell(row, name)] for row in comparison.rows]
+    columns = p_columns((row.tests[name] for row in rows if name in row.tests), comparison.units)
+    if not any(name in row.tests for row in rows):
+        means = [[*_names_of(row, comparison), _score_cell(row, name)] for row in rows]
         return [[*_names(comparison), kind.heading], *means]
     heading = [kind.heading, "against", "difference", "95 % interval", *columns]
     table = [[*_names(comparison), *heading]]
-    for row in comparison.rows:
+    for row in rows:
         test = row.tests.get(name)
         line = [*_names_of(row, comparison), _score_cell(row, name), row.baseline or ""]
         if test is None:
@@ -203,10 +211,11 @@ def other_metrics_table(comparison: Comparison) -> list[list[str]]:
     For language models, also the size of the test set in each system's tokens.
     """
     names = comparison.other_metrics
+    rows = [*(comparison.means if comparison.primary.of_mean else []), *comparison.rows]
     columns = {
         name: {
             heading: attribute
-            for heading, attribute in p_columns(row.tests[name] for row in comparison.rows if name in row.tests).items()
+            for heading, attribute in p_columns(row.tests[name] for row in rows if name in row.tests).items()
             if attribute.endswith("_holm")
         }
         for name in names
@@ -216,7 +225,7 @@ def other_metrics_table(comparison: Comparison) -> list[list[str]]:
         table[0] += ["vocabulary", "documents", "tokens", "bytes", "bytes per token †"]
     for name in names:
         table[0] += [KINDS[name].heading, *columns[name]]
-    for row in comparison.rows:
+    for row in rows:
         line = _names_of(row, comparison)
         if row.size is not None:
             counts = (row.size.n_vocab, row.size.documents, row.size.tokens, row.size.bytes)
@@ -260,10 +269,10 @@ def as_csv(comparison: Comparison) -> str:
     """Return the comparison as CSV: one line per group, test set and system, every figure of every metric."""
     comparison = comparison.shown
     metrics = KINDS.in_order({name for row in comparison.rows for name in row.scores})
-    tested = [name for name in metrics if any(name in row.tests for row in comparison.rows)]
+    tested = [name for name in metrics if any(name in row.tests for row in (*comparison.rows, *comparison.means))]
     figures = [entry.name for entry in fields(Difference)]
     rows = []
-    for row in comparison.rows:
+    for row in (*comparison.rows, *(comparison.means if comparison.primary.of_mean else ())):
         line: dict[str, object] = {"group": row.group} if any(each.group for each in comparison.rows) else {}
         line |= {"test_set": row.test_set, "system": row.system, "baseline": row.baseline}
         line |= {"synthetic": comparison.synthetic, "seeds": " ".join(map(str, row.seeds))}

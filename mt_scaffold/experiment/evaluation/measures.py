@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 from mt_scaffold.corpus.files import PathLike, open_input
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.evaluation.bits_per_byte import LanguageModelScores
-from mt_scaffold.experiment.evaluation.comparison import TestSetSize, below_least_bleu
+from mt_scaffold.experiment.evaluation.comparison import TestSetSize, untranslated
 from mt_scaffold.experiment.evaluation.lm_eval import HarnessScores, first_metric
 from mt_scaffold.experiment.evaluation.losses.loss_split import LossSplit
 from mt_scaffold.experiment.evaluation.metrics import (
@@ -240,9 +240,8 @@ class TranslationScores(Measure):
     def is_tested(self, name: str, system: Runs, baseline: Runs) -> bool:
         if self.metrics[name].input == "losses":
             return resampled_alike(*(next(iter(runs.values())) for runs in (system, baseline)))
-        bleu = [[scored.values.get("bleu") for scored in runs.values()] for runs in (system, baseline)]
-        means = [None if None in own else fmean(own) for own in bleu]  # type: ignore[arg-type]
-        return super().is_tested(name, system, baseline) and not below_least_bleu(means)
+        tested = super().is_tested(name, system, baseline)
+        return tested and not untranslated(name, [_means(system), _means(baseline)])
 
     def segments(self, scored: Scored, name: str) -> int:
         return len(_statistics(scored, name))
@@ -262,6 +261,12 @@ class TranslationScores(Measure):
                     )
                 found.setdefault(system, []).append(resampled)
         return found
+
+
+def _means(trained: Runs) -> dict[str, float]:
+    """Return the mean of each metric that all trainings of a system have."""
+    common = set[str].intersection(*(set(scored.values) for scored in trained.values()))
+    return {name: fmean(scored.values[name] for scored in trained.values()) for name in common}
 
 
 def resampled_alike(one: Scored, other: Scored) -> bool:

@@ -27,7 +27,8 @@ class MetricKind:
     """The properties of a metric that do not depend on a score.
 
     comparable: whether its scores can be compared with scores from elsewhere. digits: decimal places in a table.
-    range: of its scores.
+    range: of its scores. limit: if no system is better than this, none translates, and no difference is tested. For
+    chrF that is about half of what unrelated sentences have; an empty translation has a TER of 100.
     """
 
     label: str
@@ -36,6 +37,7 @@ class MetricKind:
     lower_is_better: bool = False
     digits: int = 2
     range: tuple[float, float] = (0.0, 100.0)
+    limit: float | None = None
 
     @property
     def heading(self) -> str:
@@ -46,6 +48,10 @@ class MetricKind:
     def tested(self) -> bool:
         """Whether differences between systems are tested: not in metrics on a model's tokens."""
         return self.input != "tokens"
+
+    def is_hopeless(self, score: float) -> bool:
+        """Return whether a system with this mean score does not translate."""
+        return self.limit is not None and (score >= self.limit if self.lower_is_better else score < self.limit)
 
     @property
     def named(self) -> bool:
@@ -106,11 +112,11 @@ def without_python(signature: str) -> str:
 
 METRICS = Metrics(
     {
-        "bleu": MetricKind("BLEU", "text"),
-        "chrf": MetricKind("chrF", "text"),
-        "chrf++": MetricKind("chrF++", "text"),
-        "ter": MetricKind("TER", "text", lower_is_better=True, range=_FROM_0),
-        "spbleu": MetricKind("spBLEU", "text"),
+        "bleu": MetricKind("BLEU", "text", limit=1.0),
+        "chrf": MetricKind("chrF", "text", limit=10.0),
+        "chrf++": MetricKind("chrF++", "text", limit=8.0),
+        "ter": MetricKind("TER", "text", lower_is_better=True, range=_FROM_0, limit=100.0),
+        "spbleu": MetricKind("spBLEU", "text", limit=1.0),
         "comet": MetricKind("COMET", "source", range=_ANY),
         "tokenised_bleu": MetricKind("tokenised BLEU", "words", comparable=False),
         "tokenised_bleu_split": MetricKind("tokenised BLEU, compounds split", "moses", comparable=False),

@@ -13,6 +13,9 @@ degrees of freedom (1946, *An Approximate Distribution of Estimates of Variance 
 This is the quasi-F test of Clark (1973, *The Language-as-Fixed-Effect Fallacy*) for scores that are not means over
 segments. docs/results/significance has its error rates.
 
+On the mean over several test sets, which share no segments, the score of a training is its mean over them, and the
+segments contribute a part for each test set, divided by the square of their number.
+
 It takes three trainings of each system. With two there is only an interval. With one, the test is the paired bootstrap
 over segments (Koehn 2004), on the resamples that sacreBLEU draws, and says nothing about other trainings.
 """
@@ -164,18 +167,54 @@ def compare_trainings(system: Sequence[Resampled], baseline: Sequence[Resampled]
     p and ``detectable`` are not yet corrected for the number of comparisons (``corrected``). Raises ValueError for
     fewer than SEGMENTS_FOR_P segments.
     """
+    return compare_means([system], [baseline])
+
+
+def compare_means(system: Sequence[Sequence[Resampled]], baseline: Sequence[Sequence[Resampled]]) -> Difference:
+    """Test a system against its baseline on the mean over test sets, as ``compare_trainings`` does on one.
+
+    system, baseline: for each test set, the same trainings in the same order.
+    """
+    import numpy
+
+    sizes = [trainings[0].segments for trainings in system]
+    if min(sizes) < SEGMENTS_FOR_P:
+        raise ValueError(f"{min(sizes)} segments are too few for a test")
+    number, found = len(sizes), [_arrays(sides) for sides in zip(system, baseline, strict=True)]
+    means = [numpy.mean([scores[side] for scores, _ in found], axis=0) for side in (0, 1)]
+    if min(map(len, means)) == 1:
+        # Two test sets of equal length have the same draws: independent ones are in another order.
+        orders = [numpy.random.default_rng(place).permutation(len(system[0][0].scores)) for place in range(number)]
+        orders[0].sort()
+        drawn = [
+            numpy.mean([each[side][:, order] for (_, each), order in zip(found, orders, strict=True)], axis=0)
+            for side in (0, 1)
+        ]
+        return _over_segments(means, drawn, sum(sizes))
+    of_segments = [variances(*each, size)[0] for each, size in zip(found, sizes, strict=True)]
+    parts = [(float(variance) / number**2, freedom) for variance, freedom in of_segments]
+    return joint_test(means[0].tolist(), means[1].tolist(), parts, sum(sizes))
+
+
+def joint_test(
+    system: Sequence[float],
+    baseline: Sequence[float],
+    of_segments: Iterable[tuple[float, float]],
+    segments: int | None = None,
+) -> Difference:
+    """Test the scores of two or more trainings of each system, over trainings and segments together.
+
+    of_segments: what the segments contribute to the variance of the difference, with the degrees of freedom of each
+    part; without any, this is Welch's test over trainings alone. segments: their number, if known.
+    """
     sides = (system, baseline)
-    segments = system[0].segments
-    if segments < SEGMENTS_FOR_P:
-        raise ValueError(f"{segments} segments are too few for a test")
-    scores, resampled = _arrays(sides)
-    if min(map(len, sides)) == 1:
-        return _over_segments(scores, resampled, segments)
-    found = float(scores[0].mean() - scores[1].mean())
-    error, freedom = map(float, satterthwaite(variances(scores, resampled, segments)))
+    own = ((statistics.variance(side) / len(side), len(side) - 1.0) for side in sides)
+    error, freedom = map(float, satterthwaite([*of_segments, *own]))
+    found = statistics.fmean(system) - statistics.fmean(baseline)
     p = None
     if min(map(len, sides)) >= TRAININGS_FOR_P:
-        p = max(float(found == 0) if error == 0 else t_test_p(found / error, freedom), least_p(segments))
+        p = float(found == 0) if error == 0 else t_test_p(found / error, freedom)
+        p = p if segments is None else max(p, least_p(segments))
     margin = t_quantile(1 - LEVEL / 2, freedom) * error
     return Difference(
         *(found, found - margin, found + margin, p, p, error, freedom, detectable(error, freedom, comparisons=1)),

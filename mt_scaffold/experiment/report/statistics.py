@@ -188,10 +188,11 @@ def _draw(
             show("differences", drawn_differences, _DIFFERENCES.format(_label(comparison.main_metric)))
         for test in config.test_sets:
             rows = (row for row in comparison.rows if row.test_set == test)
-            means = {row.system: mean.mean for row in rows if (mean := row.metric("bleu")) is not None}
+            metric = comparison.main_metric
+            means = {row.system: mean.mean for row in rows if (mean := row.metric(metric)) is not None}
             if series := _by_size(layout, means):
-                label = f"BLEU on {test}, mean over the seeds"
-                svg = figures.over_sizes(series, folder / f"bleu-over-n-{test}", label, note)
+                label = f"{_label(metric)} on {test}, mean over the seeds"
+                svg = figures.over_sizes(series, folder / f"{metric.replace(':', '-')}-over-n-{test}", label, note)
                 show("scores", svg, f"{label}, over N.")
     bytes_per_token = {
         system: summarise(vocabularies[layout.segmentation_of(system)]).bytes_per_token
@@ -270,7 +271,7 @@ def draw_differences(
             test.low,
             test.high,
         )
-        for row in comparison.rows
+        for row in comparison.primary_rows
         if (test := row.tests.get(metric)) is not None
     ]
     return figures.differences(changes, path, _label(metric), note, systems) if changes else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from mt_scaffold.corpus.files import PathLike
-from mt_scaffold.experiment.configuration import Published
+from mt_scaffold.experiment.configuration import Primary, Published
 from mt_scaffold.experiment.configuration.layout import Layout, Run
 from mt_scaffold.experiment.runtime.fairseq_options import Call
 from mt_scaffold.experiment.runtime.schema import OptionValue
@@ -163,6 +163,10 @@ class Task(ABC, Generic[AnyLayout]):
     @abstractmethod
     def samples(self, layout: AnyLayout) -> int:
         """Return the number of bootstrap resamples."""
+
+    def primary(self, layout: AnyLayout) -> Primary:
+        """Return the primary measure of the comparison."""
+        return Primary()
 
     def reports(self, layout: AnyLayout) -> list[Path]:
         """Return the step reports and data folders whose warnings the comparison shows.

@@ -19,7 +19,7 @@ from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.dictionary import make_dictionaries, read_dictionary, read_ids
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION, Binarised, binarise
 from mt_scaffold.experiment.binarise.segmentation import segmentation_in
-from mt_scaffold.experiment.configuration import Config, Published
+from mt_scaffold.experiment.configuration import Config, Primary, Published
 from mt_scaffold.experiment.configuration.data import DATA_KINDS, SIDES
 from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
@@ -281,7 +281,9 @@ def _comparison_settings(layout: TranslationLayout) -> list[object]:
     baselines = [config.baseline_of(system) for system in config.systems]
     # Earlier versions had a key between them: its place is kept, so that their comparisons stay up to date.
     shown = [whole.get("compare_with"), None, layout.title]
-    return [shown, baselines, config.score.bootstrap_samples]
+    # The default is left out, so that comparisons of earlier versions stay up to date.
+    primary = [] if config.score.primary == Primary() else [whole["score"]["primary"]]
+    return [shown, baselines, config.score.bootstrap_samples, *primary]
 
 
 class Translation(Task[TranslationLayout]):
@@ -438,6 +440,9 @@ class Translation(Task[TranslationLayout]):
 
     def samples(self, layout: TranslationLayout) -> int:
         return layout.config.score.bootstrap_samples
+
+    def primary(self, layout: TranslationLayout) -> Primary:
+        return layout.config.score.primary
 
     def reports(self, layout: TranslationLayout) -> list[Path]:
         config = layout.config

@@ -152,6 +152,7 @@ def _compare(layout: AnyLayout, with_losses: bool = False) -> Comparison:
         reports=reports(layout),
         # Two of its own trainings may well translate a short test set alike.
         allow_equal=True,
+        primary=task.primary(layout),
     )
 
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from paths import ROOT
 
 from mt_scaffold.cli import main
@@ -19,12 +20,12 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
-from mt_scaffold.experiment.configuration import Published, load_experiment, parse_experiment
+from mt_scaffold.experiment.configuration import Over, Primary, Published, load_experiment, parse_experiment
 from mt_scaffold.experiment.data.overlap import TestOverlap
 from mt_scaffold.experiment.data.parallel import RawReport
 from mt_scaffold.experiment.data.report import DataReport
 from mt_scaffold.experiment.evaluation.compare import compare, unequal_resampling
-from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison, Row, Spread
+from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison, Row, Spread, untranslated
 from mt_scaffold.experiment.evaluation.comparison_tables import as_text, trainings_table
 from mt_scaffold.experiment.evaluation.measures import Labelled, Scored
 from mt_scaffold.experiment.evaluation.score import Origin, Texts, score
@@ -370,8 +371,11 @@ def test_below_one_bleu_there_is_no_test_of_translations(scores: list[Path], tmp
     assert [row.tests for row in low.rows] == [{}, {}]
     assert "difference" not in as_text(low)
     assert low.answer == "Nothing may be concluded: every system is below 1 BLEU."
-    assert "Not tested, because neither system reaches 1 BLEU: scaffold and bpe on made_up." in as_text(low)
+    assert "Not tested, because both systems are below 1 BLEU: scaffold and bpe on made_up." in as_text(low)
     assert "Not tested" not in as_text(compare(scores, "bpe", samples=20))
+    # Without BLEU, by the metric's own limit; with BLEU, by BLEU.
+    assert untranslated("chrf", [{"chrf": 9.0}] * 2) == "chrf" and untranslated("ter", [{"ter": 101.0}] * 2) == "ter"
+    assert untranslated("chrf", [{"chrf": 9.0, "bleu": 2.0}] * 2) is untranslated("higher:x", [{}] * 2) is None
     beside = compare([*files[:3], *scores[:3]], "bpe", samples=20)
     assert set(beside.rows[1].tests) == {"bleu", "chrf", "chrf++"}
 
@@ -511,18 +515,38 @@ codes: {symbols: 9}
 systems: {bpe: {algorithm: bpe}, scaffold: {algorithm: scaffold}, third: {algorithm: bpe, baseline: scaffold}}
 baseline: bpe
 train: {options: {arch: transformer}}
-score: {bootstrap_samples: 30}
+score: {bootstrap_samples: 30, primary: {metric: chrf}}
 """
     )
     baselines = {"third": "scaffold"}
     several = [*scores, *(change(path, system="third") for path in scores[:3])]
     command = ["compare", *map(str, several), "--config", str(tmp_path / "made_up.yaml"), "--allow-equal"]
     assert main(command) == 0
-    expected = compare(several, "bpe", samples=30, baselines=baselines, allow_equal=True)
+    chrf = Primary("chrf")
+    expected = compare(several, "bpe", samples=30, baselines=baselines, allow_equal=True, primary=chrf)
+    assert (shown := capsys.readouterr().out) == as_text(expected)
+    # The primary measure has the sentence above the table, the table, and its notes.
+    assert " chrF on made_up" in shown.splitlines()[0] and re.split("  +", heading_of(shown))[2] == "chrF"
+    assert re.search(r"a true difference of .* chrF would be found", shown)
+    assert main([*command, "--baseline", "scaffold", "--samples", "25", "--primary", "chrf++", "--over", "mean"]) == 0
+    mean = Primary("chrf++", Over(["mean"]))
+    expected = compare(several, "scaffold", samples=25, baselines=baselines, allow_equal=True, primary=mean)
     assert capsys.readouterr().out == as_text(expected)
-    assert main([*command, "--baseline", "scaffold", "--samples", "25"]) == 0
-    expected = compare(several, "scaffold", samples=25, baselines=baselines, allow_equal=True)
-    assert capsys.readouterr().out == as_text(expected)
+
+
+@pytest.mark.parametrize(
+    ("primary", "says"),
+    [
+        ("{metric: ter}", r"score\.primary\.metric: ter is not computed; add it to score\.metrics"),
+        ("{over: [test, tset]}", r"score\.primary\.over: no test set tset; did you mean test\?"),
+        ("{over: all}", r"score\.primary\.over: must be a list, not 'all'"),
+    ],
+)
+def test_a_primary_measure_that_cannot_be_computed_is_refused(primary: str, says: str) -> None:
+    """Before anything is trained."""
+    settings = load_experiment(ROOT / "configs" / "demo.yaml").to_dict()
+    with pytest.raises(UsageError, match=says):
+        parse_experiment(settings | {"score": {"primary": yaml.safe_load(primary)}})
 
 
 def test_the_table_says_what_it_may_and_may_not_tell(scores: list[Path]) -> None:

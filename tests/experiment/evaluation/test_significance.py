@@ -23,12 +23,14 @@ pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 import numpy
 from scipy import optimize, stats
 
+from mt_scaffold.experiment.configuration import Over, Primary
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.metrics import SumRatio
 from mt_scaffold.experiment.evaluation.score import Origin, Scoring, Texts, score
 from mt_scaffold.experiment.evaluation.significance import (
     Design,
     Resampled,
+    compare_means,
     compare_trainings,
     correct,
     corrected,
@@ -90,39 +92,44 @@ def bleu_of(sums: Sequence[int]) -> float:
     return 100 * brevity * math.exp(sum(math.log(sums[2 + n] / sums[6 + n]) for n in range(4)) / 4)
 
 
-def independent_test(
-    system: list[list[str]], baseline: list[list[str]], reference: list[str], drawn: list[list[int]]
-) -> dict[str, float]:
-    """Return the difference and its test, from the segments drawn for each resample."""
-    size, known = len(reference), [1 / (1 / (len(reference) - 1) + 1 / (len(drawn) - 1))]
-    means: list[list[float]] = []
-    spreads, shared, scores = [], 0.0, []
-    for side in (system, baseline):
-        trainings = [[ngram_counts(*pair) for pair in zip(lines, reference, strict=True)] for lines in side]
-        whole = [bleu_of([sum(column) for column in zip(*rows, strict=True)]) for rows in trainings]
-        resampled = [
-            [
-                bleu_of([sum(rows[segment][column] for segment in segments) for column in range(10)])
-                for segments in drawn
+def independent_test(*sets: tuple[list[list[str]], list[list[str]], list[str], list[list[int]]]) -> dict[str, float]:
+    """Return the difference on the mean over test sets, and its test.
+
+    sets: of each, the trainings of the system and of its baseline, the reference, and the segments of each resample.
+    """
+    parts, known = [], []
+    scores: list[list[list[float]]] = [[], []]
+    for system, baseline, reference, drawn in sets:
+        size, shared, means = len(reference), 0.0, []
+        for side, lines_of_each in enumerate((system, baseline)):
+            trainings = [
+                [ngram_counts(*pair) for pair in zip(lines, reference, strict=True)] for lines in lines_of_each
             ]
-            for rows in trainings
-        ]
-        means.append([statistics.fmean(values) for values in zip(*resampled, strict=True)])
-        scores.append(statistics.fmean(whole))
-        spreads.append(statistics.variance(whole) / len(side))
-        known.append(len(side) - 1)
-        # How differently the trainings of one system treat the segments, which s² already contains.
-        for values in resampled:
-            apart = [value - mean for value, mean in zip(values, means[-1], strict=True)]
-            shared += statistics.variance(apart) / (len(side) - 1) / len(side)
-    by_segments = statistics.variance(one - other for one, other in zip(*means, strict=True))
-    parts = [max(0.0, (by_segments - shared) * size / (size - 1)), *spreads]
+            scores[side].append([bleu_of([sum(column) for column in zip(*rows, strict=True)]) for rows in trainings])
+            resampled = [
+                [
+                    bleu_of([sum(rows[segment][column] for segment in segments) for column in range(10)])
+                    for segments in drawn
+                ]
+                for rows in trainings
+            ]
+            means.append([statistics.fmean(values) for values in zip(*resampled, strict=True)])
+            # How differently the trainings of one system treat the segments, which s² already contains.
+            for values in resampled:
+                apart = [value - mean for value, mean in zip(values, means[-1], strict=True)]
+                shared += statistics.variance(apart) / (len(trainings) - 1) / len(trainings)
+        by_segments = statistics.variance(one - other for one, other in zip(*means, strict=True))
+        parts.append(max(0.0, (by_segments - shared) * size / (size - 1)) / len(sets) ** 2)
+        known.append(1 / (1 / (size - 1) + 1 / (len(drawn) - 1)))
+    whole = [[statistics.fmean(values) for values in zip(*of_side, strict=True)] for of_side in scores]
+    parts += [statistics.variance(side) / len(side) for side in whole]
+    known += [len(side) - 1 for side in whole]
     error = math.sqrt(sum(parts))
     freedom = sum(parts) ** 2 / sum(part**2 / number for part, number in zip(parts, known, strict=True))
-    found = scores[0] - scores[1]
+    found = statistics.fmean(whole[0]) - statistics.fmean(whole[1])
     t = stats.t(freedom)
     # The power line: the mean of a noncentral t that exceeds the critical value with probability 80 %.
-    critical = t.ppf(1 - 0.05 / 12)
+    critical = t.ppf(1 - 0.05 / (12 if len(sets) == 1 else 6))
     centre = optimize.brentq(lambda mean: stats.nct(freedom, mean).sf(critical) - 0.8, 0.1, 50)
     return {
         "difference": found,
@@ -163,7 +170,7 @@ def test_a_table_of_two_baselines_and_three_seeds_is_that_of_an_independent_test
         stored = STORED[row.test_set]
         sides = [list(stored["systems"][name].values()) for name in (row.system, row.baseline)]
         drawn = draws(len(stored["reference"]))
-        expected[row.test_set, row.system] = independent_test(sides[0], sides[1], stored["reference"], drawn)
+        expected[row.test_set, row.system] = independent_test((sides[0], sides[1], stored["reference"], drawn))
     assert len(expected) == comparison.comparisons["bleu"] == 6
 
     # Holm: the k-th smallest p (from 0) times 6 - k, never less than the one before, at most 1.
@@ -182,6 +189,62 @@ def test_a_table_of_two_baselines_and_three_seeds_is_that_of_an_independent_test
     for key, values in expected.items():
         assert found[key].p == pytest.approx(values["p"], abs=0.08)
         assert found[key].standard_error == pytest.approx(values["standard_error"], rel=0.15)
+
+
+def test_the_mean_over_test_sets_is_that_of_an_independent_test(scores: list[Path]) -> None:
+    """Its difference, interval, p and power; Holm counts its rows only, and the other tests are as without it."""
+    primary = Primary("bleu", Over(["mean"]))
+    comparison = compare(scores, "bpe", samples=SAMPLES, baselines=BASELINES, primary=primary)
+    p = {}
+    for row in comparison.means:
+        assert row.test_set == "mean of 2" and row.scores["bleu"].sd is not None
+        if row.baseline is None:
+            continue
+        sets = []
+        for stored in STORED.values():
+            sides = [list(stored["systems"][name].values()) for name in (row.system, row.baseline)]
+            sets.append((sides[0], sides[1], stored["reference"], same_draws(len(stored["reference"]))))
+        for name, value in independent_test(*sets).items():
+            assert getattr(row.tests["bleu"], name) == pytest.approx(value, rel=1e-5, abs=1e-9), (row.system, name)
+        p[row.system] = row.tests["bleu"].p
+    assert {row.system: row.tests["bleu"].p_holm for row in comparison.means if row.tests} == correct(
+        {system: value for system, value in p.items() if value is not None}
+    )
+    usual = compare(scores, "bpe", samples=SAMPLES, baselines=BASELINES)
+    assert comparison.rows == usual.rows and [row.tests for row in usual.means] == [{}] * 4
+    assert comparison.comparisons == usual.comparisons | {"bleu, mean": 3, "chrf, mean": 3}
+    # Of single trainings: sentences alone, in independent resamples.
+    first = [path for path in scores if path.name.endswith("-1.json")]
+    rows = compare(first, "bpe", samples=SAMPLES, primary=primary).means
+    alone = rows[1].tests["bleu"]
+    assert alone.p is None and alone.segments_p is not None and alone.low < alone.difference < alone.high
+    untested = compare(scores, "bpe", samples=20, primary=Primary("chrf", Over(["mean"]), "untested"))
+    assert {name for row in (*untested.rows, *untested.means) for name in row.tests} == {"chrf"}
+    assert [row.tests for row in untested.rows] == [{}] * 8 and untested.main_metric == "chrf"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("spread", [0.05, 0.2, 0.8])
+@pytest.mark.parametrize("trainings", [3, 5])
+def test_means_that_do_not_differ_are_seldom_found_to(trainings: int, spread: float) -> None:
+    """In 2,000 draws of two test sets, on both of which a training is better or worse by the same amount."""
+    draw, wrong = numpy.random.default_rng(11), 0
+    for _ in range(2000):
+        effects = [draw.normal(0, spread, trainings) for _ in range(2)]
+        sets = [made_up(draw, 1, trainings, (0.0, 0.0), segments) for segments in (60, 90)]
+        sides = [
+            [
+                [
+                    Resampled(float(score + effect), row + effect, segments)
+                    for score, row, effect in zip(scores[side][0], drawn[side][0], effects[side], strict=True)
+                ]
+                for (scores, drawn), segments in zip(sets, (60, 90), strict=True)
+            ]
+            for side in (0, 1)
+        ]
+        wrong += (compare_means(*sides).p or 0) <= 0.05
+    print(f"{trainings} trainings, spread {spread}: {wrong / 20:.1f} %")
+    assert 0.03 <= wrong / 2000 <= 0.065
 
 
 def test_the_score_files_alone_are_enough_to_compute_p_again(scores: list[Path], tmp_path: Path) -> None:
