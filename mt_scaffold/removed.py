@@ -27,6 +27,10 @@ _PARITY = (
 )
 _FORMATS = "train with a program whose format is read: tokenizer.json, tiktoken, SentencePiece or fastBPE"
 _OF_PARITY = dict.fromkeys(("--dev", "--global-merges", "--window", "--alpha"), _PARITY)
+_COMET = (
+    "run COMET in its own environment: score.external of a configuration does, and score --segments reads its scores "
+    "(docs/scores.md)"
+)
 _UNIFORM_SAMPLING = "use dropout, or for a Unigram model sampling_alpha"
 
 # Command → what takes its place.
@@ -39,6 +43,7 @@ COMMANDS: dict[str, str] = {
 # Command → option, with its dashes → what takes its place.
 OPTIONS: dict[str, dict[str, str]] = {
     "score": {
+        "--comet": _COMET,
         "--losses": "an experiment adds bits per byte of the references to its comparison",
         "--checkpoint": "label the scores of a single checkpoint with --system",
     },
@@ -110,6 +115,7 @@ IMPORTS: dict[str, str] = {
 KEYS: dict[str, Key] = {
     ".paper": Key("list the scores of the paper under compare_with", (None,)),
     "score.last_checkpoints": Key("score single checkpoints with mt-scaffold translate and score", (0,)),
+    "score.comet": Key(_COMET, (None,)),
     "rows.checkpoints": Key("score single checkpoints with mt-scaffold translate and score", None),
     "rows.over_documents": Key("the test over trainings and documents together is under tests", None),
     ".bleu_intervals": Key("the comparison has the interval of each score", None),

@@ -35,7 +35,7 @@ EXTRAS = {
     "experiment.binarise": "workflow fairseq",
     "experiment.configuration": "workflow analysis",
     "experiment.data": "workflow",
-    "experiment.evaluation": "workflow analysis fairseq comet harness",
+    "experiment.evaluation": "workflow analysis fairseq harness",
     "experiment.fairseq_plugin": "fairseq",
     "experiment.inference": "workflow fairseq",
     "experiment.report": "workflow analysis",
@@ -46,7 +46,7 @@ EXTRAS = {
 }
 # Declared, but not imported here: they are run, call the package, or are imported by lm_eval's model of transformers
 # or datatrove.
-RUN = {"accelerate", "orjson", "snakemake_executor_plugin_slurm"}
+RUN = {"accelerate", "orjson", "torch", "snakemake_executor_plugin_slurm"}
 # Packages that pip can only compile, so that they are in no extra; an error names them when they are needed.
 COMPILED = {"fastBPE"}
 # Distribution → import name, if it differs.
@@ -56,7 +56,6 @@ IMPORT_NAMES = {
     "griffelib": "griffe",
     "markdown-it-py": "markdown_it",
     "fairseq-fixed": "fairseq",
-    "unbabel-comet": "comet",
     "Jinja2": "jinja2",
     "MarkupSafe": "markupsafe",
     "PyYAML": "yaml",
@@ -64,7 +63,7 @@ IMPORT_NAMES = {
 # The most lines of each folder. Whoever raises one says in the commit what went for it.
 CEILINGS = {
     "benchmarks": 1_500,
-    "mt_scaffold": 2_000,
+    "mt_scaffold": 2_010,
     "mt_scaffold/analysis": 1_600,
     "mt_scaffold/as_subword_nmt": 100,
     "mt_scaffold/commands": 1_000,
@@ -73,9 +72,9 @@ CEILINGS = {
     "mt_scaffold/experiment": 100,
     "mt_scaffold/experiment/binarise": 1_500,
     "mt_scaffold/experiment/commands": 800,
-    "mt_scaffold/experiment/configuration": 2_400,
+    "mt_scaffold/experiment/configuration": 2_480,
     "mt_scaffold/experiment/data": 2_700,
-    "mt_scaffold/experiment/evaluation": 4_600,
+    "mt_scaffold/experiment/evaluation": 4_760,
     "mt_scaffold/experiment/fairseq_plugin": 2_000,
     "mt_scaffold/experiment/inference": 800,
     "mt_scaffold/experiment/report": 2_100,

@@ -2,7 +2,7 @@
 
     python tools/requirements.py [EXTRA ...] [--without EXTRA ...]
 
-Without names, print those of all extras that can be installed together, which constraints.txt pins.
+Without names, print those of all extras, which constraints.txt pins.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from collections.abc import Collection
 from pathlib import Path
 
 SETUP = Path(__file__).resolve().parents[1] / "setup.cfg"
-# Extras that need a separate environment: unbabel-comet requires NumPy 1.
-APART = ("comet",)
 
 
 def extras() -> dict[str, list[str]]:
@@ -26,7 +24,7 @@ def extras() -> dict[str, list[str]]:
     return {name: [line.strip() for line in section[name].splitlines() if line.strip()] for name in section}
 
 
-def requirements(names: Collection[str] = (), without: Collection[str] = APART) -> list[str]:
+def requirements(names: Collection[str] = (), without: Collection[str] = ()) -> list[str]:
     """Return the requirements of some extras, or of all but those ``without``."""
     found = extras()
     if unknown := sorted({*names, *without} - set(found)):
@@ -37,7 +35,7 @@ def requirements(names: Collection[str] = (), without: Collection[str] = APART) 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("names", nargs="*", metavar="EXTRA", help="default: all that can be installed together")
-    parser.add_argument("--without", nargs="+", metavar="EXTRA", default=APART, help="without names: all but these")
+    parser.add_argument("names", nargs="*", metavar="EXTRA", help="default: all")
+    parser.add_argument("--without", nargs="+", metavar="EXTRA", default=(), help="without names: all but these")
     arguments = parser.parse_args()
     print("\n".join(requirements(arguments.names, arguments.without)))

@@ -45,6 +45,7 @@ _LANGUAGE = Pattern(r"[A-Za-z]+([_-][A-Za-z0-9]+)*", "a language code such as en
 MetricName = Literal[
     "bleu", "chrf", "chrf++", "ter", "spbleu", "tokenised_bleu", "tokenised_bleu_split", "tokenised_bleu_lc"
 ]
+METRIC_NAMES = typing.get_args(MetricName)
 # sacreBLEU's names.
 BleuTokeniser = Literal[
     "13a", "zh", "ja-mecab", "ko-mecab", "intl", "char", "spm", "flores101", "flores200", "spBLEU-1K", "none"
@@ -94,14 +95,25 @@ class Translate:
     options: dict[str, OptionValue] = field(default_factory=dict, metadata=bounds(key_pattern=OPTION))
 
 
-class Models(list[str]):
-    """Files or folders of models: in a configuration, one or a list."""
+def _check_argument(argument: str) -> None:
+    known = ("source", "hypothesis", "references", "output")
+    if unknown := [name for name in re.findall(r"\{(\w*)\}", argument) if name not in known]:
+        raise UsageError(f"no {{{unknown[0]}}} is filled in, but {', '.join(f'{{{name}}}' for name in known)}")
+    if "{references}" in argument and argument != "{references}":
+        raise UsageError("{references} becomes one argument for each, and must be an argument by itself")
 
-    @classmethod
-    def from_keys(cls, value: Any, key: str = "") -> list[str]:
-        """Return the list, which must not be empty; raises WrongValue as ``schema.build`` does."""
-        found: list[str] = build(list[str], [value] if isinstance(value, str) else value, key, bounds(filled=True))
-        return found
+
+@dataclass(frozen=True)
+class External:
+    """A metric that another program computes, which writes a score for each segment.
+
+    command: its arguments, without a shell, in which paths replace ``{source}``, ``{hypothesis}``, ``{references}`` and
+    ``{output}``. signature: the model and the versions that computed it; scores with different ones are not compared.
+    """
+
+    command: list[str] = field(metadata=bounds(filled=True, check=_check_argument))
+    signature: str
+    higher_is_better: bool = True
 
 
 class Over(list[str]):
@@ -137,9 +149,10 @@ class Primary:
 
 @dataclass(frozen=True)
 class Score:
-    """The metrics (evaluation/metrics.py), COMET's checkpoints, and the number of bootstrap resamples.
+    """The metrics (evaluation/metrics.py), and the number of bootstrap resamples.
 
-    bleu_tokeniser: by default, that of the target language. primary: of the comparison.
+    bleu_tokeniser: by default, that of the target language. external: by the names of the metrics. primary: of the
+    comparison.
     """
 
     bootstrap_samples: int = field(default=1000, metadata=bounds(least=2))
@@ -148,7 +161,7 @@ class Score:
         metadata=bounds(filled=True),
     )
     bleu_tokeniser: BleuTokeniser | None = None
-    comet: Models | None = None
+    external: dict[str, External] = field(default_factory=dict, metadata=bounds(key_pattern=NAME))
     primary: Primary = field(default_factory=Primary)
 
 

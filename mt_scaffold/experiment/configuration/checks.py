@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 def check(config: Config) -> None:
     """Raise WrongValue if values of a configuration contradict each other."""
+    from mt_scaffold.experiment.configuration import METRIC_NAMES
+
     if config.languages.source == config.languages.target:
         raise WrongValue("languages.target", "source and target are the same language; give two languages")
     check_shared(config, DATA_KINDS, lambda train: _check_training(config, train))
@@ -42,8 +44,15 @@ def check(config: Config) -> None:
     except UsageError as error:
         raise WrongValue("binarise", str(error)) from None
     primary = config.score.primary
-    if primary.metric is not None and primary.metric not in config.score.metrics:
+    if primary.metric is not None and primary.metric not in (*config.score.metrics, *config.score.external):
         raise WrongValue("score.primary.metric", f"{primary.metric} is not computed; add it to score.metrics")
+    for name, metric in config.score.external.items():
+        if name in METRIC_NAMES:
+            raise WrongValue(f"score.external.{name}", "a metric that score computes; choose another name")
+        if lacking := [
+            each for each in ("{hypothesis}", "{output}") if not any(each in part for part in metric.command)
+        ]:
+            raise WrongValue(f"score.external.{name}.command", f"has no {lacking[0]}; add it")
     for averaged in primary.over.tests_of_mean(config.test_sets):
         if averaged not in config.test_sets:
             hint = nearest(averaged, dict.fromkeys(config.test_sets))

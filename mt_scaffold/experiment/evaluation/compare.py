@@ -461,6 +461,8 @@ def _completed(primary: Primary, runs: Mapping[RowKey, Runs], measure: Measure) 
     if not common:
         raise MTScaffoldError("compare: the score files have no metric in common; score again with the same --metrics")
     metric = primary.metric or measure.metrics.in_order(common)[0]
+    # Metrics of other programs are known by their names without the prefix.
+    metric = next((each for each in common if metric in (each, measure.metrics[each].label)), metric)
     if metric not in common:
         raise UsageError(f"compare: not all scores have the primary metric {metric}, but {', '.join(sorted(common))}")
     tests = _test_sets(runs)

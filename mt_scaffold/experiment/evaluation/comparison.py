@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.configuration import Primary, Published
-from mt_scaffold.experiment.evaluation.metrics import KINDS, MODEL_METRICS, REFERENCE_BITS, TASK_METRICS, MetricKind
+from mt_scaffold.experiment.evaluation.metrics import KINDS, REFERENCE_BITS, MetricKind
 from mt_scaffold.experiment.evaluation.significance import LEVEL, RANDOM_SEED, TRAININGS_FOR_P, Difference
 from mt_scaffold.experiment.runtime.result_warnings import (
     GRAVE,
@@ -267,12 +267,13 @@ class Comparison:
     @property
     def of_documents(self) -> bool:
         """Whether language models are compared, on documents, rather than translations of sentences."""
-        return self.main_metric in MODEL_METRICS
+        return self.units == "documents"
 
     @property
     def units(self) -> str:
         """The name of a test set's segments."""
-        return "documents" if self.of_documents else "questions" if self.main_metric in TASK_METRICS else "sentences"
+        named = {"documents": "documents", "tokens": "documents", "questions": "questions"}
+        return named.get(KINDS[self.main_metric].input, "sentences")
 
     @property
     def notes(self) -> list[str]:

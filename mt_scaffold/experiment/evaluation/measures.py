@@ -25,6 +25,7 @@ from mt_scaffold.experiment.evaluation.metrics import (
     TASK_METRICS,
     Metrics,
     SumRatio,
+    is_external,
     metric_of_sums,
     without_python,
 )
@@ -317,7 +318,7 @@ def _left_out(kind: str, test_set: str, references: int, lines: int) -> ResultWa
 def _also_read(scored: Scored) -> list[str]:
     """Return the names of the files, besides hypothesis and references, that the metrics of a score file depend on."""
     words = any(METRICS[name].input == "words" for name in scored.values)
-    source = any(name.startswith("comet") for name in scored.values)
+    source = any(map(is_external, scored.values))
     return [
         name
         for name in scored.scores.files

@@ -1,7 +1,7 @@
 """The metrics: the input of each, and sacreBLEU's implementation.
 
 To add one, write its line in METRICS, a branch of ``sacrebleu_metric`` and, so that an experiment can request it, its
-name in ``configuration.MetricName``; a metric that takes more than text, such as COMET, is computed in ``score.py``.
+name in ``configuration.MetricName``. Those of other programs are read in ``external.py``.
 """
 
 from __future__ import annotations
@@ -61,31 +61,31 @@ class MetricKind:
 
 _FROM_0, _ANY = (0.0, math.inf), (-math.inf, math.inf)
 REFERENCE_BITS = "reference_bits_per_byte"
-# With several models, each score is called comet:NAME.
-COMET = "comet"
+# Metrics of other programs are called higher:NAME or lower:NAME, by what is better. Earlier versions computed comet or,
+# with several models, comet:NAME.
+HIGHER, LOWER, _COMET = "higher", "lower", "comet"
 # The metric by which a task is compared; its others are called answers:METRIC.
 ANSWERS = "answers"
 
 
 class Metrics(dict[str, MetricKind]):
-    """The metrics by name, COMET of any model, and any metric of a task.
+    """The metrics by name, any metric of another program, and any metric of a task.
 
-    >>> METRICS["comet:wmt23-cometkiwi"].label, "comet:wmt23-cometkiwi" in METRICS
-    ('COMET wmt23-cometkiwi', True)
+    >>> METRICS["lower:metricx-24"].heading, "lower:metricx-24" in METRICS
+    ('metricx-24 ↓', True)
     """
 
     def __missing__(self, name: str) -> MetricKind:
         kind, _, model = name.partition(":")
-        if kind not in (COMET, ANSWERS) or not model:
+        if kind not in (HIGHER, LOWER, _COMET, ANSWERS) or not model:
             raise KeyError(name)
-        return (
-            MetricKind(f"COMET {model}", "source", range=_ANY)
-            if kind == COMET
-            else MetricKind(f"{model}, %", "questions")
-        )
+        if kind == ANSWERS:
+            return MetricKind(f"{model}, %", "questions")
+        label, digits = (f"COMET {model}", 2) if kind == _COMET else (model, 4)
+        return MetricKind(label, "source", lower_is_better=kind == LOWER, digits=digits, range=_ANY)
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or (isinstance(name, str) and len(name) > len(COMET) + 1 and is_comet(name))
+        return super().__contains__(name) or (isinstance(name, str) and is_external(name) and name[-1] != ":")
 
     def in_order(self, names: Collection[str]) -> list[str]:
         """Return those of ``names`` that are metrics, in the order of the tables."""
@@ -93,12 +93,12 @@ class Metrics(dict[str, MetricKind]):
         for known in self:
             found += [known] if known in names else []
             found += sorted(name for name in names if name.startswith(f"{known}:"))
-        return found
+        return found + sorted(name for name in names if name.startswith((f"{HIGHER}:", f"{LOWER}:")))
 
 
-def is_comet(name: str) -> bool:
-    """Return whether a metric is COMET, with any model."""
-    return name.partition(":")[0] == COMET
+def is_external(name: str) -> bool:
+    """Return whether a metric is a mean of scores that another program gave the segments."""
+    return name == _COMET or name.startswith((f"{HIGHER}:", f"{LOWER}:", f"{_COMET}:"))
 
 
 def without_python(signature: str) -> str:
@@ -137,7 +137,7 @@ MODEL_METRICS = Metrics(
 TASK_METRICS = Metrics({ANSWERS: MetricKind("percent of the questions", "questions")})
 # The metrics of all tasks, the main metric of each task first.
 KINDS = Metrics(METRICS | MODEL_METRICS | TASK_METRICS)
-# TER takes four times as long as all of these together, spBLEU downloads a model, and COMET needs one.
+# TER takes four times as long as all of these together, and spBLEU downloads a model.
 DEFAULT_METRICS = tuple(Score().metrics)
 
 
@@ -153,7 +153,7 @@ class SumRatio:
 
 
 def sacrebleu_metric(name: str, tokeniser: str = "13a") -> Any:
-    """Return sacreBLEU's metric for ``name``; for COMET and bits, a ratio of sums over the segments.
+    """Return sacreBLEU's metric for ``name``; for means and bits, a ratio of sums over the segments.
 
     tokeniser: sacreBLEU's name of the one for ``bleu``. Raises MTScaffoldError if its package, or spBLEU's, is not
     installed.
@@ -164,7 +164,7 @@ def sacrebleu_metric(name: str, tokeniser: str = "13a") -> Any:
         return bleu_with(name, tokeniser, CHOOSE_ANOTHER)
     if name == "spbleu":
         return bleu_with(name, "flores200", "or leave this metric out")
-    if is_comet(name) or name == REFERENCE_BITS:
+    if is_external(name) or name == REFERENCE_BITS:
         return SumRatio()
     makers = {"chrf": CHRF, "ter": TER}
     if name in makers:
@@ -184,7 +184,7 @@ def bleu_of_words(lowercase: bool = False) -> Any:
 
 def metric_of_sums(name: str) -> Any:
     """Return an object that computes ``name`` from the sums of its segments' statistics, without the tokeniser."""
-    return bleu_of_words() if "bleu" in name and not is_comet(name) else sacrebleu_metric(name)
+    return bleu_of_words() if "bleu" in name and not is_external(name) else sacrebleu_metric(name)
 
 
 def moses_words(lines: Iterable[str], language: str | None) -> list[str]:

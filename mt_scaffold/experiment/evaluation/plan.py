@@ -85,11 +85,11 @@ def plan(
     several, _ = measure.read(scores)
     measure.signatures(several)
     runs = by_row(several)
+    common = set[str].intersection(*(set(scored.values) for trained in runs.values() for scored in trained.values()))
     tested = [
         name
-        for name in measure.metrics
-        if all(name in scored.values for trained in runs.values() for scored in trained.values())
-        and all(measure.has_statistics(name, trained) for trained in runs.values())
+        for name in measure.metrics.in_order(common)
+        if all(measure.has_statistics(name, trained) for trained in runs.values())
     ]
     if not tested:
         raise UsageError("plan: the scores have no tested metric in common; score again with the same --metrics")

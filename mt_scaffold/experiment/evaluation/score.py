@@ -1,4 +1,4 @@
-"""Translations → scores: sacreBLEU's metrics on detokenised text, COMET, and the tokenised BLEU of older papers."""
+"""Translations → scores: sacreBLEU's metrics, those of other programs, and the tokenised BLEU of older papers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from mt_scaffold.experiment.configuration import BleuTokeniser, Config, load_con
 from mt_scaffold.experiment.configuration import bleu_tokeniser as tokeniser_of_language
 from mt_scaffold.experiment.configuration.data import SIDES
 from mt_scaffold.experiment.data.tokenise import UNLIKE_MOSES, detokenise, has_rules, warnings_of
-from mt_scaffold.experiment.evaluation.comet_scores import checkpoint_in, comet_scores, model_name
+from mt_scaffold.experiment.evaluation.external import read_segments
 from mt_scaffold.experiment.evaluation.metrics import (
-    COMET,
     DEFAULT_METRICS,
+    HIGHER,
+    LOWER,
     METRICS,
     REFERENCE_BITS,
     moses_words,
@@ -102,7 +103,7 @@ class Texts:
     reference: the untouched reference, or several
     hypothesis_words: translations in words, for tokenised BLEU
     reference_words: each reference in words, for tokenised BLEU
-    source: the raw source text, which COMET reads
+    source: the raw source text, which the scores of --segments depend on
     """
 
     hypothesis: Annotated[PathLike, Option("FILE")]
@@ -118,8 +119,11 @@ class Scoring:
 
     language: the target language, for the tokeniser of bleu, and for tokenised_bleu_split and tokenised_bleu_lc
         (default: the suffix of the reference's name, as in test.de)
-    comet: also compute COMET with these checkpoints (files or folders); give only ones that you trust: loading them can
-        run code
+    segments: files with the score of each translation in a metric of another program: a number a line, or the JSON of
+        comet-score --to_json or MetricX
+    metric: the name of the metric of each of these files
+    signature: the signature of each: the model and the versions that computed it; compare refuses different ones
+    higher_is_better: whether more is better in each of them, yes or no (default: yes)
     """
 
     language: Annotated[str | None, Option("CODE")] = None
@@ -140,7 +144,10 @@ class Scoring:
             "tokenised_bleu_split if words or language are given)",
         ),
     ] = None
-    comet: Annotated[Sequence[PathLike], Option("MODEL")] = ()
+    segments: Annotated[Sequence[PathLike], Option("FILE")] = ()
+    metric: Annotated[Sequence[str], Option("NAME")] = ()
+    signature: Annotated[Sequence[str], Option("TEXT")] = ()
+    higher_is_better: Annotated[Sequence[str], Option(choices=("yes", "no"))] = ()
 
 
 @dataclass(frozen=True)
@@ -169,7 +176,7 @@ def score(
     """Score a translation, write the scores as JSON to ``output`` and return them.
 
     output: the scores, as JSON
-    config: take target language, tokeniser, metrics and COMET from this experiment configuration, and write it into the
+    config: take target language, tokeniser and metrics from this experiment configuration, and write it into the
         result
 
     The hypothesis, detokenised text, and the untouched references give sacreBLEU's ``bleu``, ``chrf``, ``chrf++``,
@@ -186,24 +193,23 @@ def score(
     like the hypothesis; the signatures and a warning mark this. There are also warnings about translations that are
     empty, much longer or shorter than the reference, or repetitive.
 
-    Each model of ``settings.comet`` scores against the first reference, or without one if it takes none; the metric is
-    ``comet``, or ``comet:NAME`` with several models.
+    The mean of each of ``settings.segments`` is a metric ``higher:NAME`` or ``lower:NAME``, by what is better.
 
     Raises MTScaffoldError if the files differ in length, are empty, not UTF-8 or missing, or if a metric cannot be
     computed here; UsageError for an unknown metric, or one whose input is not given.
     """
     refuse_text(reference=texts.reference, reference_words=texts.reference_words)
-    refuse_text(metrics=settings.metrics, comet=settings.comet)
+    refuse_text(metrics=settings.metrics, segments=settings.segments, metric=settings.metric)
     if config is not None and not isinstance(config, Config):
         config = load_config(config)
     if (texts.hypothesis_words is None) != (not texts.reference_words):
         raise UsageError("score: give both --hypothesis-words and --reference-words, or neither")
     if config is not None:
-        settings = Scoring(
-            settings.language or config.languages.target,
-            settings.bleu_tokeniser or config.score.bleu_tokeniser,
-            config.score.metrics if settings.metrics is None else settings.metrics,
-            settings.comet or config.score.comet or (),
+        settings = replace(
+            settings,
+            language=settings.language or config.languages.target,
+            bleu_tokeniser=settings.bleu_tokeniser or config.score.bleu_tokeniser,
+            metrics=config.score.metrics if settings.metrics is None else settings.metrics,
         )
     if not texts.reference:
         raise UsageError("score: give at least one reference")
@@ -213,7 +219,7 @@ def score(
     language = settings.language or (suffix if has_rules(suffix) else None)
     files = {"hypothesis": texts.hypothesis, **references}
     files |= {"hypothesis_words": texts.hypothesis_words, **words} if texts.hypothesis_words is not None else {}
-    files |= {"source": texts.source} if settings.comet and texts.source is not None else {}
+    files |= {"source": texts.source} if settings.segments and texts.source is not None else {}
     refuse_overwriting([output], files.values())
     # Each is read once: a pipe has nothing left the second time.
     content = {name: read_file(path) for name, path in files.items()}
@@ -242,10 +248,7 @@ def score(
         for name in found.keys() - {"tokenised_bleu"}:
             found[name] = replace(found[name], signature=f"{found[name].signature}|reference:detokenised")
     print_warnings(warnings)
-    if settings.comet:
-        if texts.source is None:
-            raise UsageError("score: COMET also reads the source text; give --source")
-        found |= _comet(settings.comet, lines["source"], inputs["text"])
+    found |= _external(settings, lines["hypothesis"])
     folder = Path(output).resolve().parent
     scores = Scores(
         system=origin.system or Path(texts.hypothesis).name,
@@ -320,7 +323,7 @@ def _chosen(metrics: Sequence[str] | None, given: Collection[str]) -> list[str]:
     for name in metrics:
         if name not in METRICS or not METRICS[name].named:
             hint = {
-                "comet": "; give its checkpoint with --comet",
+                "comet": "; run it by itself, and give its scores with --segments",
                 REFERENCE_BITS: "; only an experiment computes it",
             }.get(name, "")
             known = ", ".join(known for known, kind in METRICS.items() if kind.named)
@@ -351,17 +354,21 @@ def _metric(name: str, sides: Sequence[list[str]], language: str | None, tokenis
     return Metric(found.score, str(found), f"{metric.get_signature()}{added}", kind.comparable, segments)
 
 
-def _comet(models: Sequence[PathLike], sources: list[str], sides: Sequence[list[str]]) -> dict[str, Metric]:
-    """Return the score of each model: ``comet``, or ``comet:NAME`` with several models."""
-    checkpoints = {model_name(path): path for path in map(checkpoint_in, models)}
-    if len(checkpoints) < len(models):
-        raise UsageError("score: two models of COMET have the same name; give models in folders of different names")
+def _external(settings: Scoring, hypotheses: Sequence[str]) -> dict[str, Metric]:
+    """Return the metrics that other programs have computed: the mean of each one's scores."""
+    several = (settings.segments, settings.metric, settings.signature)
+    directions = [*settings.higher_is_better] or ["yes"] * len(settings.metric)
+    if len({*map(len, (*several, directions))}) > 1:
+        raise UsageError("score: give as many --metric and --signature (and --higher-is-better) as --segments")
     found = {}
-    for model, checkpoint in checkpoints.items():
-        scores, signature = comet_scores(checkpoint, sources, sides[0], sides[1])
-        name, mean = COMET if len(models) == 1 else f"{COMET}:{model}", statistics.fmean(scores)
+    for path, metric, signature, direction in zip(*several, directions, strict=True):
+        name = f"{HIGHER if direction == 'yes' else LOWER}:{metric}"
+        if ":" in metric or not metric or metric in METRICS or name in found:
+            raise UsageError(f"score: --metric {metric}: the name of another metric, or not a name; choose another")
+        scores, kind = read_segments(path, hypotheses), METRICS[name]
+        mean = statistics.fmean(scores)
         # As for the other metrics: the figure, and what the sum is divided by.
         segments = [f"{score:.10g} 1" for score in scores]
-        kind = METRICS[name]
-        found[name] = Metric(mean, f"{kind.label} = {decimal(mean)}", signature, kind.comparable, segments)
+        text = f"{kind.label} = {decimal(mean, kind.digits)}"
+        found[name] = Metric(mean, text, signature, kind.comparable, segments)
     return found

@@ -208,8 +208,9 @@ def translate(layout: TranslationLayout, run: Run, test_set: TestSet, gpus: Gpus
 
 def score(layout: TranslationLayout, run: Run, test_set: TestSet) -> None:
     """Score the translation of a test set."""
+    from mt_scaffold.experiment.evaluation.external import computed
     from mt_scaffold.experiment.evaluation.metrics import METRICS
-    from mt_scaffold.experiment.evaluation.score import Origin, Texts, score
+    from mt_scaffold.experiment.evaluation.score import Origin, Scoring, Texts, score
 
     texts = Texts(
         layout.translation(run, test_set),
@@ -219,7 +220,15 @@ def score(layout: TranslationLayout, run: Run, test_set: TestSet) -> None:
         layout.raw(test_set, layout.source),
     )
     origin = Origin(run.system, test_set, int(run.seed))
-    scores = score(texts, layout.scores(run, test_set), origin=origin, config=layout.config)
+    external, folder = layout.config.score.external, layout.training(run, "translations")
+    files = {"source": layout.raw(test_set, layout.source), "hypothesis": layout.translation(run, test_set)}
+    settings = Scoring(
+        segments=[computed(name, each, files, texts.reference, folder) for name, each in external.items()],
+        metric=[*external],
+        signature=[each.signature for each in external.values()],
+        higher_is_better=["yes" if each.higher_is_better else "no" for each in external.values()],
+    )
+    scores = score(texts, layout.scores(run, test_set), settings, origin, layout.config)
     for name, metric in scores.metrics.items():
         print(f"{name}: {decimal(metric.score, METRICS[name].digits)}  {metric.signature}")
 
@@ -273,7 +282,9 @@ def _score_settings(layout: TranslationLayout, *tests: str) -> list[object]:
     words = [config.tokenise_for(test, side).none for test in tests or config.test_sets for side in SIDES]
     # Earlier versions had no choice of a tokeniser: the default is left out, so that their scores stay up to date.
     tokeniser = [] if config.bleu_tokeniser == "13a" else [config.bleu_tokeniser]
-    return [config.score.metrics, config.score.comet, words, *tokeniser]
+    external = [whole["score"]["external"]] if (whole := config.to_dict())["score"]["external"] else []
+    # The second was COMET's checkpoints.
+    return [config.score.metrics, None, words, *tokeniser, *external]
 
 
 def _comparison_settings(layout: TranslationLayout) -> list[object]:

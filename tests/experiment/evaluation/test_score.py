@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-import types
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,13 @@ pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
 from mt_scaffold.corpus.files import open_output
 from mt_scaffold.corpus.text import read_lines
-from mt_scaffold.experiment.configuration import load_config, parse_config
+from mt_scaffold.experiment.configuration import Primary, load_config, parse_config
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.moses import Tokeniser
 from mt_scaffold.experiment.data.tokenise import detokenise
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison_tables import as_text
+from mt_scaffold.experiment.evaluation.external import computed, read_segments
 from mt_scaffold.experiment.evaluation.metrics import METRICS, split_compounds
 from mt_scaffold.experiment.evaluation.score import Origin, Scores, Scoring, Texts, score
 from mt_scaffold.experiment.runtime.results import read_result
@@ -101,11 +102,6 @@ def test_tokenised_bleu_is_marked_as_not_comparable(tmp_path: Path) -> None:
         and written["versions"]["sacrebleu"]
     )
     assert written["files"]["hypothesis_words"]["path"] == "hyp.words"
-
-
-def test_the_compound_split_is_that_of_the_published_scores() -> None:
-    """Hyphens inside a word are split as in the scripts that the papers used."""
-    assert split_compounds("rich-text - format -x") == "rich ##AT##-##AT## text - format -x"
 
 
 HYPHENS = [
@@ -225,10 +221,8 @@ def test_a_metric_that_cannot_be_computed_is_an_error(tmp_path: Path, monkeypatc
         score(Texts(files[0], [files[1]]), files[2], Scoring(metrics=["tokenised_bleu"]))
     with pytest.raises(UsageError, match="tokenised_bleu_split needs --language, or --hypothesis-words"):
         score(Texts(files[0], [files[1]]), files[2], Scoring(metrics=["tokenised_bleu_split"]))
-    with pytest.raises(UsageError, match="COMET also reads the source text; give --source"):
-        score(Texts(files[0], [files[1]]), files[2], Scoring(comet=[tmp_path / "model.ckpt"]))
-    with pytest.raises(MTScaffoldError, match="no checkpoint"):
-        score(Texts(files[0], [files[1]], source=files[1]), files[2], Scoring(comet=[tmp_path / "missing"]))
+    with pytest.raises(UsageError, match="give as many --metric and --signature"):
+        score(Texts(files[0], [files[1]]), files[2], Scoring(segments=[files[1]], metric=["x"]))
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
     with pytest.raises(MTScaffoldError, match=r"^spbleu: sacreBLEU cannot load its flores200 tokeniser \(.*") as error:
         score(Texts(files[0], [files[1]]), files[2], Scoring(metrics=["bleu", "spbleu"]))
@@ -247,156 +241,133 @@ def test_spbleu_is_sacrebleus(tmp_path: Path) -> None:
     assert "tok:flores200" in found.signature and found.score > 10
 
 
-# The class in a COMET folder's hparams.yaml → whether the model reads references.
-COMET_CLASSES = {"regression_metric": True, "referenceless_regression_metric": False}
+FEWER = [line.replace("Plan", "Projekt").replace("Konto", "Fach") for line in HYPHENS]
+COMET = [0.5, 0.625, 0.75, 0.875, 0.5, 0.25]
+FORMS = {
+    "lines": "".join(f"{score}\n" for score in COMET),
+    # comet-score --to_json, and MetricX.
+    "comet": json.dumps(
+        {"hyp": [{"mt": mt, "COMET": score} for mt, score in zip(FEWER, COMET, strict=True)]}, indent=4
+    ),
+    "metricx": "".join(
+        f"{json.dumps({'hypothesis': mt, 'prediction': score})}\n" for mt, score in zip(FEWER, COMET, strict=True)
+    ),
+}
 
 
-def comet_model(folder: Path, kind: str, value: float, dtype: str = "float32") -> Path:
-    """Write a model as COMET distributes them: hparams.yaml, and a checkpoint, here of a single parameter."""
-    import torch
-
-    (folder / "checkpoints").mkdir(parents=True)
-    (folder / "hparams.yaml").write_text(f"class_identifier: {kind}\n", encoding="utf-8")
-    weights = {"value": torch.tensor([value], dtype=getattr(torch, dtype))}
-    torch.save({"state_dict": weights}, folder / "checkpoints" / "model.ckpt")
-    return folder
-
-
-@pytest.fixture
-def comet(monkeypatch: pytest.MonkeyPatch) -> list[list[dict[str, str]]]:
-    """Replace the package by a stand-in that loads ``comet_model``, and return the texts that models read."""
-    torch = pytest.importorskip("torch", reason="needs the extra 'fairseq'")
-    seen: list[list[dict[str, str]]] = []
-
-    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
-        def __init__(self, checkpoint: str) -> None:
-            super().__init__()
-            self.value = torch.nn.Parameter(torch.load(checkpoint, weights_only=True)["state_dict"]["value"])
-            hparams = (Path(checkpoint).parents[1] / "hparams.yaml").read_text(encoding="utf-8")
-            self.reads = COMET_CLASSES[hparams.split()[1]]
-
-        def requires_references(self) -> bool:
-            return self.reads
-
-        def predict(self, samples: list[dict[str, str]], **_: object) -> dict[str, list[float]]:
-            seen.append(samples)
-            return {"scores": [float(self.value.detach()) + 0.125 * number for number in range(len(samples))]}
-
-    stand_in = types.ModuleType("comet")
-    stand_in.load_from_checkpoint = Model  # type: ignore[attr-defined]
-    stand_in.__version__ = "2.2.7"  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "comet", stand_in)
-    return seen
-
-
-def test_comet_reads_source_translation_and_reference(tmp_path: Path, comet: list[list[dict[str, str]]]) -> None:
-    """Each segment's score is kept, for the test; the score is their mean, times 100; the signature is SacreCOMET's."""
-    sources = write(tmp_path / "src", ["A", "B", "C", "D"])
-    files = (write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE), tmp_path / "scores.json")
-    texts = Texts(files[0], [files[1]], source=sources)
-    model = comet_model(tmp_path / "wmt22-comet-da", "regression_metric", 0.5)
-    result = score(texts, files[2], Scoring(metrics=["bleu"], comet=[model]))
-    assert comet[0][1] == {"src": "B", "mt": HYPOTHESIS[1], "ref": REFERENCE[1]}
-    found = result.metrics["comet"]
-    assert found.score == pytest.approx(68.75) and found.segments == ["50 1", "62.5 1", "75 1", "87.5 1"]
-    python = ".".join(map(str, sys.version_info[:3]))
-    sha = raw_digest(model / "checkpoints" / "model.ckpt")[:16]
-    assert found.signature == f"Python{python}|Comet2.2.7|fp32|wmt22-comet-da|r1|sha256:{sha}|scale:100"
-    assert result.files["source"].path == "src" and read_result(Scores, files[2]) == result
-
-
-def test_comet_of_several_models(tmp_path: Path, comet: list[list[dict[str, str]]]) -> None:
-    """Each has its column and its significance test; one without references gets none, and says so in its signature."""
-    sources = write(tmp_path / "src", ["A", "B", "C", "D"] * 2)
-    reference = write(tmp_path / "ref", REFERENCE * 2)
-    models = [
-        comet_model(tmp_path / "wmt22-cometkiwi-da", "referenceless_regression_metric", 0.25, "bfloat16"),
-        # Despite its name, not BLEU.
-        comet_model(tmp_path / "bleu-like", "regression_metric", 0.5),
+@pytest.mark.parametrize("form", FORMS)
+def test_scores_of_another_program_are_a_metric_as_any_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    """COMET and its like need environments of their own; differences are tested, and must be computed alike."""
+    (tmp_path / "comet").write_text(FORMS[form], encoding="utf-8")
+    write(tmp_path / "flat", ["0.5"] * 6)
+    hypothesis, reference = write(tmp_path / "hyp", FEWER), write(tmp_path / "ref", HYPHENS)
+    other = write(tmp_path / "other", HYPHENS)
+    command = [
+        "score",
+        "--reference",
+        str(reference),
+        "--source",
+        str(reference),
+        "--test-set",
+        "t",
+        "--metrics",
+        "bleu",
     ]
     paths = []
-    for system, hypothesis in (("bpe", HYPOTHESIS), ("scaffold", REFERENCE)):
-        texts = Texts(write(tmp_path / system, hypothesis * 2), [reference], source=sources)
+    for system, text, segments in (("a", other, "flat"), ("b", hypothesis, "comet"), ("c", hypothesis, "comet")):
         paths.append(tmp_path / f"{system}.json")
-        origin = Origin(system=system, test_set="test")
-        result = score(texts, paths[-1], Scoring(metrics=["bleu"], comet=models), origin)
-        assert list(result.metrics) == ["bleu", "comet:bleu-like", "comet:wmt22-cometkiwi-da"]
-        assert "|bf16|wmt22-cometkiwi-da|r0|" in result.metrics["comet:wmt22-cometkiwi-da"].signature
-    assert comet[0][1] == {"src": "B", "mt": HYPOTHESIS[1]} and comet[1][1]["ref"] == REFERENCE[1]
-    comparison = compare(paths, "bpe", samples=20)
-    assert comparison.metrics == list(result.metrics)
-    assert {*comparison.rows[1].tests} == {*result.metrics}
-    assert comparison.rows[1].scores["comet:bleu-like"].mean == pytest.approx(93.75)
-    text = as_text(comparison)
-    assert re.search("^test set +system +COMET bleu-like .*COMET wmt22-cometkiwi-da", text, re.MULTILINE)
-    assert "COMET wmt22-cometkiwi-da: Python" in text
-    # A different Python alone does not make a different metric; a different checkpoint does.
-    for change, fails in ((("Python3", "Python4"), False), (("|sha256:", "|sha256:0"), True)):
-        paths[0].write_text(paths[0].read_text(encoding="utf-8").replace(*change), encoding="utf-8")
-        if fails:
-            with pytest.raises(MTScaffoldError, match="COMET bleu-like was computed differently"):
-                compare(paths, "bpe", samples=20)
-        else:
-            assert compare(paths, "bpe", samples=20).rows == comparison.rows
+        given = [
+            "--segments",
+            str(tmp_path / segments),
+            "--metric",
+            "comet-22",
+            "--system",
+            system,
+            "-o",
+            str(paths[-1]),
+        ]
+        signature = "Comet2.2|r1" if system != "c" else "Comet2.3|r1"
+        assert main([*command, "--hypothesis", str(text), *given, "--signature", signature]) == 0
+    found = read_result(Scores, paths[1]).metrics["higher:comet-22"]
+    assert found.score == pytest.approx(sum(COMET) / 6) and found.segments == [f"{score:g} 1" for score in COMET]
+    assert "comet-22: 0.5833  Comet2.2|r1" in capsys.readouterr().out
+    compared = compare(paths[:2], "a", samples=50, primary=Primary("comet-22"))
+    test = compared.rows[1].tests["higher:comet-22"]
+    assert test.difference == pytest.approx(sum(COMET) / 6 - 0.5) and compared.main_metric == "higher:comet-22"
+    assert re.split("  +", as_text(compared).splitlines()[2])[2] == "comet-22"
+    with pytest.raises(MTScaffoldError, match=r"comet-22 was computed differently \(Comet2\.2\|r1 and Comet2\.3"):
+        compare([paths[0], paths[2]], "a", samples=50)
+    # Lower is better; and what cannot be read is refused, with its line.
+    given = ["--hypothesis", str(hypothesis), "--metric", "mx", "--signature", "s", "-o", str(tmp_path / "d")]
+    assert main([*command, *given, "--segments", str(tmp_path / "comet"), "--higher-is-better", "no"]) == 0
+    assert "mx ↓: 0.5833" in capsys.readouterr().out
+    for content, says in (
+        (FORMS["lines"] + "1\n", "7 scores for 6 translations"),
+        (FORMS["lines"][:-5], "5 scores for 6 translations"),
+        (FORMS["lines"].replace("0.75", "nan"), "line 3: not the score of a segment: 'nan'"),
+        (FORMS["comet"].replace("Projekt", "Ziel"), "segment 1 is of another translation"),
+        (FORMS["metricx"].replace("prediction", "score"), "line 1: not the score of a segment"),
+    ):
+        (tmp_path / "bad").write_text(content, encoding="utf-8")
+        assert main([*command, *given, "--segments", str(tmp_path / "bad")]) == 1
+        assert says in capsys.readouterr().err
+    for name, says in (("bleu", "the name of another metric"), ("a:b", "choose another")):
+        assert main([*command, *given, "--segments", str(tmp_path / "flat"), "--metric", name]) == 2
+        assert says in capsys.readouterr().err
 
 
-def test_two_models_of_comet_of_one_name_are_refused(tmp_path: Path, comet: list[list[dict[str, str]]]) -> None:
-    """Their columns could not be told apart."""
-    models = [comet_model(tmp_path / name / "model", "regression_metric", 0.5) for name in ("a", "b")]
-    texts = Texts(write(tmp_path / "hyp", HYPOTHESIS), [write(tmp_path / "ref", REFERENCE)], source=tmp_path / "ref")
-    with pytest.raises(UsageError, match="two models of COMET have the same name"):
-        score(texts, tmp_path / "scores.json", Scoring(comet=models))
-    assert not comet
+PROGRAM = """\
+import sys
+source, hypothesis, output, *references = sys.argv[1:]
+lines = open(hypothesis, encoding="utf-8").read().splitlines()
+print("loading", file=sys.stderr)
+if "fail" in lines[0]:
+    sys.exit("out of memory")
+with open(output, "w") as stream:
+    stream.writelines(f"{len(line) / len(references)}\\n" for line in lines)
+with open("calls", "a") as stream:
+    stream.write("called\\n")
+"""
 
 
-def test_the_models_of_comet_in_a_configuration(tmp_path: Path) -> None:
-    """A single one, as in earlier configurations, or a list."""
-    for given, found in (("a", ["a"]), (["a", "b"], ["a", "b"])):
-        config = parse_config({**PLAIN, "score": {"comet": given}})
-        assert config.score.comet == found and parse_config(config.to_dict()) == config
-    with pytest.raises(UsageError, match=r"score\.comet: must not be empty"):
-        parse_config({**PLAIN, "score": {"comet": []}})
-
-
-def real_comet_model(folder: Path, referenceless: bool) -> Path:
-    """Write one of COMET's models with random parameters, on a BERT of two layers."""
-    import comet.models
-    import torch
-    import transformers
-
-    words = sorted({word for line in (*HYPOTHESIS, *REFERENCE) for word in re.findall(r"\w+|\W", line.lower())})
-    encoder = folder / "encoder"
-    encoder.mkdir(parents=True)
-    symbols = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
-    write(encoder / "vocab.txt", symbols)
-    transformers.BertTokenizerFast(vocab_file=str(encoder / "vocab.txt")).save_pretrained(encoder)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
-    transformers.BertModel(transformers.BertConfig(vocab_size=len(symbols), **sizes)).save_pretrained(encoder)
-    name = "referenceless_regression_metric" if referenceless else "regression_metric"
-    settings = {"encoder_model": "BERT", "pretrained_model": str(encoder), "hidden_sizes": [8]}
-    model = comet.models.str2model[name](**settings)
-    (folder / "checkpoints").mkdir()
-    hparams = dict(model.hparams)
-    (folder / "hparams.yaml").write_text(json.dumps(hparams | {"class_identifier": name}), encoding="utf-8")
-    state = {"state_dict": model.state_dict(), "hyper_parameters": hparams, "pytorch-lightning_version": "2.0.0"}
-    torch.save(state, folder / "checkpoints" / "model.ckpt")
-    return folder
-
-
-def test_comet_with_real_models(tmp_path: Path) -> None:
-    """With the package, which needs a separate environment: segments keep their order in any batches."""
-    comet = pytest.importorskip("comet", reason="needs the extra 'comet'")
-    models = [real_comet_model(tmp_path / name, name == "kiwi") for name in ("da", "kiwi")]
-    found = []
-    for step in (1, -1):
-        hypothesis = write(tmp_path / "hyp", HYPOTHESIS[::step])
-        reference = write(tmp_path / "ref", REFERENCE[::step])
-        texts = Texts(hypothesis, [reference], source=reference)
-        found.append(score(texts, tmp_path / "scores.json", Scoring(metrics=["bleu"], comet=models)).metrics)
-    for name, reads in (("da", 1), ("kiwi", 0)):
-        segments = [[float(row.split()[0]) for row in each[f"comet:{name}"].segments or ()] for each in found]
-        assert segments[0] == pytest.approx(segments[1][::-1], rel=1e-4) and len({*segments[0]}) == 4
-        assert f"|Comet{comet.__version__}|fp32|{name}|r{reads}|" in found[0][f"comet:{name}"].signature
+def test_a_program_of_a_metric_is_run_once_for_the_same_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its arguments are those of the configuration, without a shell; its errors have its own last line."""
+    monkeypatch.chdir(tmp_path)
+    program = tmp_path / "two words; rm.py"
+    program.write_text(PROGRAM)
+    command = [sys.executable, str(program), "{source}", "{hypothesis}", "{output}", "{references}"]
+    length = {"command": command, "signature": "v1"}
+    settings = {"external": {"length": length}, "primary": {"metric": "length"}}
+    config = parse_config({**PLAIN, "score": settings})
+    assert parse_config(config.to_dict()) == config
+    metric = config.score.external["length"]
+    hypothesis, reference = write(tmp_path / "hyp", HYPOTHESIS), write(tmp_path / "ref", REFERENCE)
+    files = {"source": reference, "hypothesis": hypothesis}
+    first = computed("length", metric, files, [reference, reference], tmp_path / "kept")
+    assert read_segments(first, HYPOTHESIS) == [len(line) / 2 for line in HYPOTHESIS]
+    assert computed("length", metric, files, [reference, reference], tmp_path / "kept") == first
+    assert (tmp_path / "calls").read_text() == "called\n"
+    write(tmp_path / "hyp", HYPOTHESIS[::-1])
+    assert computed("length", metric, files, [reference], tmp_path / "kept") != first
+    write(tmp_path / "hyp", ["fail"])
+    with pytest.raises(MTScaffoldError, match=r"^score\.external\.length: .* ended with status 1: out of memory$"):
+        computed("length", metric, files, [reference], tmp_path / "kept")
+    for wrong, says in (
+        ([sys.executable, "-c", "print('hi')"], r"wrote nothing to \{output\}: hi$"),
+        ([str(tmp_path / "none")], "none: No such file or directory; correct the command"),
+    ):
+        with pytest.raises(MTScaffoldError, match=says):
+            computed("length", replace(metric, command=wrong), files, [reference], tmp_path / "kept")
+    for given, says in (
+        ({"a": {"command": ["x", "{hypothesis}"], "signature": "s"}}, r"a\.command: has no \{output\}; add it"),
+        ({"a": {"command": ["{hyp}"], "signature": "s"}}, r"a\.command\[0\]: no \{hyp\} is filled in"),
+        ({"bleu": length}, r"bleu: a metric that score computes; choose another name"),
+        ({"a": {"command": command}}, r"a\.signature: missing"),
+    ):
+        with pytest.raises(UsageError, match=rf"score\.external\.{says}"):
+            parse_config({**PLAIN, "score": {"external": given}})
 
 
 def test_a_pipe_is_scored_and_noted_as_it_was_read(tmp_path: Path) -> None:

@@ -40,8 +40,6 @@ from mt_scaffold.experiment.evaluation.significance import (
     planned_detectable,
     resample,
     satterthwaite,
-    shown_p,
-    t_test_p,
     variances,
 )
 
@@ -503,37 +501,3 @@ def test_five_segments_are_no_test() -> None:
     """An exact test of five could not give p below 0.0625."""
     with pytest.raises(ValueError, match="5 segments are too few for a test"):
         compare_trainings(constant([1.0], segments=5), constant([2.0], segments=5))
-
-
-@pytest.mark.parametrize(
-    ("t", "freedom", "p"),
-    # From printed tables of Student's t; the last has degrees of freedom such as Satterthwaite's.
-    [
-        (12.706205, 1, 0.05),
-        (4.302653, 2, 0.05),
-        (3.182446, 3, 0.05),
-        (4.604095, 4, 0.01),
-        (2.262157, 9, 0.05),
-        (0, 5, 1),
-        (1.959964, math.inf, 0.05),
-        (2, 2.5, 0.15739),
-    ],
-)
-def test_students_t(t: float, freedom: float, p: float) -> None:
-    """p is two-sided, whatever the sign of t."""
-    assert t_test_p(t, freedom) == pytest.approx(p, abs=5e-5) == t_test_p(-t, freedom)
-
-
-def test_small_p_values_are_shown_as_such() -> None:
-    """0.000 would claim certainty."""
-    assert [shown_p(p) for p in (None, 0.0, 0.00099, 0.001, 0.0496, 1)] == [
-        *("", "< 0.001", "< 0.001", "0.001", "0.050", "1.000")
-    ]
-
-
-def test_holms_correction() -> None:
-    """The example of the method: each p times the number of those not smaller, never decreasing, at most 1."""
-    assert correct({"a": 0.005, "b": 0.04, "c": 0.011, "d": 0.9}) == pytest.approx(
-        {"a": 0.02, "b": 0.08, "c": 0.033, "d": 0.9}
-    )
-    assert correct({"a": 0.5, "b": 0.6}) == {"a": 1.0, "b": 1.0} and correct({}) == {}

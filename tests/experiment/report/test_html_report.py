@@ -345,15 +345,6 @@ def test_the_page_says_what_is_sampled(page: Path, experiment: Path, tmp_path: P
     assert "Dropout and sampling are not applied here; systems that train with them see other frequencies." in text
 
 
-def test_columns_of_systems_that_are_empty_are_left_out(page: Path) -> None:
-    """Most experiments set neither a vocabulary threshold nor glossaries; four of seven columns used to be empty."""
-    table = page.read_text(encoding="utf-8").split("<summary>The systems</summary>")[1].split("</table>")[0]
-    columns = re.findall("<th class[^>]*>(.*?)</th>", table)
-    assert columns == ["system", "codes", "dropout or sampling, source and target", "tested against"]
-    rows = [re.findall("<td[^>]*>(.*?)</td>", row) for row in table.split("<tr>")[2:]]
-    assert all(any(row[number] for row in rows) for number in range(len(columns)))
-
-
 def test_the_page_says_what_was_measured_in_validation(experiment: Path, tmp_path: Path) -> None:
     """A BLEU score under the heading of a loss would be read the wrong way round."""
     copy = tmp_path / "copy"
