@@ -28,5 +28,9 @@ class UsageError(MTScaffoldError):
     exit_status = 2
 
 
+class WrongTypeError(UsageError, TypeError):
+    """An argument is of the wrong type."""
+
+
 class SpecialTokenError(MTScaffoldError, ValueError):
     """A text holds a special token that the call does not allow there; a ValueError, as in tiktoken."""

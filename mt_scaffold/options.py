@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Sequence
 
 from mt_scaffold.cores import allowed_cores, usable_cores
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import UsageError, WrongTypeError
 from mt_scaffold.removed import VALUES
 
 # Output formats of statistics.
@@ -30,6 +30,14 @@ def refuse_text(**collections: object) -> None:
             raise UsageError(f"{name}: give a list of strings, such as [{given!r}]")
 
 
+def whole_number(name: str, value: object) -> int:
+    """Return a number as an int, numpy's too; raise WrongTypeError, naming it, for text, None and fractions."""
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise WrongTypeError(f"{name} must be a whole number, not {value!r}") from None
+
+
 def worker_count(num_workers: int | None = None) -> int:
     """Return the number of threads or processes: as given; for -1, every core that this process may run on.
 
@@ -47,6 +55,7 @@ def worker_count(num_workers: int | None = None) -> int:
             number = int(given)
         except ValueError:
             raise UsageError(f"{name} must be a number or -1 for all cores, not '{given}'") from None
+    number = whole_number(name, number)
     if number == -1:
         return allowed_cores()
     if not 1 <= number <= _MOST_WORKERS:
@@ -56,7 +65,7 @@ def worker_count(num_workers: int | None = None) -> int:
 
 def check_index(index: int) -> int:
     """Return the index of a sentence or text; UsageError unless it is 0 to 2^64-1."""
-    number = operator.index(index)
+    number = whole_number("an index", index)
     if not 0 <= number < 2**64:
         raise UsageError(f"an index must be 0 or more and fit into 64 bits, not {index}")
     return number
@@ -73,9 +82,10 @@ def check_indices(indices: Sequence[int] | None, texts: int) -> list[int]:
 
 def check_merges(merges: int) -> int:
     """Return how many merges to use, -1 for all; UsageError for other negative numbers and from 2^63."""
-    if not -1 <= merges < 2**63:
-        raise UsageError(f"the number of merges must be 0 or more, or -1 for all, not {merges}")
-    return merges
+    number = whole_number("the number of merges", merges)
+    if not -1 <= number < 2**63:
+        raise UsageError(f"the number of merges must be 0 or more, or -1 for all, not {number}")
+    return number
 
 
 def memory_size(size: int | str) -> int:
@@ -100,9 +110,10 @@ def memory_size(size: int | str) -> int:
 
 def check_prune(prune: int) -> int:
     """Return the lowest count that a word may have; UsageError below 1 and from 2^63."""
-    if not 1 <= prune < 2**63:
-        raise UsageError(f"words are pruned below a count of 1 or more, not {prune}")
-    return prune
+    number = whole_number("the count below which words are pruned", prune)
+    if not 1 <= number < 2**63:
+        raise UsageError(f"words are pruned below a count of 1 or more, not {number}")
+    return number
 
 
 def check_choice(kind: str, value: str, choices: Collection[str]) -> str:

@@ -421,9 +421,17 @@ def test_what_learning_prints(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_values_out_of_range() -> None:
     """Wrong values are refused before anything is read."""
-    for wrong in ({"num_symbols": 0}, {"num_symbols": -5}, {"min_frequency": 0}, {"algorithm": "unigram"}):
+    wrong: list[dict[str, Any]] = [{"num_symbols": value} for value in (0, -5, None, "100", 100.0)]
+    for each in (*wrong, {"min_frequency": 0}, {"min_frequency": 2.0}, {"num_workers": "2"}, {"algorithm": "unigram"}):
         with pytest.raises(UsageError):
-            learn_bpe(lines=["ab ab"], **wrong)
+            learn_bpe(lines=["ab ab"], **each)
+    bpe, seven = BPE(CODES), pytest.importorskip("numpy").int64(7)
+    assert len(BPE(b"#version: 0.3 bytes gpt2\na b\n", merges=seven, pad_vocab_to=seven).tokens) == 259
+    assert learn_bpe(lines=["ab ab"], num_symbols=seven, min_frequency=seven).merges == 0
+    calls: list[Any] = [bpe.segment, bpe.process_line, bpe.join, lambda text: bpe.segment_tokens([text])]
+    for call, text in itertools.product(calls, (None, 3, ["ab"])):
+        with pytest.raises(UsageError, match="give text as str or bytes, not as"):
+            call(text)
     for dropout in (-0.1, 1.1, float("nan")):
         with pytest.raises(UsageError, match="dropout"):
             BPE(CODES).segment("ab", dropout)

@@ -15,7 +15,7 @@ from typing import AnyStr
 
 from mt_scaffold import _core
 from mt_scaffold.corpus.files import PathLike, open_input, read_file, shown, without_mark
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, WrongTypeError
 
 # The last symbol of a word carries it, in codes files and in memory (subword-nmt format 0.2).
 END_OF_WORD = "</w>"
@@ -114,8 +114,15 @@ def joining(separator: str) -> re.Pattern[str]:
     return re.compile(re.escape(separator) + r"(?: |(?=\r?(?:\n|\Z)))")
 
 
+def check_text(given: object) -> None:
+    """Raise WrongTypeError for anything but text and bytes, such as None."""
+    if not isinstance(given, str | bytes):
+        raise WrongTypeError(f"give text as str or bytes, not as {type(given).__name__}")
+
+
 def as_bytes(text: str | bytes, errors: str = "surrogateescape") -> bytes:
     """Return text as bytes, with lone surrogates as the bytes that they stand for; raise MTScaffoldError for others."""
+    check_text(text)
     if isinstance(text, bytes):
         return text
     try:
@@ -127,6 +134,7 @@ def as_bytes(text: str | bytes, errors: str = "surrogateescape") -> bytes:
 
 def like(given: AnyStr, text: str) -> AnyStr:
     """Return ``text`` as a string or as bytes, like ``given``."""
+    check_text(given)
     return text if isinstance(given, str) else as_bytes(text)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import operator
 import os
 import re
 import unicodedata
@@ -24,6 +25,7 @@ from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import UsageError
 from mt_scaffold.integrations.encodings import Encoding, Encodings
 from mt_scaffold.integrations.sides import ByteSide, CharacterSide, ImportedSide, Side, side_of
+from mt_scaffold.options import check_merges
 from mt_scaffold.segment.draw import NO_DRAW, Draw
 from mt_scaffold.segment.numbering import write_numbered
 
@@ -166,7 +168,7 @@ class DecodeStream:
 
     def step(self, number: int) -> str:
         """Return the text that one more id makes final, often none."""
-        self._ids.append(int(number))
+        self._ids.append(operator.index(number))
         text = self._decode(self._ids)
         if text.endswith("\ufffd") or self._tokenizer.continues(self._ids[-1]):
             return ""
@@ -269,7 +271,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
                 f"MTScaffoldTokenizer: {', '.join(missing)} is missing, but was saved with it; copy the whole folder"
             )
         options: dict[str, Any] = {
-            "merges": merges,
+            "merges": check_merges(merges),
             "separator": separator,
             "glossaries": None if glossaries is None else list(glossaries),
             "split_unknown": split_unknown,

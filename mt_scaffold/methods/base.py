@@ -16,6 +16,7 @@ from mt_scaffold.codes import CodesSource
 from mt_scaffold.corpus.files import PathLike, Writable
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.options import whole_number
 
 if TYPE_CHECKING:
     from mt_scaffold.segment.frequencies import Vocabulary
@@ -79,6 +80,7 @@ def check_amount(name: str, least: int = 1) -> Callable[[int], int]:
     """Return a check of a whole number: ``least`` to 2^63-1."""
 
     def check(value: int) -> int:
+        value = whole_number(f"the {name}", value)
         if not least <= value < _BEYOND:
             said = "positive" if least == 1 else f"{least} or more"
             raise UsageError(f"the {name} must be {said} and less than 2^63, not {value}")
@@ -133,8 +135,8 @@ class Method(Generic[Model]):
     def __post_init__(self) -> None:
         for entry in dataclasses.fields(self):
             value, check = getattr(self, entry.name), entry.metadata["check"]
-            if check is not None and value is not None:
-                check(value)
+            if check is not None and (value is not None or entry.default is not None):
+                object.__setattr__(self, entry.name, check(value))
 
     # -- settings
 

@@ -52,11 +52,12 @@ class TrimmedCodes(NamedTuple):
     exhausted: bool
 
 
-def _check_below(below: float) -> None:
+def _check_below(below: float) -> float:
     if not 0 < below < 2**63 or (below >= 1 and below != int(below)):
         raise UsageError(
             f"tokens are marked below a frequency of 1 or more, or below a share of the last merge's, not {below}"
         )
+    return below
 
 
 @dataclass(frozen=True)

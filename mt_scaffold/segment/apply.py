@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,10 +22,18 @@ from mt_scaffold.corpus.inputs import (
     text_source,
     whole_lines,
 )
-from mt_scaffold.corpus.text import LINE_MARGIN, SEPARATOR, as_bytes, join_subwords, like, notation_to_bytes
+from mt_scaffold.corpus.text import (
+    LINE_MARGIN,
+    SEPARATOR,
+    as_bytes,
+    check_text,
+    join_subwords,
+    like,
+    notation_to_bytes,
+)
 from mt_scaffold.corpus.vocabulary_file import read_vocabulary
 from mt_scaffold.errors import UsageError
-from mt_scaffold.options import check_merges, refuse_text, worker_count
+from mt_scaffold.options import check_index, check_merges, refuse_text, worker_count
 from mt_scaffold.progress import progress_line
 from mt_scaffold.segment.draw import NO_DRAW, Draw, warn_of_epoch
 from mt_scaffold.segment.ids import TokenIds, check_special_tokens
@@ -87,7 +96,8 @@ class BPE(TokenIds):
         if not self.header.end_of_word and (vocab is not None or glossaries):
             what = "a vocabulary" if vocab is not None else "glossaries"
             raise UsageError(f"{read.name}: codes with a pre-tokeniser cannot be applied with {what}")
-        if not isinstance(pad_vocab_to, int) or not 1 <= pad_vocab_to < 2**31:
+        multiple = operator.index(pad_vocab_to) if hasattr(pad_vocab_to, "__index__") else 0
+        if not 1 <= multiple < 2**31:
             raise UsageError(
                 f"the number of ids is padded to a multiple of 1 or more, an integer below 2^31, not {pad_vocab_to}"
             )
@@ -98,7 +108,7 @@ class BPE(TokenIds):
             "vocab": None if vocab is None else [*vocab],
             "glossaries": None if glossaries is None else [*glossaries],
             "special_tokens": check_special_tokens(special_tokens),
-            "pad_vocab_to": pad_vocab_to,
+            "pad_vocab_to": multiple,
             "numbering": numbering,
         }
         self._native = Native(**{**self._arguments, "codes": read})
@@ -127,7 +137,8 @@ class BPE(TokenIds):
         Raises UsageError for a probability out of range or a seed of more than 64 bits; MTScaffoldError for a lone
         surrogate.
         """
-        stripped = sentence.strip(like(sentence, LINE_MARGIN)) if self._native.spaced else sentence
+        margin = like(sentence, LINE_MARGIN)
+        stripped = sentence.strip(margin) if self._native.spaced else sentence
         return self._segment(stripped, Draw("dropout", dropout, seed) if dropout else None, index)
 
     def join(self, line: AnyStr) -> AnyStr:
@@ -152,7 +163,10 @@ class BPE(TokenIds):
         otherwise as ``segment`` does.
         """
         refuse_text(tokens=tokens)
-        words = [word for word in tokens if word]
+        given = list(tokens)
+        for word in given:
+            check_text(word)
+        words = [word for word in given if word]
         if not words:
             return []
         draw = _draw_of(dropout, seed)
@@ -163,8 +177,8 @@ class BPE(TokenIds):
                     raise UsageError(f"a token must not hold a space: {word!r}")
             joined = space.join(words)
             return self._segment(joined, draw, keep_margins=False).split(space)
-        given = [as_bytes(word) for word in words]
-        return like(words[0], self._native.applier.segment_words(given, draw)).split(space)
+        as_given = [as_bytes(word) for word in words]
+        return like(words[0], self._native.applier.segment_words(as_given, draw)).split(space)
 
     def process_line(self, line: AnyStr, dropout: float = 0, seed: int | None = None, index: int = 0) -> AnyStr:
         """Segment a line as ``segment`` does, but keep its CRs, LFs and spaces at either end unchanged.
@@ -193,7 +207,7 @@ class BPE(TokenIds):
                 pass
         given = as_bytes(sentence) if self.header.bytes else sentence
         try:
-            return like(sentence, native.applier.segment_line(given, keep_margins, draw, index))
+            return like(sentence, native.applier.segment_line(given, keep_margins, draw, check_index(index)))
         except TypeError:
             if isinstance(sentence, str):
                 as_bytes(sentence, "strict")
@@ -372,6 +386,7 @@ def join_line(line: AnyStr, header: CodesHeader, separator: str = SEPARATOR, spa
 
     spaces: how imported codes prepared the text.
     """
+    check_text(line)
     text = line if isinstance(line, str) else line.decode("utf-8", "surrogateescape")
     if header.end_of_word:
         joined = join_subwords(text, separator)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.options import check_choice
+from mt_scaffold.options import check_choice, whole_number
 
 # Far beyond any alpha that still samples other than the best segmentation; its products with scores do not overflow.
 _LARGEST_ALPHA = 1_000_000
@@ -64,9 +64,9 @@ class Draw(_Fields):
         check_choice("kind of resampling", kind, RESAMPLINGS)
         if amount:
             (check_dropout if kind == "dropout" else check_alpha)(amount)
-        if seed is not None and not -(2**63) <= operator.index(seed) < 2**64:
+        if seed is not None and not -(2**63) <= whole_number("the seed", seed) < 2**64:
             raise UsageError(f"the seed must fit into 64 bits: {seed} does not")
-        if not 0 <= epoch < 2**64:
+        if not 0 <= whole_number("the epoch", epoch) < 2**64:
             raise UsageError(f"the epoch must be 0 or more and fit into 64 bits, not {epoch}")
         if epoch and amount and seed is None:
             raise UsageError(f"epoch {epoch} is random without a seed; give one, the same for every epoch")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import operator
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Literal
@@ -266,7 +267,7 @@ class IncrementalDecoder:
 
     def decode(self, ids: Ids, final: bool = False) -> str:
         """Return the text that has become certain; final: no ids follow. Raises as ``BPE.decode_bytes`` does."""
-        given = [int(number) for number in ids]
+        given = [operator.index(number) for number in ids]
         before = [*self._first, *self._last]
         data = self._bpe.decode_bytes([*before, *given])[len(self._bpe.decode_bytes(before)) :]
         tokens = self._bpe.tokens

@@ -35,6 +35,7 @@ from mt_scaffold.experiment.runtime.schema import (
     WrongValue,
     bounds,
     build,
+    check_seed,
     self_and_parents,
     show,
 )
@@ -193,7 +194,7 @@ class Config(AnyConfig):
     tokenise: Tokenise = field(default_factory=Tokenise)
     clean: Clean = field(default_factory=Clean)
     binarise: Limits = field(default_factory=Limits)
-    seeds: list[int] = field(default_factory=lambda: [1], metadata=bounds(least=1, filled=True))
+    seeds: list[int] = field(default_factory=lambda: [1], metadata=bounds(least=1, filled=True, check=check_seed))
     average: Average = field(default_factory=Average)
     translate: Translate = field(default_factory=Translate)
     score: Score = field(default_factory=Score)

@@ -15,7 +15,7 @@ from mt_scaffold.experiment.configuration.training import (
     Average,
     TrainOptions,
 )
-from mt_scaffold.experiment.runtime.schema import OptionValue, bounds
+from mt_scaffold.experiment.runtime.schema import OptionValue, bounds, check_seed
 from mt_scaffold.options import check_prune, memory_size
 
 
@@ -168,7 +168,7 @@ class LanguageModelConfig(AnyConfig):
     description: str = ""
     prepare: Counting = field(default_factory=Counting)
     binarise: Padding = field(default_factory=Padding)
-    seeds: list[int] = field(default_factory=lambda: [1], metadata=bounds(least=1, filled=True))
+    seeds: list[int] = field(default_factory=lambda: [1], metadata=bounds(least=1, filled=True, check=check_seed))
     average: Average = field(default_factory=lambda: Average(last=1))
     evaluate: Evaluate = field(default_factory=Evaluate)
     tasks: HarnessTasks | None = None

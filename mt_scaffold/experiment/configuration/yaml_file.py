@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 # PyYAML's exceptions for values that it cannot construct: a date such as 2001-99-99, "!!int ''", "!!bool maybe".
 _NO_VALUE = (ValueError, ArithmeticError, LookupError, AttributeError)
+# What YAML 1.1 reads as numbers to the base 8 and 60.
+_OTHER_BASE = re.compile(r"[-+]?(?:0[0-7_]*[0-7]|\d[\d_]*(?::[0-5]?\d)+(?:\.[\d_]*)?)")
 # Limit on the values that aliases add, so that a few lines cannot expand beyond memory.
 _ALIASED = 10_000
 
@@ -101,11 +104,20 @@ def settings_from(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def _single_node(loader: yaml.SafeLoader, origin: str) -> yaml.Node | None:
-    """Return the root of the only document; raise UsageError if its aliases add more than _ALIASED values."""
+    """Return the root of the only document.
+
+    Raises UsageError if its aliases add more than _ALIASED values, and for a number to another base without 0x or 0b.
+    """
     root = loader.get_single_node()
     sizes: dict[yaml.Node, int] = {}
     if root is not None and _size(root, sizes) > len(sizes) + _ALIASED:
         raise UsageError(f"{origin}: its aliases expand to more than {_ALIASED:,} values; use fewer")
+    for node in sizes:
+        if str(node.tag).endswith((":int", ":float")) and _OTHER_BASE.fullmatch(node.value):
+            base, place = 60 if ":" in node.value else 8, f"{origin}:{node.start_mark.line + 1}"
+            raise UsageError(
+                f"{place}: YAML reads {node.value} to the base {base}; write it to the base 10 or quote it"
+            )
     return root
 
 

@@ -24,6 +24,7 @@ from mt_scaffold.experiment.runtime.fairseq import (
     sees_gpu,
     user_dir,
 )
+from mt_scaffold.experiment.runtime.schema import check_seed
 from mt_scaffold.options_from_signature import File, Name, Option, OutputFolder
 
 _OWN_OPTIONS = {"path", "gen-subset", "results-path", "source-lang", "target-lang", "user-dir", "cpu", "seed"}
@@ -72,6 +73,7 @@ def translate(
     if config is not None:
         options = [*option_arguments(load_config(config).translate.options), *options]
     refuse_options(options, _OWN_OPTIONS, "fairseq-generate")
+    check_seed(seed)
     if gpus not in (0, 1):
         raise UsageError(f"--gpus {gpus}: fairseq-generate uses one GPU; give 1, or 0 for one if there is one")
     binarised = read_binarised(data)

@@ -110,6 +110,11 @@ def _parse(program: str, arguments: list[str]) -> Any:
     parser = getattr(options, _PARSERS[program])()
 
     def refuse(message: str) -> NoReturn:
+        left = message.removeprefix("unrecognized arguments: ").split(" ")[0]
+        for name, value in options_in(arguments).items():
+            if left != message and not left.startswith("--") and isinstance(value, list) and left in value:
+                joined = ",".join(map(str, value))
+                raise WrongOption(f"argument --{name}: takes one value, not a list; write '{joined}'", name)
         raise _named(message, parser)
 
     parser.error = refuse

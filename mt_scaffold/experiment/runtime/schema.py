@@ -15,7 +15,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from mt_scaffold.errors import MTScaffoldError, printable
+from mt_scaffold.errors import MTScaffoldError, UsageError, printable
 from mt_scaffold.removed import VALUES, instead_of_key, without_removed_keys
 
 # The value of a fairseq option.
@@ -35,6 +35,17 @@ class Pattern(NamedTuple):
 
     regex: str
     says: str
+
+
+# fairseq adds the number of an epoch to the seed, and NumPy takes 32 bits.
+_MOST_SEED = 4_000_000_000
+
+
+def check_seed(seed: int) -> int:
+    """Return the random seed of a training; raise UsageError if NumPy would refuse it, in some epoch or in all."""
+    if not 0 <= seed <= _MOST_SEED:
+        raise UsageError(f"a seed must be from 0 to {_MOST_SEED}, which leaves room for epochs in 32 bits, not {seed}")
+    return seed
 
 
 def bounds(
@@ -185,6 +196,7 @@ def _build_scalar(kind: type, value: Any, key: str, limits: Mapping[str, Any]) -
     fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
     if not fits or (isinstance(value, bool) and kind is not bool):
         hint = " (quote text that YAML would read as something else)" if kind is str else ""
+        hint = _as_number(kind, value) if kind in (int, float) and isinstance(value, str) else hint
         raise WrongValue(key, f"must be {_TYPE_NAMES[kind]}, not {show(value)}{hint}")
     if kind in (int, float):
         least, most = limits.get("least"), limits.get("most")
@@ -207,6 +219,17 @@ def _build_scalar(kind: type, value: Any, key: str, limits: Mapping[str, Any]) -
     if kind is str and (pattern := limits.get("pattern")) and not re.fullmatch(pattern.regex, value):
         raise WrongValue(key, f"must be {pattern.says}, not {show(value)}")
     return value
+
+
+def _as_number(kind: type, text: str) -> str:
+    """Return a hint how YAML 1.1 writes the number that a text such as 1e-3 spells, or ""."""
+    try:
+        number = kind(float(text))
+    except (ValueError, OverflowError):
+        return ""
+    mantissa, exponent, power = repr(number).partition("e")
+    written = f"{mantissa}{'.0' if exponent and '.' not in mantissa else ''}{exponent}{power}"
+    return f", which is text in YAML; write {written}" if number == float(text) and math.isfinite(number) else ""
 
 
 def _refuse_large(value: Any, key: str) -> None:

@@ -51,7 +51,7 @@ from mt_scaffold.experiment.runtime.locks import locked
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.result_warnings import NOT_CONVERGED, ResultWarning, print_warnings
 from mt_scaffold.experiment.runtime.results import write_result
-from mt_scaffold.experiment.runtime.schema import OptionValue
+from mt_scaffold.experiment.runtime.schema import OptionValue, check_seed
 from mt_scaffold.experiment.training.last_checkpoint import (
     LAST_CHECKPOINT,
     Reached,
@@ -181,6 +181,7 @@ def start_with(
         "fairseq-train",
         "acts whenever a training resumes; to begin with the model of another, give --finetune-from-model FILE",
     )
+    check_seed(seed)
     launch = launcher_command(launcher, nodes, gpus)
     binarised = read_shards(data) if expected is None else expected
     if keep_epochs is not None and keep_epochs < 1:

@@ -178,6 +178,10 @@ def test_an_override_takes_the_place_of_what_excludes_it(tmp_path: Path) -> None
         ("codes:", "clean: {max_ratio: .nan}\ncodes:", 15, "clean.max_ratio: must be a finite number"),
         ("codes:", "seeds: [1, 1]\ncodes:", 15, "seeds: duplicate seed"),
         ("codes:", "seeds: []\ncodes:", 15, "seeds: must not be empty"),
+        ("codes:", f"seeds: [{2**32 + 1}]\ncodes:", 15, "seeds[0]: a seed must be from 0 to 4000000000"),
+        ("codes:", "seeds: [010]\ncodes:", 15, "YAML reads 010 to the base 8"),
+        ("codes:", "seeds: [1:40]\ncodes:", 15, "YAML reads 1:40 to the base 60"),
+        ("codes:", "clean: {max_ratio: 15e-1}\ncodes:", 15, "clean.max_ratio: must be a number, not '15e-1', which is"),
         ("codes:", "seeds: 1\ncodes:", 15, "seeds: must be a list, not 1"),
         ("lr: 0.001", "--lr: 0.001", 22, "train.options.--lr: not a valid name"),
         ("lr: 0.001", "lr: {a: 1}", 22, "train.options.lr: must be true, false, a number"),
@@ -207,14 +211,13 @@ def test_a_file_that_is_not_a_configuration_is_refused(tmp_path: Path, text: str
     ("symbols", "message"),
     [
         ("2001-99-99", "not valid YAML: month must be in 1..12"),
-        ("1" + ":59" * 300 + ".5", "not valid YAML: int too large"),
         ("!!int ''", "not valid YAML"),
         ("!!bool maybe", "not valid YAML"),
         ("!!timestamp today", "not valid YAML"),
         ("&x [*x]", "nested too deeply or recursively"),
         ("[" * 3000 + "]" * 3000, "nested too deeply or recursively"),
     ],
-    ids=["date", "base 60", "integer", "truth", "time", "itself", "deep"],
+    ids=["date", "integer", "truth", "time", "itself", "deep"],
 )
 def test_yaml_that_python_stumbles_over_is_refused(tmp_path: Path, symbols: str, message: str) -> None:
     """No traceback for a value that PyYAML cannot construct."""

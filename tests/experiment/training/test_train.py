@@ -151,6 +151,8 @@ def test_options_that_would_not_do_what_they_say_are_refused(
     """They are refused before anything runs."""
     with pytest.raises(UsageError, match=says):
         train(tiny_data, tmp_path, [*TINY_MODEL, *options.split()])
+    with pytest.raises(UsageError, match="a seed must be from 0 to 4000000000"):
+        train(tiny_data, tmp_path, TINY_MODEL, seed=2**32 + 1)
     assert not (tmp_path / "train.log").exists()
 
 

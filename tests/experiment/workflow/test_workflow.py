@@ -425,6 +425,10 @@ def test_a_wrong_key_ends_in_one_line_before_anything_is_done(run: Run, tmp_path
             ("{algorithm: scaffold}", "{algorithm: scaffold, train: {options: {lrr: 1}}}"),
             "fairseq-train: unrecognized arguments: --lrr",
         ),
+        (
+            ("max-epoch: ", "update-freq: [2, 4]\n    max-epoch: "),
+            "fairseq-train: argument --update-freq: takes one value",
+        ),
         (("{beam: 1,", "{beem: 1,"), "fairseq-generate: unrecognized arguments: --beem"),
         (("arch: transformer", "arch: tranformer"), "fairseq-train: argument --arch/-a: invalid choice: 'tranformer'"),
     ],
