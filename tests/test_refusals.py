@@ -21,6 +21,7 @@ GIVEN = {
     "picky.codes": PICKY,
     "text": TEXT,
     "other": TEXT,
+    "t.jsonl": b"{}\n",
     "lo": b"ab\nxy</w>\n",
     "ab": b"ab\n",
 }
@@ -153,6 +154,24 @@ REFUSED = [
         for lines in (f"ab {2**63}\nab {2**63}\n", f"ab {2**64 - 1}\ncd 1\nab 3\n")
     ),
     Refused("learn-bpe -i bad -o out", "there are no words", 1, b"\n  \r\n"),
+    # Files that are no text, or not one of lines.
+    *(
+        Refused(command, f"bad: {says}", 1, content)
+        for content, says in ((b"\xfd7zXZ\0", "compressed by xz; decompress it with"), (b"PK\3\4", "compressed by zip"))
+        for command in (
+            "apply-bpe -c codes -i bad -o out",
+            "encode --codes gpt2.codes -i bad -o out.bin",
+            "learn-bpe --format jsonl -i bad -o out",
+            "tokenise --language en -i bad -o out",
+            "clean -s bad -t text --output-source out --output-target new",
+            "score --reference text --hypothesis bad -o out",
+        )
+    ),
+    *(
+        Refused(f"{command} t.jsonl -o out", "t.jsonl: plain text is read here, and the name says JSON Lines")
+        for command in ("apply-bpe -c codes -i", "get-vocab -i", "join -i", "tokenise --language en -i")
+    ),
+    Refused("score --hypothesis bad --reference bad -o out", "bad: holds markup", 1, b"<refset >\n<seg>a\n"),
     # Values out of range.
     Refused(f"learn-bpe -i text -o out -s {TOO_LARGE}", TOO_LARGE),
     Refused(f"learn-bpe -i text -o out --min-frequency {TOO_LARGE}", TOO_LARGE),

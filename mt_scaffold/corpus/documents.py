@@ -12,14 +12,13 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple, cast
 
 from mt_scaffold import _core
-from mt_scaffold.corpus.files import compression_of, shown, without_compression
+from mt_scaffold.corpus.files import compression_of, format_by_name, shown
 from mt_scaffold.corpus.inputs import TextFile, core_input, lone_surrogate, readable, source_name
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 # Plain text with a document per line, or with one per file; JSON objects, one per line; tables.
 DOCUMENT_FORMATS = ("lines", "files", "jsonl", "parquet")
 DEFAULT_FIELD = "text"
-_EXTENSIONS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 _READ = 1 << 18
 # Documents are handed to the core this many bytes at a time, or one by one if they are longer.
 _BATCH = 1 << 18
@@ -151,15 +150,6 @@ class _Batches:
             if size >= _BATCH:
                 break
         return batch or None
-
-
-def format_by_name(name: str) -> str:
-    """Infer a file's format from its name.
-
-    >>> format_by_name("de/00.jsonl.zst"), format_by_name("train.de")
-    ('jsonl', 'lines')
-    """
-    return _EXTENSIONS.get(os.path.splitext(without_compression(name))[1].lower(), "lines")
 
 
 def _input(source: TextFile, format: str | None) -> DocumentInput:

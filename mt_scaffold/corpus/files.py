@@ -49,6 +49,22 @@ Output = PathLike | Writable | WritableText
 _TEMPORARY = "MT_SCAFFOLD_TMP"
 # U+FEFF, which some editors put before a text.
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# The first bytes of files that are no text; and the program that decompresses each kind, with the ending of names if we
+# do it too.
+_NO_TEXT = re.compile(
+    rb"(?P<gzip>\x1f\x8b\x08)|(?P<zstd>\x28\xb5/\xfd)|(?P<xz>\xfd7zXZ\0)|(?P<bzip2>BZh[1-9]1AY&SY)"
+    rb"|(?P<zip>PK(?:\x03\x04|\x05\x06))|(?P<Parquet>PAR1[\0-\x1f])"
+)
+MAGIC = (b"\x1f\x8b\x08", b"\x28\xb5/\xfd", b"\xfd7zXZ\0", b"PK\x03\x04")
+LONGEST_MAGIC = 16
+_REMEDIES = {
+    "gzip": ("zcat", ".gz"),
+    "zstd": ("zstdcat", ".zst"),
+    "xz": ("xzcat", None),
+    "bzip2": ("bzcat", None),
+    "zip": ("unzip -p", None),
+}
+_FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 # Fast, and compresses well enough.
 _GZIP_LEVEL = 3
 # Names for files that this process has open: writing to such a name must neither replace nor truncate the file.
@@ -96,9 +112,39 @@ def without_compression(path: PathLike) -> str:
     return name.rpartition(".")[0] if compression_of(name) else name
 
 
+def format_by_name(name: PathLike) -> str:
+    """Infer a file's format from its name.
+
+    >>> format_by_name("de/00.jsonl.zst"), format_by_name("train.de")
+    ('jsonl', 'lines')
+    """
+    return _FORMATS.get(os.path.splitext(without_compression(name))[1].lower(), "lines")
+
+
+def check_plain(source: object) -> None:
+    """Raise UsageError for a path that its name says to be JSONL or Parquet, where a text of lines is read."""
+    if isinstance(source, str | os.PathLike) and (found := format_by_name(source)) != "lines":
+        kind = "JSON Lines; extract the text, as with jq -r .text" if found == "jsonl" else "Parquet; extract the text"
+        raise UsageError(f"{shown(source)}: plain text is read here, and the name says {kind}")
+
+
+def refuse_no_text(beginning: bytes, name: str) -> None:
+    """Raise MTScaffoldError for a file, named by ``name``, that begins as a compressed one or as Parquet does."""
+    if (found := _NO_TEXT.match(beginning)) is None:
+        return
+    kind = found.lastgroup or ""
+    if kind == "Parquet":
+        raise MTScaffoldError(f"{name}: Parquet, not text; give --format parquet if there is one, or extract its text")
+    program, ending = _REMEDIES[kind]
+    otherwise = "" if ending is None else f", or pass a file whose name ends in {ending}"
+    raise MTScaffoldError(f"{name}: compressed by {kind}; decompress it with {program}{otherwise}")
+
+
 @contextlib.contextmanager
-def open_input(path: PathLike) -> Iterator[BinaryIO]:
+def open_input(path: PathLike, guard: bool = True) -> Iterator[BinaryIO]:
     """Open a path for reading bytes, decompressed if the name ends in ``.gz`` or ``.zst``.
+
+    guard: refuse what ``refuse_no_text`` does; False for a reader of the descriptor.
 
     Raises MTScaffoldError if the file is missing, unreadable, or not the complete gzip or zstd file that its name
     promises, and if ``.zst`` needs a package that is not installed.
@@ -116,6 +162,8 @@ def open_input(path: PathLike) -> Iterator[BinaryIO]:
         raise _incomplete(path, compression, error) from error
     try:
         with stream:
+            if guard:
+                refuse_no_text(cast(io.BufferedReader, stream).peek(LONGEST_MAGIC), shown(path))
             yield stream
     except (OSError, EOFError, zlib.error) as error:
         # Errors about the format itself are OSErrors without an errno.
@@ -146,7 +194,9 @@ def read_file(file: PathLike | Readable[bytes] | Readable[str]) -> bytes:
         with open_input(file) as stream:
             return stream.read()
     content = file.read()
-    return content.encode("utf-8") if isinstance(content, str) else content
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    refuse_no_text(data[:LONGEST_MAGIC], stream_name(file, "input"))
+    return data
 
 
 @contextlib.contextmanager

@@ -7,18 +7,21 @@ import contextlib
 import encodings.utf_8
 import io
 import os
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO, cast
 
 from mt_scaffold import _core
 from mt_scaffold.corpus.files import (
+    LONGEST_MAGIC,
+    MAGIC,
     PathLike,
     Readable,
     Waiting,
     Writable,
+    check_plain,
     compression_of,
     open_input,
+    refuse_no_text,
     shown,
     stream_name,
     warn_of_mark,
@@ -27,12 +30,12 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 
 # A path (``.gz`` too), or a file open for bytes or text.
 TextFile = PathLike | Readable[bytes] | Readable[str]
+# Called with the first bytes of a text.
+Look = Callable[[bytes], None]
 # Lines of text or UTF-8, each with its LF or without.
 Lines = Iterable[str | bytes]
 # Bytes per read when a whole stream is read.
 _PART = 1 << 20
-# Bytes at the beginning of a text that show a byte order mark or a compressed file.
-_LOOKED_AT = 16
 # The capacity of a pipe.
 _TAKEN = 1 << 16
 
@@ -76,6 +79,7 @@ def exactly_one(**inputs: object) -> None:
 def _one_file(source: object, otherwise: str, wanted: str = "infile is one path or one open file") -> TextFile:
     if not (isinstance(source, str | os.PathLike) or hasattr(source, "read")):
         raise UsageError(f"{wanted}, not a {type(source).__name__}; {otherwise}")
+    check_plain(source)
     return cast(TextFile, source)
 
 
@@ -153,16 +157,17 @@ class Changed(_Stream):
 class _Encoded(_Stream):
     """An open file, of text or bytes, as a stream of bytes."""
 
-    def __init__(self, stream: Readable[str] | Readable[bytes], name: str | None = None) -> None:
+    def __init__(self, stream: Readable[str] | Readable[bytes], look: Look | None = None) -> None:
         super().__init__()
         self._stream = stream
-        self._name = name
+        self._look = look
 
     def _part(self, size: int) -> bytes:
         content = self._read(size)
         data = content.encode("utf-8") if isinstance(content, str) else content
-        _look_at(data, self._name)
-        self._name = None
+        if self._look is not None:
+            self._look(data)
+            self._look = None
         return data
 
     def _read(self, size: int) -> str | bytes:
@@ -186,7 +191,7 @@ class Begun(Waiting):
         self.shown_name = name
         self.taken = super().read(_TAKEN)
         # Enough to recognise a compressed file, but not beyond a line of text: its writer may wait for an answer.
-        while any(magic.startswith(self.taken) for magic in _MAGIC) and (more := super().read(_TAKEN)):
+        while any(magic.startswith(self.taken) for magic in MAGIC) and (more := super().read(_TAKEN)):
             self.taken += more
 
     def take(self) -> bytes:
@@ -207,14 +212,15 @@ class Begun(Waiting):
 class _Buffered(io.RawIOBase):
     """A compressed file, or a pipe together with what Python's buffer already holds of it."""
 
-    def __init__(self, stream: io.BufferedReader, name: str | None = None) -> None:
+    def __init__(self, stream: io.BufferedReader, look: Look | None = None) -> None:
         self._stream = stream
-        self._name = name
+        self._look = look
 
     def read(self, size: int | None = -1) -> bytes:
         data = self._stream.read() if size is None or size < 0 else self._stream.read1(size)
-        _look_at(data, self._name)
-        self._name = None
+        if self._look is not None:
+            self._look(data)
+            self._look = None
         return data
 
 
@@ -264,19 +270,26 @@ def whole_lines(source: TextFile) -> Iterator[bytes]:
 def core_input(source: TextFile, warn: bool = True) -> Iterator[_core._Input]:
     """Open a text for the core, as a descriptor wherever the core can read the bytes itself.
 
-    warn: warn of a byte order mark, which is kept, and refuse compressed text; False if the reader removes the mark.
+    warn: warn of a byte order mark, which is kept; False if the reader removes the mark.
+
+    Raises MTScaffoldError for a compressed text and other files that are none.
     """
     name = source_name(source)
-    looked_at = name if warn else None
+
+    def look(beginning: bytes) -> None:
+        refuse_no_text(beginning, name)
+        if warn:
+            warn_of_mark(beginning, name)
+
     if isinstance(source, str | os.PathLike):
-        with open_input(source) as stream:
+        with open_input(source, guard=False) as stream:
             if compression_of(source):
-                yield name, _Buffered(cast(io.BufferedReader, stream), looked_at)
+                yield name, _Buffered(cast(io.BufferedReader, stream), look)
             else:
-                yield name, _looked_at(stream, looked_at)
+                yield name, _looked_at(stream, look)
         return
     if isinstance(source, Begun):
-        _look_at(source.taken, looked_at)
+        look(source.taken)
         yield name, (source.take(), source.fileno())
         return
     # A file from codecs.open reads through a codecs.StreamReader.
@@ -284,46 +297,26 @@ def core_input(source: TextFile, warn: bool = True) -> Iterator[_core._Input]:
     if isinstance(source, io.FileIO) or (
         isinstance(source, io.BufferedReader) and isinstance(source.raw, io.FileIO) and _is_unread(source)
     ):
-        yield name, _looked_at(source, looked_at)
+        yield name, _looked_at(source, look)
     elif isinstance(source, io.BufferedReader):
-        yield name, _Buffered(source, looked_at)
+        yield name, _Buffered(source, look)
     else:
-        yield name, _Encoded(cast(BinaryIO, source), looked_at)
+        yield name, _Encoded(cast(BinaryIO, source), look)
 
 
-def _looked_at(stream: io.IOBase | BinaryIO, name: str | None) -> int | tuple[bytes, int]:
+def _looked_at(stream: io.IOBase | BinaryIO, look: Look) -> int | tuple[bytes, int]:
     """Return the descriptor of a text; for a pipe, also the bytes read from it to look for a byte order mark."""
     descriptor = stream.fileno()
     with contextlib.suppress(OSError):  # reported by the core when it reads
         if os.isatty(descriptor):
             return descriptor
         if stream.seekable():
-            _look_at(os.pread(descriptor, _LOOKED_AT, os.lseek(descriptor, 0, os.SEEK_CUR)), name)
+            look(os.pread(descriptor, LONGEST_MAGIC, os.lseek(descriptor, 0, os.SEEK_CUR)))
             return descriptor
         begun = Begun(descriptor, "")
-        _look_at(begun.taken, name)
+        look(begun.taken)
         return begun.take(), descriptor
     return descriptor
-
-
-# The first bytes of compressed files; the program that decompresses each, and the ending of names if we do it too.
-_COMPRESSED = re.compile(
-    rb"(?P<gzip>\x1f\x8b\x08)|(?P<zstd>\x28\xb5/\xfd)|(?P<xz>\xfd7zXZ\0)|(?P<bzip2>BZh[1-9]1AY&SY)"
-)
-_MAGIC = (b"\x1f\x8b\x08", b"\x28\xb5/\xfd", b"\xfd7zXZ\0")
-_REMEDIES = {"gzip": ("zcat", ".gz"), "zstd": ("zstdcat", ".zst"), "xz": ("xzcat", None), "bzip2": ("bzcat", None)}
-
-
-def _look_at(beginning: bytes, name: str | None) -> None:
-    """Warn of a byte order mark; raise MTScaffoldError for a compressed text.
-
-    beginning: the first ``_LOOKED_AT`` bytes of a text, or all of a shorter one. name: of the text; None: do neither.
-    """
-    warn_of_mark(beginning, name)
-    if name is not None and (found := _COMPRESSED.match(beginning)) and found.lastgroup is not None:
-        program, ending = _REMEDIES[found.lastgroup]
-        otherwise = "" if ending is None else f", or pass a file whose name ends in {ending}"
-        raise MTScaffoldError(f"{name}: compressed by {found.lastgroup}; decompress it with {program}{otherwise}")
 
 
 def core_output(stream: Writable, name: str | None = None) -> _core._Output:

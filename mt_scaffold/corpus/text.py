@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import AnyStr
 
 from mt_scaffold import _core
-from mt_scaffold.corpus.files import PathLike, open_input, read_file, shown, without_mark
+from mt_scaffold.corpus.files import PathLike, check_plain, open_input, read_file, shown, without_mark
 from mt_scaffold.errors import MTScaffoldError, WrongTypeError
 
 # The last symbol of a word carries it, in codes files and in memory (subword-nmt format 0.2).
@@ -189,6 +189,8 @@ def read_pairs(source: PathLike, target: PathLike) -> Iterator[tuple[bytes, byte
 def read_parallel(source: PathLike, target: PathLike) -> Iterator[tuple[list[bytes], list[bytes]]]:
     """Yield the lines of two parallel files as read_pairs does, but many at a time."""
     count = 0
+    check_plain(source)
+    check_plain(target)
     with open_input(source) as source_stream, open_input(target) as target_stream:
         while True:
             # Short lines on this side may be long ones on the other.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 from mt_scaffold._core import WordCounts
 from mt_scaffold.corpus.files import (
     PathLike,
+    check_plain,
     open_input,
     open_output,
     read_file,
@@ -243,6 +244,7 @@ def apply_unigram(
     Raises MTScaffoldError if the input cannot be read or is not UTF-8, or the model is not a Unigram model; UsageError
     for an output that is an input.
     """
+    check_plain(infile)
     refuse_overwriting([outfile], [infile, model])
     segmenter, threads = UnigramSegmenter(model), worker_count(num_workers)
     number = offset = 0

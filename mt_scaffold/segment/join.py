@@ -8,7 +8,14 @@ import sys
 from typing import TYPE_CHECKING, Annotated
 
 from mt_scaffold.codes import Codes, CodesSource
-from mt_scaffold.corpus.files import Output, input_or_standard, output_or_standard, refuse_overwriting, writing_to
+from mt_scaffold.corpus.files import (
+    Output,
+    check_plain,
+    input_or_standard,
+    output_or_standard,
+    refuse_overwriting,
+    writing_to,
+)
 from mt_scaffold.corpus.inputs import TextFile, source_name, whole_lines
 from mt_scaffold.corpus.text import SEPARATOR, joining
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -47,6 +54,7 @@ def join_text(
     infile = input_or_standard(None) if infile is None else infile
     outfile = output_or_standard(None) if outfile is None else outfile
     refuse_overwriting([outfile], [infile, codes])
+    check_plain(infile)
     name, number = source_name(infile), 0
     alone, first, lines = 0, 0, 0
     end = separator.encode("utf-8")

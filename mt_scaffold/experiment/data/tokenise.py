@@ -21,11 +21,14 @@ from typing import Annotated, BinaryIO
 
 from mt_scaffold.cached import cached_property
 from mt_scaffold.corpus.files import (
+    LONGEST_MAGIC,
     PathLike,
+    check_plain,
     compression_of,
     gzipped,
     open_input,
     open_output,
+    refuse_no_text,
     refuse_overwriting,
     standard_input,
     standard_output,
@@ -191,6 +194,7 @@ def _check_first(blocks: Iterator[_Block], name: str | None) -> tuple[Iterator[_
 
 
 def _input(path: PathLike | None) -> contextlib.AbstractContextManager[BinaryIO]:
+    check_plain(path)
     return contextlib.nullcontext(standard_input()) if path is None else open_input(path)
 
 
@@ -235,6 +239,8 @@ class _Work:
         return self.make_tokeniser()
 
     def __call__(self, block: _Block) -> _Tokenised:
+        if not block.offset:
+            refuse_no_text(block.content[:LONGEST_MAGIC], self.name)
         try:
             text = block.content.decode("utf-8")
         except UnicodeDecodeError as error:

@@ -9,14 +9,20 @@ from pathlib import Path
 
 from mt_scaffold._core import WordEndings
 from mt_scaffold.corpus.count import count_words
-from mt_scaffold.corpus.documents import format_by_name
-from mt_scaffold.corpus.files import PathLike, compression_of, open_input, without_compression
+from mt_scaffold.corpus.files import (
+    PathLike,
+    check_plain,
+    compression_of,
+    format_by_name,
+    open_input,
+    without_compression,
+)
 from mt_scaffold.corpus.text import SEPARATOR, not_utf8
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.data import SIDES, FileData, ParallelFiles
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout, existing_files
-from mt_scaffold.experiment.data.preprocessed import looks_tokenised
+from mt_scaffold.experiment.data.preprocessed import looks_tokenised, suffix_of_markup
 
 # For estimates: bytes per line, and the compression ratio of gzip or zstd.
 _BYTES_PER_LINE, _COMPRESSION = 100, 3
@@ -66,6 +72,10 @@ def documents(layout: LanguageModelLayout) -> TrainingText:
         for part, patterns in parts.items():
             try:
                 paths = existing_files(patterns)
+                for path in paths:
+                    if (data.documents.format or format_by_name(path)) != "parquet":
+                        with open_input(path):  # refuses what is no text
+                            pass
             except MTScaffoldError as error:
                 found.problems.append((f"data.documents.{part}", str(error)))
                 continue
@@ -129,6 +139,7 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
                     choices, seen = config.tokenise_for(corpus.removeprefix("tests."), name), looks_tokenised(path)
                     if choices.check and seen is not None and not seen.allowed(choices):
                         found.problems.append((f"{key}.{name}.path", f"{path}: {seen}; {seen.way_on}"))
+                    found.warnings += suffix_of_markup(path)
                     if choices.none and path.stat().st_size <= _MOST_READ:
                         count_words(path, any_bytes=True, endings=endings)
             except MTScaffoldError as error:
@@ -170,6 +181,7 @@ def count_text_lines(path: PathLike) -> int:
     """Return the number of lines; raise MTScaffoldError if the text is not UTF-8, or its lines end in CR only."""
     lines = offset = 0
     line = b""
+    check_plain(path)
     with open_input(path) as stream:
         for line in stream:
             lines += 1

@@ -14,9 +14,9 @@ from mt_scaffold.corpus.files import PathLike, compression_of, open_input, open_
 from mt_scaffold.corpus.text import read_pairs, word_count
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import load_experiment
-from mt_scaffold.experiment.configuration.data import SIDES
+from mt_scaffold.experiment.configuration.data import SIDES, Tokenise
 from mt_scaffold.experiment.configuration.language_model_layout import existing_files
-from mt_scaffold.experiment.data.preprocessed import looks_tokenised
+from mt_scaffold.experiment.data.preprocessed import looks_tokenised, refuse_preprocessed, suffix_of_markup
 from mt_scaffold.experiment.tasks.training_text import count_text_lines, documents_look_preprocessed, first_plain
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z0-9]+)*")
@@ -171,6 +171,9 @@ def init_translation(texts: ParallelTexts, output: PathLike | None = None, hold_
         shown = " and ".join(f"{language} {state}" for language, state in zip(languages, states, strict=True))
         found.append(f"{name}: {count:,} pairs, {shown}: {pair.source}, {pair.target}")
         for state, text in zip(states, (pair.source, pair.target), strict=True):
+            warnings += suffix_of_markup(text)
+            if state == "marked up":
+                refuse_preprocessed(text, Tokenise())
             if state == "segmented":
                 raise UsageError(f"{text}: looks segmented already (@@); give the words, restored with join")
             if state == "tokenised" and name == "train":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from mt_scaffold.experiment.data.moses import Tokeniser
 from mt_scaffold.experiment.data.parallel import get_data
 from mt_scaffold.experiment.data.preprocessed import looks_tokenised
 from mt_scaffold.experiment.runtime.result_warnings import read_warnings
+from mt_scaffold.experiment.tasks.training_text import parallel_text
 from mt_scaffold.experiment.tasks.translation import tokenise_part
+from mt_scaffold.experiment.workflow.initial import Pair, ParallelTexts, init_documents, init_translation
 
 
 @pytest.mark.parametrize(
@@ -30,6 +33,10 @@ from mt_scaffold.experiment.tasks.translation import tokenise_part
         ("A man , in a hat , runs .", "tokenised", " ."),
         ("Schaff@@ ell@@ ösung", "segmented", "Schaff@@"),
         ("▁Schaff ell ▁ist ▁hier", "segmented", "▁Schaff"),
+        ('<seg id="3">A man.</seg>', "marked up", "<seg id="),
+        ("<TUV lang='en'>", "marked up", "<TUV"),
+        ('</p> <p class="a"> words', "marked up", "</p>"),
+        ("a < b and <b>bold</b>", None, None),
         ("Hello, world: this isn't a well-known man.", None, None),
         ("Est-ce vrai ? Non : jamais !", None, None),
         ("He said &quot;no&quot;, didn&apos;t he?", None, None),
@@ -85,12 +92,24 @@ def experiment(folder: Path, **changes: Any) -> TranslationLayout:
     return layout
 
 
-def test_tokenised_text_is_refused_with_a_remedy(tmp_path: Path) -> None:
+def test_tokenised_text_is_refused_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tokenised again, &apos; would silently become &amp; apos ;."""
     layout = experiment(tmp_path)
     with pytest.raises(MTScaffoldError, match=r"valid\.en: looks tokenised already .*&apos;t.*write tokenise: none"):
         tokenise_part(layout, "valid", "en")
     tokenise_part(layout, "valid", "de")
+    for part, language in itertools.product(("train", "valid", "test"), ("en", "de")):
+        (tmp_path / f"{part}.{language}").write_text("<p>\n<p>\n" if part == "test" else RAW * 2, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert [key for key, _ in parallel_text(layout.config).problems] == [
+        f"data.files.tests.test[0].{side}.path" for side in ("source", "target")
+    ]
+    pairs = [Pair(f"{part}.en", f"{part}.de") for part in ("train", "test")]
+    with pytest.raises(MTScaffoldError, match=r"test\.en: holds markup"):
+        init_translation(ParallelTexts(pairs[:1], tests={"test": pairs[1]}))
+    (tmp_path / "text.xz").write_bytes(b"\xfd7zXZ\0")
+    with pytest.raises(MTScaffoldError, match="compressed by xz"):
+        init_documents(["text.xz"])
 
 
 @pytest.mark.parametrize("section", ["none", {"source": "none"}])
