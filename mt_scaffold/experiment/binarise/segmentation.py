@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -116,6 +116,13 @@ class Segmentation:
             inside = [form for form in vocabulary if read_symbol(form, self.separator)[1]]
             vocabulary |= {form.removesuffix(self.separator) + INSIDE for form in inside}
         return _NamingSegmenter(self.kind.segmenter(codes, INSIDE, vocabulary, self.glossaries), self.separator)
+
+    def knowing(self, names: Iterable[str]) -> Segmenter:
+        """Return the segmenter of the source that, if codes of words allow it, splits subwords without these names."""
+        if not self.kind.has_codes or not Codes.read(self.codes[0]).header.end_of_word:
+            return self._segmenter(0)
+        known = {text + INSIDE * inside for text, inside in (read_symbol(name, self.separator) for name in names)}
+        return _NamingSegmenter(self.kind.segmenter(self.codes[0], INSIDE, known, self.glossaries), self.separator)
 
     def store(self, folder: Path, languages: Sequence[str]) -> dict[str, str]:
         """Copy the files into a folder, for ``stored_segmentation``; return the SHA-256 digest of each copy.

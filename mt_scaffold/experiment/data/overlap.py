@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,8 +121,8 @@ class _Side:
     def __init__(self) -> None:
         self._there: dict[bytes, bool] = {}
         self._near: dict[Words, bool] = {}
-        # Two sentences that differ in one word share their first or their second half.
-        self._by_half: defaultdict[tuple[str, Words], set[Words]] = defaultdict(set)
+        # A key → the test sentences that have it; without those of keys that the training data has.
+        self._by_key: defaultdict[int, list[Words]] = defaultdict(list)
 
     def note(self, line: bytes) -> None:
         """Note a sentence of a test set; ignore a blank line."""
@@ -128,9 +130,12 @@ class _Side:
             return
         self._there[line] = False
         words = _words(line)
-        self._near[words] = False
-        for half in _halves(words, len(words)):
-            self._by_half[half].add(words)
+        if words not in self._near:
+            self._near[words] = False
+            unspaced = _expressions()[2].match(words[0])
+            if len(words) >= (_FEWEST_CHARACTERS if unspaced else _FEWEST_WORDS):
+                for key in _keys(words):
+                    self._by_key[key].append(words)
 
     def look(self, line: bytes) -> bool:
         """Look up a sentence of the training data; return whether a test set has exactly this."""
@@ -140,11 +145,10 @@ class _Side:
         words = _words(line)
         if words in self._near:
             self._near[words] = True
-        for size in (len(words) - 1, len(words), len(words) + 1):
-            for half in _halves(words, size):
-                for test in self._by_half.get(half, ()):
-                    if not self._near[test] and len(test) == size and _one_word_apart(test, words):
-                        self._near[test] = True
+        if len(words) >= _FEWEST_WORDS - 1:
+            # Each list is read once, so that the cost does not grow with the number of alike sentences.
+            for key in _keys(words) & self._by_key.keys():
+                self._near.update(dict.fromkeys(self._by_key.pop(key), True))
         return found
 
     def is_there(self, line: bytes) -> bool:
@@ -155,40 +159,38 @@ class _Side:
 
 
 @functools.cache
-def _expressions() -> tuple[Any, Any, Any]:
-    """Return expressions for the words of a text, a number in a word, and a character of a script without spaces."""
+def _expressions() -> tuple[Any, Any, Any, Any]:
+    """Return expressions for words, a number in a word, a character of a script without spaces, and invisible ones."""
     import regex
 
     words = regex.compile(rf"[{_UNSPACED}]\p{{M}}*|[\p{{L}}\p{{M}}\p{{N}}--[{_UNSPACED}]]+", regex.V1)
-    return words, regex.compile(r"\p{N}+"), regex.compile(f"[{_UNSPACED}]")
+    return words, regex.compile(r"\p{N}+"), regex.compile(f"[{_UNSPACED}]"), regex.compile(r"\p{Cf}+")
 
 
 def _words(line: bytes) -> Words:
-    """Return the words of a sentence, in lower case and without punctuation, with 0 for every number."""
-    words, number, _ = _expressions()
+    """Return the words of a sentence, in lower case and without punctuation, with 0 for every number.
+
+    Canonically equivalent words are equal, and invisible characters, such as soft hyphens, are left out.
+    """
+    words, number, _, invisible = _expressions()
     text = line.decode("utf-8", "replace")
-    found = words.findall(text.casefold())
+    if not text.isascii():
+        text = invisible.sub("", unicodedata.normalize("NFD", text))
+    found = words.findall(unicodedata.normalize("NFC", text.casefold()))
     # A sentence without words, such as "..." or "10:30", is compared as it is.
     if not any(map(str.isalpha, "".join(found))):
         return (text,)
     return tuple(number.sub("0", word) for word in found)
 
 
-def _halves(words: Sequence[str], size: int) -> Iterator[tuple[str, Words]]:
-    """Yield the halves, one of which a sentence of ``size`` words must share with ``words`` to be one word apart."""
-    half = size // 2
-    unspaced = words and _expressions()[2].match(words[0])
-    if size >= (_FEWEST_CHARACTERS if unspaced else _FEWEST_WORDS) and half <= len(words):
-        yield "begins", tuple(words[:half])
-        yield "ends", tuple(words[len(words) - half :])
+def _keys(words: Words) -> set[int]:
+    """Return the keys of a sentence, of which another shares one if it is equal or one word apart, and else none.
 
-
-def _one_word_apart(one: Words, other: Words) -> bool:
-    """Return whether inserting, deleting or replacing one word turns one sentence into the other."""
-    shorter = min(len(one), len(other))
-    same = next((place for place in range(shorter) if one[place] != other[place]), shorter)
-    rest = one[same:], other[same:]
-    return rest[0][1:] == rest[1][1:] or rest[0][1:] == rest[1] or rest[0] == rest[1][1:]
+    A key is a hash of the words before a place and of those after it, with or without the word there.
+    """
+    begins = [*itertools.accumulate(words, lambda before, word: hash((before, word)), initial=0)]
+    ends = [*itertools.accumulate(reversed(words), lambda after, word: hash((after, word)), initial=1)][::-1]
+    return {*map(hash, zip(begins, ends, strict=True)), *map(hash, zip(begins[:-1], ends[1:], strict=True))}
 
 
 def _is_blank(line: bytes) -> bool:

@@ -1,7 +1,8 @@
 """``--bpe scaffold_bpe``: words to subwords and back, for fairseq-interactive, -generate and the hub interface."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Any, Optional
 
 from fairseq import file_utils
 from fairseq.data.encoders import register_bpe
@@ -31,8 +32,12 @@ class ScaffoldBPE:
         if not cfg.bpe_codes:
             raise UsageError("--bpe scaffold_bpe needs --bpe-codes FILE")
         self._separator = cfg.bpe_separator
-        segmentation = joint_segmentation(file_utils.cached_path(cfg.bpe_codes), cfg.bpe_separator)
-        self._segmenter, _ = segmentation.segmenters()
+        self._segmentation = joint_segmentation(file_utils.cached_path(cfg.bpe_codes), cfg.bpe_separator)
+        self._segmenter, _ = self._segmentation.segmenters()
+
+    def know(self, dictionary: Any) -> None:
+        """Split subwords further that are not in the dictionary of the source, which would become <unk>."""
+        self._segmenter = self._segmentation.knowing(dictionary.symbols)
 
     def encode(self, x: str) -> str:
         """Segment a line of words into subwords, both separated by spaces."""
@@ -41,3 +46,18 @@ class ScaffoldBPE:
     def decode(self, x: str) -> str:
         """Join the subwords of a line into words."""
         return join_symbols(x, self._separator)
+
+
+def of_task(original: Callable[..., Any], task: Any, options: Any) -> Any:
+    """Build the ``--bpe`` of fairseq-interactive and -generate, ours with the dictionary of the task."""
+    bpe = original(task, options)
+    if isinstance(bpe, ScaffoldBPE):
+        bpe.know(task.source_dictionary)
+    return bpe
+
+
+def of_hub(original: Callable[..., Any], interface: Any, *arguments: Any, **named: Any) -> None:
+    """Do the same for the hub interface, which builds its own."""
+    original(interface, *arguments, **named)
+    if isinstance(interface.bpe, ScaffoldBPE):
+        interface.bpe.know(interface.src_dict)

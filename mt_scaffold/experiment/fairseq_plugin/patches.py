@@ -11,11 +11,13 @@ import fairseq.tasks  # noqa: F401
 import torch
 from fairseq import options
 from fairseq.distributed import utils as distributed
+from fairseq.hub_utils import GeneratorHubInterface
 from fairseq.optim import fp16_optimizer
+from fairseq.tasks import FairseqTask
 
 from mt_scaffold.experiment.runtime.checkpoints import safe_globals
 
-from . import mixed_precision, safety, stopping
+from . import bpe, mixed_precision, safety, stopping
 
 
 def patch_fairseq() -> None:
@@ -43,6 +45,9 @@ def patch_fairseq() -> None:
     for kind in (fp16_optimizer._FP16OptimizerMixin, fp16_optimizer._MemoryEfficientFP16OptimizerMixin):
         _replace(kind, "state_dict", mixed_precision.state)
         _replace(kind, "load_state_dict", mixed_precision.load_state)
+    # An encoder of --bpe does not know the dictionary, in which subwords that its codes can make may be missing.
+    _replace(FairseqTask, "build_bpe", bpe.of_task)
+    _replace(GeneratorHubInterface, "__init__", bpe.of_hub)
     # fairseq-train has no request to save and end.
     stopping.make_stoppable()
 

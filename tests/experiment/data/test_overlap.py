@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +55,11 @@ def test_only_blank_lines_in_common_warn_of_nothing() -> None:
         ("今天天气很好我们去公园", "今天天气很好我们去公寓", True),
         ("他说，今天天气很好，明天再见。", "他说，今天天气很好，昨天晚上有人偷走了自行车。", False),
         ("我很高兴", "我不高兴", False),
+        # Canonically equivalent, and with characters that nobody sees.
+        ("Die Tür ist grün.", "Die Tu\u0308r ist gru\u0308n.", True),
+        ("Scha\u00adden\u00adersatz", "Schadenersatz", True),
+        ("S\ufeffee", "See", True),
+        ("می\u200cروم", "میروم", True),
         # Numbers alone are not evidence.
         ("10:30", "1.99", False),
         ("2019", "7", False),
@@ -65,6 +73,17 @@ def test_sentences_that_are_nearly_in_the_training_text(test: str, train: str, n
             assert list(part)
     assert overlap.counts()["test"].near_source == near and overlap.near("test") == [near]
     assert bool(overlap.warnings()) == near
+
+
+def test_the_cost_of_sentences_that_begin_alike_is_not_their_number_squared() -> None:
+    """Each training line was compared with each test sentence of the same template: here for minutes."""
+    letters = random.Random(1).choices
+    overlap, began = Overlap(), time.process_time()
+    for name, size in (("test", 2000), ("train", 20000)):
+        lines = (b"Unable to open %b q%b ." % ((bytes(letters(b"abcde", k=20)),) * 2) for _ in range(size))
+        for _, part in overlap.watch(name, [("part", ((line, line) for line in lines))]):
+            assert len([*part]) == size
+    assert sum(overlap.near("test")) < 10 and time.process_time() - began < 10
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=4, max_size=9), st.data())

@@ -1,5 +1,6 @@
 """The plug-in inside fairseq: the segmentation of a sentence in each epoch, however training is stopped or shared."""
 
+import argparse
 import os
 import pickle
 import re
@@ -7,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import types
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -459,15 +461,29 @@ def test_the_hub_example_of_the_documentation_runs(model: Path, tmp_path: Path) 
         assert set(translator.encode(sentence).tolist()).isdisjoint({0, 1})
         assert translator.apply_bpe(translator.tokenize(sentence)).count("@@") > 0
     assert translator.decode(translator.encode(RAW[1])) == RAW[1]
+    known = set(translator.src_dict.symbols)
+    unseen = {form for form in BPE(model / "bpe.codes").surface_forms() if "@@" not in form} - known
+    for word in unseen:
+        parts = {*(f"{letter}@@" for letter in word[:-1]), word[-1]}
+        assert translator.src_dict.unk() not in translator.encode(word).tolist() or not parts <= known, word
 
 
 def test_fairseqs_bpe_segments_with_codes(tmp_path: Path) -> None:
     """As apply-bpe does."""
+    from fairseq.data import Dictionary
+    from fairseq.tasks import FairseqTask
+
     from mt_scaffold.experiment.fairseq_plugin.bpe import ScaffoldBPE, ScaffoldBPEConfig
 
     (tmp_path / "codes").write_text("#version: 0.2\nb c\na b\n")
-    codes = str(tmp_path / "codes")
-    assert ScaffoldBPE(ScaffoldBPEConfig(bpe_codes=codes)).encode("abcd") == "a@@ bc@@ d"
+    options = argparse.Namespace(bpe="scaffold_bpe", bpe_codes=str(tmp_path / "codes"), bpe_separator="@@")
+    assert ScaffoldBPE(ScaffoldBPEConfig(bpe_codes=options.bpe_codes)).encode("abcd abe") == "a@@ bc@@ d ab@@ e"
+    # The training text had ``ab`` at the end of a word only; what has no id is split further, to characters.
+    dictionary = Dictionary()
+    for symbol in ("a@@", "b@@", "ab", "c@@", "d"):
+        dictionary.add_symbol(symbol)
+    bpe = FairseqTask.build_bpe(types.SimpleNamespace(source_dictionary=dictionary), options)
+    assert bpe.encode("abcd abe") == "a@@ b@@ c@@ d a@@ b@@ e"
 
 
 def test_the_hub_interface_refuses_a_checkpoint_that_would_run_code(model: Path, tmp_path: Path) -> None:
