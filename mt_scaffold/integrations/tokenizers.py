@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mt_scaffold.codes import AnyMerge, Codes, CodesSource
@@ -28,6 +28,7 @@ from mt_scaffold.segment.ids import check_special_tokens
 from mt_scaffold.segment.numbering import Numbering, numbering_of, ordinary_tokens
 
 _UNKNOWN, _END = "<unk>", "</s>"
+_BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 EXACT = "exact"
 PATTERN_CHOICES = (EXACT, "published")
 _LINES = 10_000
@@ -61,13 +62,15 @@ def export_tokenizers(
     """
     refuse_overwriting([outfile], [codes, vocabulary, check])
     read = Codes.of(codes)
-    tokenizer, tokens = _without_special(read, vocabulary, merges, pattern)
+    content, tokens = _without_special(read, vocabulary, merges, pattern)
     special = check_special_tokens(special_tokens)
-    _add_special(tokenizer, read, special)
-    lines = 0 if check is None else _compare(read, merges, tokenizer, [*tokens, *special], special, check)
+    _add_special(content, read, special)
+    lines = 0
+    if check is not None:
+        lines = _compare(read, merges, tokenizer_json.loaded(content), [*tokens, *special], special, check)
     with open_output(outfile) as stream:
-        stream.write(tokenizer.to_str(pretty=True).encode("utf-8"))
-    return Exported(tokenizer.get_vocab_size(), lines)
+        stream.write(json.dumps(content, indent=2, ensure_ascii=False).encode("utf-8"))
+    return Exported(_size(content), lines)
 
 
 def to_tokenizers(
@@ -94,9 +97,9 @@ def to_tokenizers(
     Raises MTScaffoldError, with the reason, if tokenizers cannot express the codes or is not installed.
     """
     read = Codes.of(codes)
-    tokenizer, _ = _without_special(read, vocabulary, merges, pattern)
-    _add_special(tokenizer, read, check_special_tokens(special_tokens))
-    return tokenizer
+    content, _ = _without_special(read, vocabulary, merges, pattern)
+    _add_special(content, read, check_special_tokens(special_tokens))
+    return tokenizer_json.loaded(content)
 
 
 def check_expressible(codes: Codes, merges: int = -1, pattern: str = EXACT) -> list[AnyMerge]:
@@ -149,20 +152,10 @@ def _check_merge(merge: AnyMerge, made: dict[str, int], end_of_word: bool, place
         )
 
 
-def _library() -> Any:
-    try:
-        import tokenizers
-    except ImportError:
-        raise MTScaffoldError(
-            "this needs the package tokenizers, which is not installed; run pip install '.[transformers]'"
-        ) from None
-    return tokenizers
-
-
 def _without_special(
     codes: Codes, vocabulary: PathLike | None, merges: int, pattern: str = EXACT
-) -> tuple[Any, list[str]]:
-    """Return the tokenizer, still without special tokens, and the tokens by id as this package writes them."""
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the file's content, still without special tokens, and the tokens by id as this package writes them."""
     check_choice("pattern", pattern, PATTERN_CHOICES)
     numbering = numbering_of(codes) if codes.header.bytes else None
     if numbering is not None and merges != -1:
@@ -170,10 +163,9 @@ def _without_special(
     if numbering is not None and numbering.spaces is not None:
         if vocabulary is not None:
             raise _no_vocabulary(codes)
-        content = tokenizer_json.write(codes, numbering)
-        return _library().Tokenizer.from_str(json.dumps(content)), _by_id(codes, numbering)
+        return tokenizer_json.write(codes, numbering), _by_id(codes, numbering)
     kept = check_expressible(codes, merges, pattern)
-    library = _library()
+    pairs = [[left, right] for left, right, _ in kept]
     if codes.header.bytes:
         if vocabulary is not None:
             raise _no_vocabulary(codes)
@@ -185,23 +177,15 @@ def _without_special(
             if len(ids) < len(tokens) + len(numbering.special) + len(numbering.others):
                 raise MTScaffoldError(f"{codes.name}: two ids have one name in tokenizer.json; trim the codes again")
             tokens = _by_id(codes, numbering)
-        model = library.models.BPE(ids, [(left, right) for left, right, _ in kept])
-        tokenizer = library.Tokenizer(model)
-        tokenizer.pre_tokenizer = _words(library, codes, pattern)
-        tokenizer.decoder = library.decoders.ByteLevel()
-        return tokenizer, tokens
+        return tokenizer_json.content_of(None, _words(codes, pattern), _BYTE_LEVEL, ids, pairs), tokens
     tokens = code_tokens(codes, SPECIAL_SYMBOLS, merges) if vocabulary is None else read_tokens(vocabulary)
     ids = _marked(codes, kept, tokens, vocabulary)
-    model = library.models.BPE(
-        ids, [(left, right) for left, right, _ in kept], unk_token=_UNKNOWN, end_of_word_suffix=END_OF_WORD
-    )
-    tokenizer = library.Tokenizer(model)
     # As in codes: the margins of a line are not part of a word, and words are separated by ASCII spaces only.
-    margins = library.Regex(r"\A[\r\n ]+|[\r\n ]+\z")
-    tokenizer.normalizer = library.normalizers.Replace(margins, "")
-    tokenizer.pre_tokenizer = library.pre_tokenizers.Split(" ", "removed")
-    tokenizer.decoder = library.decoders.BPEDecoder(END_OF_WORD)
-    return tokenizer, tokens
+    margins = {"type": "Replace", "pattern": {"Regex": r"\A[\r\n ]+|[\r\n ]+\z"}, "content": ""}
+    words = {"type": "Split", "pattern": {"Regex": " "}, "behavior": "Removed", "invert": False}
+    decoder = {"type": "BPEDecoder", "suffix": END_OF_WORD}
+    model = {"unk_token": _UNKNOWN, "end_of_word_suffix": END_OF_WORD}
+    return tokenizer_json.content_of(margins, words, decoder, ids, pairs, **model), tokens
 
 
 def _no_vocabulary(codes: Codes) -> UsageError:
@@ -219,19 +203,22 @@ def _by_id(codes: Codes, numbering: Numbering) -> list[str]:
     return tokens
 
 
-def _words(library: Any, codes: Codes, pattern: str) -> Any:
-    pre, name = library.pre_tokenizers, codes.header.pretokeniser
-    published = pattern != EXACT
+def _words(codes: Codes, pattern: str) -> dict[str, Any]:
+    name, published = codes.header.pretokeniser, pattern != EXACT
     if published and name == "gpt2" and not codes.header.split_digits:
-        return pre.ByteLevel(add_prefix_space=False, use_regex=True)
+        return {**_BYTE_LEVEL, "add_prefix_space": False}
     if published:
         text = FIRST_CL100K if name == "cl100k" else next(each for each in PUBLISHED if name in (each, PUBLISHED[each]))
     else:
         text = oniguruma.pattern(name)
-    words = [pre.Split(library.Regex(text), "isolated")]
+    splits = [text]
     if codes.header.split_digits:
-        words.append(pre.Split(library.Regex(r"\p{N}" if published else oniguruma.digit()), "isolated"))
-    return pre.Sequence([*words, pre.ByteLevel(add_prefix_space=False, use_regex=False)])
+        splits.append(r"\p{N}" if published else oniguruma.digit())
+    words: list[dict[str, Any]] = [
+        {"type": "Split", "pattern": {"Regex": each}, "behavior": "Isolated", "invert": False} for each in splits
+    ]
+    words.append({**_BYTE_LEVEL, "add_prefix_space": False, "use_regex": False})
+    return {"type": "Sequence", "pretokenizers": words}
 
 
 def _marked(
@@ -272,8 +259,13 @@ def _token(form: str) -> str:
     return text if inside else text + END_OF_WORD
 
 
-def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) -> None:
-    library = _library()
+def _size(content: Mapping[str, Any]) -> int:
+    """Return the number of tokens, added ones included."""
+    return len({*content["model"]["vocab"], *(token["content"] for token in content["added_tokens"])})
+
+
+def _add_special(content: dict[str, Any], codes: Codes, special_tokens: Sequence[str]) -> None:
+    vocabulary: dict[str, int] = content["model"]["vocab"]
     if not codes.header.bytes and special_tokens:
         raise UsageError(
             f"{codes.name}: codes of code points have {', '.join(SPECIAL_SYMBOLS)}; omit the special tokens"
@@ -281,11 +273,11 @@ def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) ->
     numbering = numbering_of(codes)
     numbered = {} if numbering is None else numbering.special
     for token in special_tokens:
-        if token not in numbered and tokenizer.token_to_id(token) is not None:
+        if token not in numbered and token in vocabulary:
             raise UsageError(f"{codes.name}: '{token}' is a token of the codes; choose another special token")
     new = [token for token in special_tokens if token not in numbered]
     # tokenizers numbers new tokens from the number of tokens, not from the largest id.
-    if numbering is not None and new and tokenizer.get_vocab_size() < numbering.n_vocab:
+    if numbering is not None and new and len(vocabulary) < numbering.n_vocab:
         raise UsageError(f"{codes.name}: not every id has a token, so '{new[0]}' could get one in use; omit it")
     spaces = None if numbering is None else numbering.spaces
     if new and spaces is not None and spaces.prefix == "always" and not spaces.each:
@@ -293,16 +285,23 @@ def _add_special(tokenizer: Any, codes: Codes, special_tokens: Sequence[str]) ->
     found = () if numbering is None else numbering.in_text
     shown = set[str]() if numbering is None else {*numbering.shown}
     special = list(dict.fromkeys([*found, *special_tokens])) if codes.header.bytes else SPECIAL_SYMBOLS
-    # In order, as that numbers new ones, but many at a time: each call rebuilds the search for all of them.
-    for is_shown, tokens in itertools.groupby(special, shown.__contains__):
-        added = [library.AddedToken(token, special=not is_shown, normalized=False) for token in tokens]
-        (tokenizer.add_tokens if is_shown else tokenizer.add_special_tokens)(added)
+    following = len(vocabulary)
+    for token in special:
+        number = vocabulary.get(token, following)
+        following = max(following, number + 1)
+        flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+        content["added_tokens"].append({"id": number, "content": token, **flags, "special": token not in shown})
     if not codes.header.bytes:
-        tokenizer.post_processor = library.processors.TemplateProcessing(
-            single=f"$A {_END}",
-            pair=f"$A:0 {_END}:0 $B:1 {_END}:1",
-            special_tokens=[(_END, tokenizer.token_to_id(_END))],
+        first, second = (
+            [{"Sequence": {"id": name, "type_id": number}}, {"SpecialToken": {"id": _END, "type_id": number}}]
+            for number, name in enumerate("AB")
         )
+        content["post_processor"] = {
+            "type": "TemplateProcessing",
+            "single": first,
+            "pair": [*first, *second],
+            "special_tokens": {_END: {"id": _END, "ids": [vocabulary[_END]], "tokens": [_END]}},
+        }
 
 
 def _compare(
@@ -334,12 +333,12 @@ def _compare(
                 if encoder
                 else _plain(bpe.encode_batch(texts, allowed_special=in_text, disallowed_special=()))
             )
-            for each, (encoding, start, end) in enumerate(
-                zip(tokenizer.encode_batch(texts, add_special_tokens=False), offsets, offsets[1:], strict=False)
+            for each, (found, start, end) in enumerate(
+                zip(tokenizer_json.ids_of(tokenizer, texts), offsets, offsets[1:], strict=False)
             ):
-                if encoding.ids != list(ids[start:end]):
+                if found != list(ids[start:end]):
                     place = f"{shown(path)}: line {number - len(lines) + each + 1}"
-                    ours, theirs = (" ".join(tokens[i] for i in found) for found in (ids[start:end], encoding.ids))
+                    ours, theirs = (" ".join(tokens[i] for i in each) for each in (ids[start:end], found))
                     raise MTScaffoldError(f"{place}: tokenizers gives '{theirs}' for '{ours}'; nothing was written")
     return number
 

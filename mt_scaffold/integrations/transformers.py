@@ -5,6 +5,8 @@ Importing this module makes the tokenizer known to ``AutoTokenizer``.
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import itertools
 import json
 import operator
@@ -61,9 +63,20 @@ __all__ = ["MTScaffoldTokenizer"]
 '''
 
 
+_CLEANING = "clean_up_tokenization_spaces"
 # transformers' name of a pattern → whether a text begins with bos_token, and whether it ends with eos_token.
 _SURROUNDING = {"none": (False, False), "eos": (False, True), "bos": (True, False), "bos_eos": (True, True)}
 
+
+# The arguments of transformers' tokenizers; besides those of files, and of special tokens with names of their own.
+_KEYWORDS = {
+    *("added_tokens_decoder", "additional_special_tokens", "auto_map", "backend", "chat_control_tokens"),
+    *("chat_template", _CLEANING, f"{_CLEANING}_for_bpe_even_though_it_will_corrupt_output", "extra_special_tokens"),
+    *("files_loaded", "is_local", "local_files_only", "max_len", "model_input_names", "model_max_length"),
+    *("model_specific_special_tokens", "name_or_path", "padding_side", "processor_class", "response_schema"),
+    *("response_template", "special_tokens_pattern", "split_special_tokens", "token_type_ids_include_special_tokens"),
+    *("token_type_ids_pattern", "tokenizer_class", "truncation_side", "trust_remote_code", "use_fast", "verbose"),
+}
 
 # The tokenizer with which this thread decodes or handles target text, its side, and whether it handles target text.
 _HELD: ContextVar[tuple[PreTrainedTokenizer, Side, bool] | None] = ContextVar("_HELD", default=None)
@@ -259,6 +272,7 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             (name,) = error.args
             said = removed.instead_of_key("MTScaffoldTokenizer", name)
             raise UsageError(f"MTScaffoldTokenizer: {name}: {said}") from None
+        _check_keywords(kwargs)
         given = {
             "codes_file": codes_file,
             "vocab_file": vocab_file,
@@ -338,6 +352,12 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         for option, name, wanted in (("prepend_bos", "bos_token", bos), ("append_eos", "eos_token", eos)):
             if wanted and getattr(self, name) is None:
                 raise UsageError(f"{option} needs {name}; pass one")
+
+    @property
+    def _has_spaces(self) -> bool:
+        """Whether tokens contain the spaces between words, so that words given one by one need theirs."""
+        spaces = None if self._imported is None else self._imported.numbering.spaces
+        return not self._source.codes.header.end_of_word and (spaces is None or spaces.prefix == "none")
 
     @property
     def _bytes(self) -> bool:
@@ -462,6 +482,9 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     def _encode_plus(self, text: Any, text_pair: Any = None, **options: Any) -> Any:
         """Encode texts, pairs and words in one call of the core; leave other input and results to transformers."""
         wanted = Wanted.of(options)
+        as_given = text, text_pair
+        if wanted.words and self._has_spaces:
+            text, text_pair = _spaced(text), _spaced(text_pair)
         # A shortcut: making lists of lists of many texts would take longer than encoding them.
         plain = None if wanted.other or wanted.words or wanted.windows else _plain_texts(text, text_pair)
         given = [] if plain else None if wanted.other else _sequences(text, text_pair, wanted.words)
@@ -476,7 +499,14 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
         split = bool(options.get("split_special_tokens", self.split_special_tokens))
         if plain:
             return self._texts(self._ids_of(plain, split), wanted, isinstance(text, str))
-        encoded = self._ids_of([text for row in given for sequence in row for text in sequence], split)
+        listed = [word for row in given for sequence in row for word in sequence]
+        encoded = self._ids_of(listed, split)
+        if wanted.words and self._has_spaces:
+            rows = _sequences(*as_given, True) or []
+            words = (word for row in rows for sequence in row for word in sequence)
+            added = [len(one) - len(other) for one, other in zip(listed, words, strict=True)]
+            located = encoded.spans
+            encoded = encoded._replace(spans=lambda number: numpy.maximum(located(number) - added[number], 0))
         single = isinstance(text, str) or (wanted.words and not (text and isinstance(text[0], list | tuple)))
         return self._rows(given, encoded, wanted, single)
 
@@ -811,6 +841,33 @@ def _plain_texts(text: Any, pair: Any) -> list[str] | None:
     if pair is not None or not isinstance(texts, list | tuple) or not texts:
         return None
     return list(texts) if all(isinstance(each, str) for each in texts) else None
+
+
+def _check_keywords(given: dict[str, Any]) -> None:
+    """Raise UsageError for an argument that nothing would read."""
+    if given.get("add_prefix_space"):
+        raise UsageError(
+            "MTScaffoldTokenizer: add_prefix_space: text is encoded as it is; put the space into the text, or give "
+            "words with is_split_into_words=True"
+        )
+    own = inspect.signature(MTScaffoldTokenizer.__init__).parameters
+    tokens = PreTrainedTokenizer.SPECIAL_TOKENS_ATTRIBUTES
+    for name, value in given.items():
+        of_files = name.startswith("_") or name.endswith("_file") or name == "add_prefix_space"
+        of_token = name.endswith("_token") and isinstance(value, str | AddedToken | dict | None)
+        if name not in _KEYWORDS and name not in tokens and not of_files and not of_token:
+            near = difflib.get_close_matches(name, [*own, *_KEYWORDS, *tokens], n=1)
+            hint = f"; did you mean {near[0]}?" if near else "; leave it out"
+            raise UsageError(f"MTScaffoldTokenizer: there is no argument {name}{hint}")
+
+
+def _spaced(given: Any) -> Any:
+    """Return a list of words with a space before each but the first, unless it has one; lists of lists likewise."""
+    if not isinstance(given, list | tuple):
+        return given
+    if not all(isinstance(word, str) for word in given):
+        return [_spaced(each) for each in given]
+    return [word if not number or word[:1] == " " else f" {word}" for number, word in enumerate(given)]
 
 
 def _sequences(text: Any, pair: Any, words: bool) -> list[list[list[str]]] | None:

@@ -60,8 +60,6 @@ class BPE:
             raise vocabulary_file.not_decoded(codes, stream_name(codes, "codes"), error) from None
         found = self._codes.first(self._merges)
         self._is_original_bpe = not self._codes.header.picky and all(merge.normal for merge in found)
-        if not self._is_original_bpe and not self._isolates_natively:
-            raise UsageError("a subclass with its own _isolate_glossaries takes codes of original BPE only")
         # A pair keeps its first rank. Of several that make a token, the one whose last mention comes first splits it.
         self.bpe_codes = {(merge.left, merge.right): rank for rank, merge in reversed(list(enumerate(found)))}
         self.bpe_codes_reverse = {left + right: (left, right) for left, right in self.bpe_codes}
@@ -93,12 +91,8 @@ class BPE:
         return apply.BPE(self._codes, self._merges, self.separator, self.vocab, self.glossaries)
 
     @property
-    def _isolates_natively(self) -> bool:
-        return type(self)._isolate_glossaries is BPE._isolate_glossaries
-
-    @property
     def _is_native(self) -> bool:
-        return encode is _OWN_ENCODE and self._isolates_natively
+        return encode is _OWN_ENCODE
 
     def process_lines(self, filename: str, outfile: Any, dropout: float = 0, num_workers: int = 1) -> None:
         """Segment the file of this name, line by line, into a file open for text.

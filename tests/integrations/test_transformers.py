@@ -246,6 +246,11 @@ def test_a_saved_setting_that_is_no_longer_known_is_refused(tmp_path: Path, head
     loaded = MTScaffoldTokenizer.from_pretrained(tmp_path / "saved")
     assert loaded.tokenize("abcd") == tokenizer.tokenize("abcd") and "inference" not in loaded.init_kwargs
     path.write_text(json.dumps({**config, "inference": "fewest"}))
+    for wrong, says in (({"padding_sid": "left"}, "mean padding_side"), ({"prepend_boss": True}, "mean prepend_bos")):
+        with pytest.raises(UsageError, match=f"there is no argument {next(iter(wrong))}; did you {says}"):
+            MTScaffoldTokenizer(path.parent / "codes.txt", **wrong)
+    with pytest.raises(UsageError, match="add_prefix_space: text is encoded as it is"):
+        MTScaffoldTokenizer(path.parent / "codes.txt", add_prefix_space=True)
     with pytest.raises(UsageError, match="MTScaffoldTokenizer: inference: removed; codes segment with their merges"):
         MTScaffoldTokenizer.from_pretrained(tmp_path / "saved")
 

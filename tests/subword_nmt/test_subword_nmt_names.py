@@ -246,24 +246,6 @@ def test_a_subclass_may_replace_a_method() -> None:
     assert bpe.process_line(" abc de\n") == ours(SCAFFOLD).process_line(" abc de\n").upper()
 
 
-def test_a_subclass_may_isolate_glossaries_its_own_way() -> None:
-    """Words go through its ``_isolate_glossaries``, as in subword-nmt; scaffold codes are refused."""
-
-    def letters(_: object, word: str) -> list[str]:
-        return list(word)
-
-    own = type("Own", (apply_bpe.BPE,), {"_isolate_glossaries": letters})
-    their = type("Their", (their_apply.BPE,), {"_isolate_glossaries": letters})
-    bpe, expected = own(io.StringIO(CODES, newline="\n")), their(io.StringIO(CODES, newline="\n"))
-    for dropout in (0, 0.5):
-        assert [bpe.process_line(line, dropout) for line in LINES] == [
-            expected.process_line(line, dropout) for line in LINES
-        ]
-    assert bpe.segment("abc") == "a@@ b@@ c"
-    with pytest.raises(UsageError, match="codes of original BPE only"):
-        own(io.StringIO(SCAFFOLD, newline="\n"))
-
-
 # ---- files
 
 

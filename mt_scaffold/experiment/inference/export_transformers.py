@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.corpus.text import bytes_to_notation
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
@@ -65,6 +67,8 @@ def trained_model(
 def export_transformers(checkpoint: PathLike, data: PathLike, output: PathLike) -> ExportedModel:
     """Write the folder ``output``: config.json, model.safetensors and the tokenizer, as transformers loads them.
 
+    For codes of plain BPE there is a ``tokenizer.json`` too, which llama.cpp's converter reads.
+
     data: a folder of ``binarise_documents`` with the dictionary and the codes of the model. Ids are those of
     ``BPE.encode``, then the end of a document (``</s>``, exported as ``<|endoftext|>``, which is also the start) and
     padding; the other rows of the dictionary, which stand for no text, are dropped. Parameters keep their type. The
@@ -75,6 +79,7 @@ def export_transformers(checkpoint: PathLike, data: PathLike, output: PathLike) 
     output = Path(output)
     refuse_other_content(output, DESCRIPTION)
     library = import_transformers("export transformers")
+    from mt_scaffold.integrations.tokenizers import check_expressible, export_tokenizers
     from mt_scaffold.integrations.transformers import MTScaffoldTokenizer
 
     binarised = read_documents_folder(data)
@@ -109,6 +114,9 @@ def export_transformers(checkpoint: PathLike, data: PathLike, output: PathLike) 
     with appears_complete(output) as folder:
         trained.to(_type_of(checkpoint)).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
+        with contextlib.suppress(MTScaffoldError):  # scaffold tokens, for example, are in no tokenizer.json
+            check_expressible(Codes.read(vocabulary.codes))
+            export_tokenizers(vocabulary.codes, folder / "tokenizer.json", special_tokens=[END, PADDING])
         write_result(folder / DESCRIPTION, exported)
     return exported
 

@@ -7,7 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol, cast
 
-from mt_scaffold.corpus.files import PathLike, open_input, open_output, read_file, refuse_overwriting, shown
+from mt_scaffold.corpus.files import (
+    BYTE_ORDER_MARK,
+    PathLike,
+    open_input,
+    open_output,
+    read_file,
+    refuse_overwriting,
+    shown,
+)
 from mt_scaffold.corpus.text import not_utf8
 from mt_scaffold.errors import MTScaffoldError, printable
 from mt_scaffold.integrations.vocabularies.imported import Imported, Original
@@ -89,7 +97,7 @@ def _original(reader: _Reader, path: PathLike, imported: Imported) -> Original:
 
 def format_of(path: PathLike) -> str:
     """Detect the format of a file from its content. Raises MTScaffoldError if it looks like none of them."""
-    content = read_file(path)
+    content = read_file(path).removeprefix(BYTE_ORDER_MARK)
     first = content.partition(b"\n")[0]
     fields = first.split()
     if first.startswith(b"#version:"):

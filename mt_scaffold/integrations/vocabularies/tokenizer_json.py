@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -53,6 +54,8 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
         raise UsageError(f"{name}: defines its own words and special tokens; omit --pretokenise and --special")
     try:
         content: dict[str, Any] = json.loads(decode(read_file(path), name))
+        if "model" not in content and all(type(number) is int for number in content.values()):
+            raise MTScaffoldError(f"{name}: ids of tokens without merges (vocab.json); give tokenizer.json instead")
         return _read(name, content)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         what = f"{type(error).__name__}: {error}"
@@ -343,20 +346,41 @@ def write(codes: Codes, numbering: Numbering) -> dict[str, Any]:
     decoders += [{"type": "Fuse"}]
     if numbering.spaces is not None and numbering.spaces.prefix != "none":
         decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+    merges = [list(_pair(each)) for each in pieces.merges]
+    return content_of(
+        normaliser,
+        pretokeniser,
+        {"type": "Sequence", "decoders": decoders},
+        vocabulary,
+        merges,
+        unk_token=next((token for token, number in vocabulary.items() if number == unknown), None),
+        fuse_unk=unknown is not None,
+        byte_fallback=bool(pieces.byte_ids),
+    )
+
+
+def content_of(
+    normaliser: Mapping[str, Any] | None,
+    pretokeniser: Mapping[str, Any] | None,
+    decoder: Mapping[str, Any],
+    vocabulary: Mapping[str, int],
+    merges: Sequence[Sequence[str]],
+    **settings: Any,
+) -> dict[str, Any]:
+    """Return the content of a ``tokenizer.json`` of BPE with its stages and the settings of its model."""
+    unset = dict.fromkeys(("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix"))
+    off = dict.fromkeys(("fuse_unk", "byte_fallback", "ignore_merges"), False)
+    ids = dict(sorted(vocabulary.items(), key=lambda each: each[1]))
     return {
         "version": "1.0",
+        "truncation": None,
+        "padding": None,
         "added_tokens": [],
         "normalizer": normaliser,
         "pre_tokenizer": pretokeniser,
-        "decoder": {"type": "Sequence", "decoders": decoders},
-        "model": {
-            "type": "BPE",
-            "unk_token": next((token for token, number in vocabulary.items() if number == unknown), None),
-            "fuse_unk": unknown is not None,
-            "byte_fallback": bool(pieces.byte_ids),
-            "vocab": dict(sorted(vocabulary.items(), key=lambda each: each[1])),
-            "merges": pieces.merges,
-        },
+        "post_processor": None,
+        "decoder": decoder,
+        "model": {"type": "BPE", **unset, **off, **settings, "vocab": ids, "merges": merges},
     }
 
 
@@ -378,11 +402,35 @@ def _stages(codes: Codes, numbering: Numbering) -> tuple[dict[str, Any] | None, 
 
 def original(path: PathLike, imported: Imported) -> Original:
     """Return the encoder of tokenizers for the file."""
+    content = json.loads(decode(read_file(path), shown(path)))
+    tokenizer = loaded({**content, "truncation": None, "padding": None})
+    return lambda text: ids_of(tokenizer, [text])[0]
+
+
+def loaded(content: Mapping[str, Any]) -> Any:
+    """Return the library's object of the content of a ``tokenizer.json``; raise MTScaffoldError without the library."""
     try:
         from tokenizers import Tokenizer
     except ImportError:
-        raise MTScaffoldError("--check needs the package tokenizers; run pip install '.[vocabularies]'") from None
-    tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+        raise MTScaffoldError(
+            "this needs the package tokenizers, which is not installed; run pip install '.[vocabularies]'"
+        ) from None
+    text = json.dumps(content)
+    if hasattr(Tokenizer, "from_str"):
+        return Tokenizer.from_str(text)
+    # From version 1, the library reads files only.
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(text)
+        file.flush()
+        return Tokenizer.from_file(file.name)
+
+
+def ids_of(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+    """Return the library's ids of texts. Raises MTScaffoldError if its version cannot do what the file says."""
+    try:
+        return [list(each.ids) for each in tokenizer.encode_batch(texts, add_special_tokens=False)]
+    except ValueError as error:
+        from tokenizers import __version__
+
+        reason = f"the installed tokenizers {__version__} cannot apply it ({error}); check with a version before 1"
+        raise MTScaffoldError(reason) from None

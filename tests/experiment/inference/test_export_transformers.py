@@ -13,6 +13,7 @@ from language_models import (
     TINY_LM,
     binarise,
     documents_of,
+    learn_codes,
 )
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
@@ -141,6 +142,19 @@ def test_what_is_dropped_is_said(
     with pytest.raises(MTScaffoldError, match="transformers has no such model; train one with --arch llama"):
         export_transformers(tmp_path / "other" / "checkpoint_last.pt", data, tmp_path / "other-out")
     assert not (tmp_path / "other-out").exists()
+
+
+def test_plain_bpe_comes_with_a_file_of_the_fast_tokenizer(documents: Path, folder: Path, tmp_path: Path) -> None:
+    """llama.cpp's converter looks for it; with scaffold tokens there is none."""
+    plain = binarise(documents, "plain", learn_codes(documents, "plain.codes", algorithm="bpe"), ["train", "valid"])
+    export_transformers(trained(plain, tmp_path / "model", "--max-update", "1"), plain, tmp_path / "out")
+    library, text = import_transformers("this test"), "A text, with 2 spaces  and\na line end <|endoftext|>"
+    ours = library.AutoTokenizer.from_pretrained(tmp_path / "out")
+    fast = library.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "out" / "tokenizer.json"))
+    assert [ours.bos_token_id, *fast(text).input_ids] == ours(text).input_ids and type(
+        ours
+    ).__name__ == "MTScaffoldTokenizer"
+    assert not (folder / "tokenizer.json").exists()
 
 
 @pytest.mark.parametrize(
