@@ -5,7 +5,8 @@
 # make test-long     rehearsals of whole recipes, kills and long trials, minutes each
 # make test-portable the tests of floating-point results again, with the arithmetic of a plain processor
 # make test-integrations   other trainers (eole, JoeyNMT, Marian), CTranslate2 and datatrove with mt_scaffold, in
-#                    .venv-integrations, and transformers' tests of tokenizers with ours
+#                    .venv-integrations, transformers' tests of tokenizers with ours, and files of tokenizers in
+#                    version 1 of the library and in transformers.js
 # make test-slurm    the workflow on a SLURM of two nodes, started for the test (as root, with slurm-wlm and munge
 #                    installed; ONLY="limit node" for some of its scenarios)
 # make docs          the site, into build/site, with every link checked
@@ -115,6 +116,16 @@ test-portable: .venv/built
 		--require-hashes --no-deps -r $<
 	@touch $@
 
+# The next version of tokenizers, which does not replace the installed one, and transformers.js if there is npm. The
+# scripts of its dependencies would download programs that tokenizers do not need.
+.venv-integrations/tokenizers-1/installed: tests/trainers/tokenizers-1.txt | .venv-integrations/installed
+	.venv-integrations/bin/python -m pip --disable-pip-version-check --quiet install --upgrade --target $(@D) \
+		--require-hashes --no-deps -r $<
+	mkdir -p .venv-integrations/javascript
+	npm --prefix .venv-integrations/javascript --silent --ignore-scripts install @huggingface/transformers@4.3.2 \
+		|| rm -r .venv-integrations/javascript
+	@touch $@
+
 # The tests that transformers shares among its tokenizers are only in its source archive, whose hash is in
 # constraints.txt. RUN_SLOW runs all of them.
 TOKENIZER_TESTS := test_tokenization_common test_tokenizers_backend_mixin test_sentencepiece_backend_mixin
@@ -128,7 +139,7 @@ TOKENIZER_TESTS := test_tokenization_common test_tokenizers_backend_mixin test_s
 	rm $(@D)/*.tar.gz
 	@touch $@
 
-test-integrations: .venv-integrations/installed .venv-integrations/transformers-tests/unpacked .venv/built
+test-integrations: .venv-integrations/tokenizers-1/installed .venv-integrations/transformers-tests/unpacked .venv/built
 	RUN_SLOW=1 PATH="$(CURDIR)/.venv-integrations/bin:$(CURDIR)/.venv/bin:$$PATH" .venv-integrations/bin/python -m pytest \
 		-n $(CORES) --dist loadfile tests/trainers
 
@@ -194,6 +205,9 @@ constraints: .venv/built
 	.venv/bin/uv --quiet pip compile tests/trainers/requirements.in --no-deps --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --custom-compile-command 'make constraints' \
 		--output-file tests/trainers/requirements.txt
+	echo "tokenizers == 1.0.0rc3" | .venv/bin/uv --quiet pip compile - --no-deps --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --custom-compile-command 'make constraints' \
+		--output-file tests/trainers/tokenizers-1.txt
 
 audit: .venv/built
 	.venv/bin/uv tool run pip-audit==2.10.1 --strict --disable-pip --require-hashes --requirement constraints.txt

@@ -190,12 +190,6 @@ def test_a_pipe_that_codecs_reads() -> None:
             count_words(codecs.getreader("utf-8")(io.BytesIO(cut)))
 
 
-def test_errors_that_codecs_ignores() -> None:
-    """A file opened to skip invalid UTF-8 is read as the text that it then returns."""
-    ignoring = codecs.lookup("utf-8").streamreader(io.BytesIO(b"a\xffb c\n"), "ignore")
-    assert count_words(ignoring).items() == [("ab", 1), ("c", 1)]
-
-
 def test_outputs_that_take_text(tmp_path: Path, files: dict[str, Path]) -> None:
     """A file open for text gets the same output as one open for bytes, even if a write ends within a character."""
     text = "€" * 700_000 + "\n" + TEXT
@@ -265,17 +259,6 @@ def test_an_output_that_accepts_partial_writes() -> None:
     raw = Raw()
     BPE(CODES).process_file(outfile=raw, lines=["a cab"] * 3)
     assert raw.taken.decode() == "".join(BPE(CODES).process_line("a cab") + "\n" for _ in range(3))
-
-
-def test_an_output_that_accepts_nothing() -> None:
-    """A full non-blocking stream without a file descriptor must not lose text silently."""
-
-    class Full(io.RawIOBase):
-        def write(self, data: Any) -> Any:
-            return None
-
-    with pytest.raises(MTScaffoldError, match="use a blocking stream"):
-        BPE(CODES).process_file(outfile=Full(), lines=["a cab"])
 
 
 def test_a_merge_that_ends_in_cr_is_read_back() -> None:

@@ -13,6 +13,7 @@ import operator
 import os
 import re
 import unicodedata
+import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
@@ -24,7 +25,7 @@ from mt_scaffold import removed
 from mt_scaffold.corpus.files import PathLike, open_output, write_text
 from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
-from mt_scaffold.errors import UsageError
+from mt_scaffold.errors import UsageError, WrongTypeError
 from mt_scaffold.integrations.encodings import Encoding, Encodings
 from mt_scaffold.integrations.sides import ByteSide, CharacterSide, ImportedSide, Side, side_of
 from mt_scaffold.options import check_merges
@@ -72,10 +73,25 @@ _SURROUNDING = {"none": (False, False), "eos": (False, True), "bos": (True, Fals
 _KEYWORDS = {
     *("added_tokens_decoder", "additional_special_tokens", "auto_map", "backend", "chat_control_tokens"),
     *("chat_template", _CLEANING, f"{_CLEANING}_for_bpe_even_though_it_will_corrupt_output", "extra_special_tokens"),
-    *("files_loaded", "is_local", "local_files_only", "max_len", "model_input_names", "model_max_length"),
+    *(
+        "do_lower_case",
+        "files_loaded",
+        "is_local",
+        "local_files_only",
+        "max_len",
+        "model_input_names",
+        "model_max_length",
+    ),
     *("model_specific_special_tokens", "name_or_path", "padding_side", "processor_class", "response_schema"),
     *("response_template", "special_tokens_pattern", "split_special_tokens", "token_type_ids_include_special_tokens"),
     *("token_type_ids_pattern", "tokenizer_class", "truncation_side", "trust_remote_code", "use_fast", "verbose"),
+}
+
+# Arguments of other tokenizers, and what to do instead.
+_OF_OTHERS = {
+    "add_prefix_space": "text is encoded as it is; put the space into the text, or give words (is_split_into_words)",
+    "add_bos_token": "give prepend_bos",
+    "add_eos_token": "give append_eos",
 }
 
 # The tokenizer with which this thread decodes or handles target text, its side, and whether it handles target text.
@@ -844,21 +860,20 @@ def _plain_texts(text: Any, pair: Any) -> list[str] | None:
 
 
 def _check_keywords(given: dict[str, Any]) -> None:
-    """Raise UsageError for an argument that nothing would read."""
-    if given.get("add_prefix_space"):
-        raise UsageError(
-            "MTScaffoldTokenizer: add_prefix_space: text is encoded as it is; put the space into the text, or give "
-            "words with is_split_into_words=True"
-        )
+    """Raise WrongTypeError for an argument that nothing would read; False is what those of other classes mean here."""
     own = inspect.signature(MTScaffoldTokenizer.__init__).parameters
     tokens = PreTrainedTokenizer.SPECIAL_TOKENS_ATTRIBUTES
     for name, value in given.items():
-        of_files = name.startswith("_") or name.endswith("_file") or name == "add_prefix_space"
+        if name == "do_lower_case" and value:
+            warnings.warn("MTScaffoldTokenizer: do_lower_case has no effect; lower the text first", stacklevel=3)
+        if name in _OF_OTHERS and value:
+            raise WrongTypeError(f"MTScaffoldTokenizer: {name}: {_OF_OTHERS[name]}")
+        known = name in _KEYWORDS or name in _OF_OTHERS or name in tokens or hasattr(MTScaffoldTokenizer, name)
         of_token = name.endswith("_token") and isinstance(value, str | AddedToken | dict | None)
-        if name not in _KEYWORDS and name not in tokens and not of_files and not of_token:
+        if not known and not of_token and not name.startswith("_") and not name.endswith("_file"):
             near = difflib.get_close_matches(name, [*own, *_KEYWORDS, *tokens], n=1)
             hint = f"; did you mean {near[0]}?" if near else "; leave it out"
-            raise UsageError(f"MTScaffoldTokenizer: there is no argument {name}{hint}")
+            raise WrongTypeError(f"MTScaffoldTokenizer: there is no argument {name}{hint}")
 
 
 def _spaced(given: Any) -> Any:

@@ -156,16 +156,3 @@ def test_scores_are_those_without_it(folder: Path, capsys: pytest.CaptureFixture
         metrics = json.loads((folder / "scores.json").read_text(encoding="utf-8"))["metrics"]
         found.append({name: metric["score"] for name, metric in metrics.items()})
     assert found[0] == found[1]
-
-
-def test_codes_of_the_modules_lose_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Open for text or for bytes."""
-    from mt_scaffold.subword_nmt.apply_bpe import BPE as Same
-
-    content = "#version: 0.2\nl o\nlo w</w>\nlow e\n"
-    Path("with").write_text(f"\ufeff{content}", encoding="utf-8")
-    expected = Same(io.StringIO(content)).process_line("low lower")
-    with open("with", encoding="utf-8") as text, open("with", "rb") as binary:
-        for opened in (text, binary):
-            assert Same(opened).process_line("low lower") == expected
-            assert capsys.readouterr().err == REMOVED.format("with")

@@ -119,13 +119,6 @@ def test_an_open_file_may_have_any_name(tmp_path: Path) -> None:
     assert path.read_bytes() == b"abc\n"
 
 
-def test_an_output_is_needed() -> None:
-    """A call without one would compute for nothing."""
-    for call in (get_vocab, BPE(CODES).process_file, partial(apply_bpe, CODES)):
-        with pytest.raises(UsageError, match="outfile"):
-            call(lines=["abc"])
-
-
 def test_the_texts_of_joint_learning_are_files() -> None:
     """Lists of lines are refused, and the message says what is accepted."""
     with pytest.raises(UsageError, match="paths= takes paths and open files, not a list"):
@@ -173,14 +166,6 @@ def test_learned_codes_are_derived_from_their_merges() -> None:
     assert learned.text == learned.codes.text
     assert (learned.merges, learned.scaffold) == (len(learned.codes.merges), 1)
     assert BPE(learned.codes).segment("accc ccc") == BPE(learned.text).segment("accc ccc")
-
-
-@pytest.mark.parametrize("merges", [-2, 2**63])
-def test_a_wrong_number_of_merges(merges: int) -> None:
-    """One check and one message, wherever the number is given."""
-    for call in (partial(BPE, CODES), partial(read_codes, CODES), partial(explain, CODES, ["ab"])):
-        with pytest.raises(UsageError, match="number of merges must be 0 or more, or -1 for all"):
-            call(merges=merges)
 
 
 def test_an_output_for_text_gets_all_of_it_or_an_error() -> None:

@@ -564,17 +564,6 @@ def test_a_cr_in_fastbpe_codes_is_not_lost(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_bytes() == b"a b 0\nb c 0\n"
 
 
-@pytest.mark.parametrize("option", [["--pretokenise", "gpt2"], ["--special", "<s>=0"]])
-def test_an_option_without_effect_on_fastbpe_codes_is_refused(
-    option: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """They would have been ignored: words are between spaces and have no ids."""
-    (tmp_path / "codes").write_text("a b 3\n")
-    assert main(["import", f"{tmp_path}/codes", *option, "--output", f"{tmp_path}/imported"]) == 2
-    assert "omit --pretokenise and --special" in capfd.readouterr().err
-    assert not (tmp_path / "imported").exists()
-
-
 def test_special_tokens_that_tiktoken_finds_by_chance_are_refused(corpus: Path) -> None:
     """If one is a prefix of another, the order of a hash table decides; and an id belongs to one token only."""
     path = _ranks(corpus)

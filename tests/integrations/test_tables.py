@@ -69,15 +69,6 @@ def test_tables_give_the_ids_and_counts_of_one_call(folder: Path) -> None:
     assert (folder / "merged.counts").read_bytes() == (folder / "whole.counts").read_bytes()
 
 
-def test_litdata_gets_the_ids_of_each_document(folder: Path) -> None:
-    """One array per document, as in files of ids."""
-    path = folder / "litdata.jsonl"
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS), encoding="utf-8")
-    page = functions_of("chunks")
-    page["encoder"] = DocumentEncoder(folder / "codes", append=END)
-    assert [ids.tolist() for ids in page["encode"](path)] == expected(folder)
-
-
 def test_nanogpt_maps_the_file(folder: Path) -> None:
     """As nanoGPT's training maps it, with no document lost."""
     numpy = pytest.importorskip("numpy", reason="the script reads files of ids with it")

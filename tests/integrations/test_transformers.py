@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
 import pickle
 import re
@@ -512,12 +511,6 @@ def test_a_folder_without_codes_says_what_to_give(tmp_path: Path) -> None:
     """For such a folder, transformers calls the class without files."""
     with pytest.raises(UsageError, match="pass codes_file, or load a folder that save_pretrained wrote"):
         MTScaffoldTokenizer.from_pretrained(tmp_path)
-
-
-def test_models_of_transformers_load_in_this_environment() -> None:
-    """fairseq brings a torchaudio that cannot be loaded with a PyTorch for CPUs; then no model loads."""
-    if importlib.util.find_spec("torchaudio") is not None:
-        importlib.import_module("torchaudio")
 
 
 def test_a_saved_folder_that_lacks_a_file_is_refused(files: Path, apart: MTScaffoldTokenizer, tmp_path: Path) -> None:

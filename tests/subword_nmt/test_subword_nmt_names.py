@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import copy
-import gzip
 import importlib
 import inspect
 import io
@@ -172,20 +171,6 @@ def test_codes_of_every_kind(tmp_path: Path) -> None:
         apply_bpe.BPE(opened)
 
 
-def test_codes_that_are_not_utf8(tmp_path: Path) -> None:
-    """The error names the file, line and byte, or the file alone if its bytes cannot be read again."""
-    path = tmp_path / "codes"
-    path.write_bytes(b"#version: 0.2\na b\nc \xff\n")
-    place = "codes: line 3(, byte offset 20: 0xFF|: byte 3 of the line) is not UTF-8"
-    with codecs.open(str(path), encoding="utf-8") as by, open(path, encoding="utf-8") as text, open(path, "rb") as raw:
-        for opened in (by, text, raw):
-            with pytest.raises(MTScaffoldError, match=place):
-                apply_bpe.BPE(opened)
-    path.write_text("é f\n", encoding="utf-8")
-    with open(path, encoding="ascii") as opened, pytest.raises(MTScaffoldError, match="codes: 'ascii' codec can't"):
-        apply_bpe.BPE(opened)
-
-
 def test_encode_and_what_it_calls() -> None:
     """The functions that scripts call with an object's tables, or with tables of their own."""
     vocabulary = set(theirs().segment(" ".join(TEXT.split()[:200])).split())
@@ -307,23 +292,6 @@ def test_processing_lines(tmp_path: Path) -> None:
     parallel = io.StringIO()
     ours().process_lines(str(path), parallel, num_workers=3)
     assert parallel.getvalue() == "".join(map(theirs().process_line, path.open(encoding="utf-8", newline="\n")))
-
-
-@pytest.mark.parametrize("dropout", [0, 0.3])
-def test_files_are_read_alike_with_dropout(dropout: float, tmp_path: Path) -> None:
-    """Dropout does not change how a compressed, missing or invalid file or a wrong number of workers is treated."""
-    bad, zipped = tmp_path / "bad", tmp_path / "text.gz"
-    bad.write_bytes(b"a\nb\xff\n")
-    with pytest.raises(MTScaffoldError, match="bad: line 2, byte offset 3: 0xFF is not UTF-8"):
-        ours().process_lines(str(bad), io.StringIO(), dropout)
-    with pytest.raises(MTScaffoldError, match="missing: No such file"):
-        ours().process_lines(str(tmp_path / "missing"), io.StringIO(), dropout)
-    with pytest.raises(UsageError, match="number of workers"):
-        ours().process_lines(str(bad), io.StringIO(), dropout, num_workers=0)
-    zipped.write_bytes(gzip.compress(b"q\r\nq"))
-    output = io.StringIO(newline="\n")
-    ours().process_lines(str(zipped), output, dropout)
-    assert output.getvalue() == "q\r\nq"
 
 
 def test_reading_a_vocabulary(tmp_path: Path) -> None:
@@ -471,30 +439,6 @@ def test_one_import_is_enough(tmp_path: Path) -> None:
     ]
     assert runs[0].stdout.strip() == str(Path(mt_scaffold.__file__).parent / "subword_nmt" / "learn_bpe.py")
     assert runs[1].returncode == 1 and "subword_nmt is imported already" in runs[1].stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "PROGRAM"),
-        (["-m"], "PROGRAM"),
-        (["no-such-program"], "no program no-such"),
-    ],
-)
-def test_nothing_to_run(arguments: list[str], message: str) -> None:
-    """The error is the usage, or names the program that is missing; there is no traceback."""
-    command = [sys.executable, "-m", "mt_scaffold.as_subword_nmt", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert message in done.stderr
-
-
-@pytest.mark.parametrize("option", ["-h", "--help"])
-def test_help(option: str) -> None:
-    """On request the usage goes to standard output, with exit status 0."""
-    command = [sys.executable, "-m", "mt_scaffold.as_subword_nmt", option]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "") and "PROGRAM" in done.stdout
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

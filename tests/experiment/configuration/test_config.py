@@ -294,17 +294,6 @@ def test_aliases_are_read(tmp_path: Path) -> None:
     assert load(tmp_path, text).seeds == [100, 2]
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["&x [*x]", "[" * 3000 + "]" * 3000, "!!int ''", "!!bool maybe"],
-    ids=["itself", "deep", "integer", "truth"],
-)
-def test_a_value_on_the_command_line_that_python_stumbles_over_is_refused(value: str) -> None:
-    """As in a file."""
-    with pytest.raises(UsageError, match="is not valid YAML"):
-        settings_from([f"seeds={value}"])
-
-
 def test_numbers_of_any_length_are_compared_with_their_bounds(tmp_path: Path) -> None:
     """An integer too large for a float is out of range, not a crash."""
     with pytest.raises(UsageError, match=r"systems\.bpe\.dropout: the dropout probability must be between 0 and 1"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -90,33 +89,6 @@ def test_bounds_that_make_no_sense_are_refused(tmp_path: Path, bounds: dict[str,
     """A bound that no pair can meet is a typo."""
     with pytest.raises(UsageError):
         clean(*write(tmp_path, b"a\n", b"a\n"), **bounds)
-
-
-def test_one_file_for_both_sides_is_refused(tmp_path: Path) -> None:
-    """The second side would overwrite the first, through a link too."""
-    source, target, kept, _ = write(tmp_path, b"a\n", b"a\n")
-    (tmp_path / "link").symlink_to(kept)
-    for other in (kept, tmp_path / "link"):
-        with pytest.raises(UsageError, match="is an output already"):
-            clean(source, target, kept, other)
-    assert not kept.exists()
-
-
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    """It is noticed before anything is written, even for the other side."""
-    source, target, kept, _ = write(tmp_path, b"a\n", b"a\n")
-    with pytest.raises(MTScaffoldError, match=r"no folder .*; create it first"):
-        clean(source, target, kept, tmp_path / "none" / "out.de")
-    assert not kept.exists()
-
-
-def test_the_command_writes_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The table of the data comes from it."""
-    source, target, kept_source, kept_target = write(tmp_path, b"a\n\n", b"a\nb\n")
-    arguments = ["--source", source, "--target", target, "--output-source", kept_source, "--output-target", kept_target]
-    assert main(["clean", *map(str, arguments), "--report", str(tmp_path / "report.json")]) == 0
-    assert json.loads((tmp_path / "report.json").read_text())["dropped"] == {"too short": 1, "too long": 0, "ratio": 0}
-    assert "kept 1 of 2 pairs" in capsys.readouterr().err
 
 
 def held_out(folder: Path, text: str, before_cleaning: bool) -> tuple[list[bytes], list[bytes]]:

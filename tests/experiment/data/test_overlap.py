@@ -28,15 +28,6 @@ def test_blank_lines_are_no_overlap() -> None:
     assert overlap.counts() == {"test": TestOverlap(4, 1, 2, 1, 1, 2, near=[1, 3])}
 
 
-def test_only_blank_lines_in_common_warn_of_nothing() -> None:
-    """An empty line in both texts once warned of test sentences in the training text."""
-    overlap = Overlap()
-    for name, pairs in (("test", [(b"a\n", b"b\n"), (b"\n", b"\n")]), ("train", [(b"c\n", b"d\n"), (b"\n", b"\n")])):
-        for _, part in overlap.watch(name, [("part", pairs)]):
-            assert list(part)
-    assert overlap.warnings() == []
-
-
 @pytest.mark.parametrize(
     ("test", "train", "near"),
     [
