@@ -9,6 +9,7 @@ from typing import IO, Any, TypedDict, cast
 
 from mt_scaffold.corpus.files import Readable
 from mt_scaffold.corpus.inputs import Lines, TextFile
+from mt_scaffold.methods import PlainBPE
 
 # An input of subword-nmt: an open file, or any other iterable of its lines.
 Text = Readable[str] | Readable[bytes] | Iterable[str] | Iterable[bytes]
@@ -53,25 +54,11 @@ def add_num_workers(parser: argparse.ArgumentParser) -> None:
 
 def add_amount(parser: argparse.ArgumentParser) -> None:
     """Add ``--symbols``, ``--min-frequency``, ``--total-symbols`` and ``--verbose``."""
-    parser.add_argument(
-        "--symbols",
-        "-s",
-        type=int,
-        default=10000,
-        metavar="N",
-        help="number of merges (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--min-frequency",
-        type=int,
-        default=2,
-        metavar="FREQ",
-        help="stop when no pair of symbols has a frequency >= FREQ (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--total-symbols",
-        "-t",
-        action="store_true",
-        help="subtract the number of base symbols from N, so that N estimates the symbols of segmented text",
-    )
+    for name, entry in PlainBPE.settings().items():
+        short, text = entry.metadata["short"], entry.metadata["help"]
+        flags = [f"--{name.replace('_', '-')}", *([f"-{short}"] if short else [])]
+        if entry.default is False:
+            parser.add_argument(*flags, action="store_true", help=text)
+        else:
+            parser.add_argument(*flags, type=int, default=entry.default, help=f"{text} (default: %(default)s)")
     parser.add_argument("--verbose", "-v", action="store_true", help="print each merge to stderr")
