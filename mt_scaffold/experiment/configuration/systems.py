@@ -51,18 +51,24 @@ def _setting(method: type[Method[Any]], name: str) -> Any:
     return field(default=None, metadata=method.settings()[name].metadata)
 
 
+@dataclass(frozen=True)
 class AnySystem:
-    """The keys that systems of all tasks have, and their meaning; a subclass is a dataclass of all its keys."""
+    """The keys that systems of all tasks have, and their meaning."""
 
-    algorithm: str | None
-    symbols: int | None
-    codes: str | None
-    baseline: str | None
-    train: SystemTrain | None
+    algorithm: str | None = None
+    symbols: int | None = _setting(PlainBPE, "symbols")
+    min_frequency: int | None = _setting(PlainBPE, "min_frequency")
+    total_symbols: bool | None = None
+    threshold: float | None = _setting(Picky, "threshold")
+    below: float | None = _setting(Trimmed, "below")
+    refill: bool | None = None
+    draw: int | None = _setting(RandomlyTrimmed, "draw")
+    codes: str | None = None
+    baseline: str | None = None
+    train: SystemTrain | None = None
     # The values of algorithm, and the keys that name files of codes.
     algorithms: ClassVar[tuple[str, ...]]
     code_keys: ClassVar[tuple[str, ...]] = ("codes",)
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     @classmethod
     def from_keys(cls, value: Any, key: str = "") -> Self:
@@ -154,17 +160,9 @@ class System(AnySystem):
     """
 
     algorithm: Algorithm | None = None
-    symbols: int | None = _setting(PlainBPE, "symbols")
     symbols_source: int | None = field(default=None, metadata=_COUNT)
     symbols_target: int | None = field(default=None, metadata=_COUNT)
-    min_frequency: int | None = _setting(PlainBPE, "min_frequency")
-    total_symbols: bool | None = None
-    threshold: float | None = _setting(Picky, "threshold")
-    below: float | None = _setting(Trimmed, "below")
-    refill: bool | None = None
-    draw: int | None = _setting(RandomlyTrimmed, "draw")
     joint: bool = True
-    codes: str | None = None
     codes_source: str | None = None
     codes_target: str | None = None
     vocabulary_threshold: int | None = field(default=None, metadata=_COUNT)
@@ -173,8 +171,6 @@ class System(AnySystem):
     dropout_source: float | None = field(default=None, metadata=_DROPOUT)
     dropout_target: float | None = field(default=None, metadata=_DROPOUT)
     sampling_alpha: float | None = field(default=None, metadata=bounds(check=check_alpha))
-    baseline: str | None = None
-    train: SystemTrain | None = None
 
     algorithms = typing.get_args(Algorithm)
     code_keys = ("codes", "codes_source", "codes_target")
@@ -231,16 +227,6 @@ class LanguageModelSystem(AnySystem):
     """A system of language models, with a single side, which learns from bytes; the keys are those of System."""
 
     algorithm: AlgorithmOfBytes | None = None
-    symbols: int | None = _setting(PlainBPE, "symbols")
-    min_frequency: int | None = _setting(PlainBPE, "min_frequency")
-    total_symbols: bool | None = None
-    threshold: float | None = _setting(Picky, "threshold")
-    below: float | None = _setting(Trimmed, "below")
-    refill: bool | None = None
-    draw: int | None = _setting(RandomlyTrimmed, "draw")
-    codes: str | None = None
-    baseline: str | None = None
-    train: SystemTrain | None = None
 
     algorithms = typing.get_args(AlgorithmOfBytes)
 

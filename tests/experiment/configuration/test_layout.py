@@ -104,8 +104,8 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
     assert all(path.is_relative_to("experiments/wmt14_en_de") for path in paths)
     assert str(layout.words(part, language)) == f"{layout.words_prefix(part)}.{language}"
     assert layout.codes_of("scaffold_dropout") == (layout.codes("scaffold-32000"),) * 2
-    assert len(layout.every_run(layout.scores, ["a", "b"])) == 2 * 4
-    assert len(layout.every_run(layout.averaged)) == 4
+    assert len(layout.every_run(layout.scores, ["a", "b"])) == 2 * 4 * 3
+    assert len(layout.every_run(layout.averaged)) == 12
 
 
 @pytest.mark.parametrize(
