@@ -31,7 +31,8 @@ def init(
     texts: training text: source and target, or documents
     documents: documents for language models, not parallel text
     valid: the validation set (default: next to train, or held out)
-    test: a test set; may be repeated (default: next to train; documents are held out)
+    test: a test set, the source and one or more references; may be repeated (default: next to train; documents are
+        held out)
     languages: source and target language (default: the suffixes of the files)
     hold_out: take N pairs of the training text as the test set; both are written next to the configuration
     output: the configuration (default: SOURCE_TARGET.yaml)
@@ -58,6 +59,6 @@ def init(
 
 
 def _pair(option: str, paths: Sequence[str]) -> Pair:
-    if len(paths) != 2:
+    if len(paths) < 2 or (len(paths) > 2 and option != "--test"):
         raise UsageError(f"{option}: give two files, source and target (or --documents, for language models)")
-    return Pair(*paths)
+    return Pair(paths[0], paths[1], tuple(paths[2:]))

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import checks, language_model_checks, yaml_file
-from mt_scaffold.experiment.configuration.data import NAME, Data, Limits, Tokenise
+from mt_scaffold.experiment.configuration.data import NAME, Data, DataFile, Limits, Tokenise
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.overrides import overridden
 from mt_scaffold.experiment.configuration.shared import AnyConfig
@@ -209,6 +209,11 @@ class Config(AnyConfig):
     def test_sets(self) -> list[str]:
         """The names of the test sets, in the order of the configuration."""
         return ["test"] if self._tests is None else list(self._tests)
+
+    def further_references(self, test: str) -> list[list[DataFile]]:
+        """Return the references of a test set besides the first, each as the files that are concatenated."""
+        parts = self.data.files.tests.get(test, []) if self.data.files is not None else []
+        return [[*files] for files in zip(*(part.references or [] for part in parts), strict=True)]
 
     @property
     def _tests(self) -> Mapping[str, Any] | None:

@@ -35,8 +35,15 @@ def check(config: Config) -> None:
         corpora |= {f"tests.{name}": pairs for name, pairs in config.data.files.tests.items()}
         for corpus, pairs in corpora.items():
             for number, pair in enumerate(pairs):
+                key = f"data.files.{corpus}[{number}]"
                 for side in ("source", "target"):
-                    _check_file(f"data.files.{corpus}[{number}].{side}", getattr(pair, side))
+                    _check_file(f"{key}.{side}", getattr(pair, side))
+                for place, reference in enumerate(pair.references or ()):
+                    _check_file(f"{key}.references[{place}]", reference)
+                if pair.references and not corpus.startswith("tests."):
+                    raise WrongValue(f"{key}.references", "only test sets have several; leave all but one out")
+                if len(pair.references or ()) != len(pairs[0].references or ()):
+                    raise WrongValue(f"{key}.references", "every part of a test set has as many as its first one")
     if config.clean.min_tokens > config.clean.max_tokens:
         raise WrongValue("clean.min_tokens", "more than clean.max_tokens, so that no pair would be left; lower it")
     try:

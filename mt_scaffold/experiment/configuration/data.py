@@ -54,10 +54,24 @@ class DataFile:
 
 @dataclass(frozen=True)
 class ParallelFiles:
-    """Two files with the same number of lines: line i of one translates line i of the other."""
+    """Two files with the same number of lines: line i of one translates line i of the other.
+
+    ``references``, of a test set: further references, each such a file. In YAML they may take the place of ``target``,
+    which is then the first.
+    """
 
     source: DataFile
     target: DataFile
+    references: list[DataFile] | None = None
+
+    @classmethod
+    def from_keys(cls, value: Any, key: str = "") -> ParallelFiles:
+        """Return the files that a YAML file describes; raises WrongValue as ``schema.build`` does."""
+        references = value.get("references") if isinstance(value, dict) else None
+        if references and isinstance(references, list) and "target" not in value:
+            value = value | {"target": references[0], "references": references[1:]}
+        made: ParallelFiles = build_dataclass(cls, value, key)
+        return made
 
 
 @dataclass(frozen=True)

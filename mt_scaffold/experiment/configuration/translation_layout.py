@@ -37,6 +37,11 @@ class TranslationLayout(Layout[Config]):
         """The raw text of a part."""
         return self.folder / "raw" / f"{part}.{language}"
 
+    def references(self, test: str) -> list[Path]:
+        """The raw references of a test set."""
+        further = range(2, 2 + len(self.config.further_references(test)))
+        return [self.raw(test, self.target), *(self.raw(test, f"{self.target}.{number}") for number in further)]
+
     def words(self, part: str, language: str) -> Path:
         """The words of a part; those of train and valid are cleaned."""
         return Path(f"{self.words_prefix(part)}.{language}")

@@ -49,6 +49,7 @@ class Overlap:
 
     def __init__(self) -> None:
         self._tests: dict[str, list[tuple[bytes, bytes]]] = {}
+        self._further: dict[str, list[list[bytes]]] = {}
         self._sides = (_Side(), _Side())
         self._pairs: dict[tuple[bytes, bytes], bool] = {}
 
@@ -79,10 +80,21 @@ class Overlap:
                 self._pairs[source, target] = True
             yield pair
 
+    def note_reference(self, test: str, lines: Iterable[bytes]) -> None:
+        """Note a further reference of a test set that has been watched."""
+        stripped = [line.strip() for line in lines]
+        self._further.setdefault(test, []).append(stripped)
+        for line in stripped:
+            self._sides[1].note(line)
+
+    def _near_targets(self, test: str) -> list[bool]:
+        several = [[lines[1] for lines in self._tests[test]], *self._further.get(test, [])]
+        return [any(map(self._sides[1].is_near, references)) for references in zip(*several, strict=True)]
+
     def near(self, test: str) -> list[bool]:
         """Return, for each line of a test set, whether the training data has its source or target, at least nearly."""
-        source, target = self._sides
-        return [source.is_near(lines[0]) or target.is_near(lines[1]) for lines in self._tests[test]]
+        sources = (self._sides[0].is_near(lines[0]) for lines in self._tests[test])
+        return [source or target for source, target in zip(sources, self._near_targets(test), strict=True)]
 
     def counts(self) -> dict[str, TestOverlap]:
         """Return the overlap of each test set with the training data that has been read."""
@@ -94,7 +106,7 @@ class Overlap:
                 target_in_train=sum(target.is_there(lines[1]) for lines in test),
                 pair_in_train=sum(self._pairs[pair] for pair in test),
                 near_source=sum(source.is_near(lines[0]) for lines in test),
-                near_target=sum(target.is_near(lines[1]) for lines in test),
+                near_target=sum(self._near_targets(name)),
                 near=[number for number, near in enumerate(self.near(name)) if near],
             )
             for name, test in self._tests.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import io
 import itertools
 import shutil
 from collections import Counter
@@ -12,8 +13,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output, without_mark
-from mt_scaffold.corpus.text import read_pairs, word_count
+from mt_scaffold.corpus.files import (
+    PathLike,
+    explain_os_error,
+    make_folder,
+    open_input,
+    open_output,
+    read_file,
+    without_mark,
+)
+from mt_scaffold.corpus.text import check_parallel, decode, read_pairs, word_count
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, Languages
 from mt_scaffold.experiment.configuration.data import (
@@ -63,13 +72,14 @@ class Generator:
 
 @dataclass
 class RawReport:
-    """The origin and size of an experiment's raw text, by corpus."""
+    """The origin and size of an experiment's raw text, by corpus; and how many references, if there are several."""
 
     experiment: str
     synthetic: bool
     corpora: dict[str, RawCorpus] = field(default_factory=dict)
     parts: dict[str, list[RawPart]] = field(default_factory=dict)
     generator: Generator | None = field(default=None, metadata={"omit_none": True})
+    references: dict[str, int] = field(default_factory=dict)
     test_overlap: dict[str, TestOverlap] = field(default_factory=dict)
     warnings: list[ResultWarning] = field(default_factory=list)
 
@@ -79,7 +89,8 @@ def get_data(
 ) -> RawReport:
     """Write the raw text of ``config`` to ``output_dir`` and return its origin and size.
 
-    Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8), unchanged except that every line gets an LF, and that byte
+    Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8), and further references as ``TEST.TARGET.2``
+    and so on, unchanged except that every line gets an LF, and that byte
     order marks and the markup named in the configuration are removed; the folder is created if needed. There is no
     ``valid`` if cleaning takes it out of the training text (``data.valid_every``). ``cache`` is the download cache
     (default: default_cache()).
@@ -111,6 +122,13 @@ def get_data(
                 text = overlap.watch(name, text)
             if name in wanted:
                 report.corpora[name], report.parts[name] = _write(folder, name, config.languages, text)
+                for number, files in enumerate(config.further_references(name), 2):
+                    lines = [line for file in files for line in _lines_of(fetch(file, cache or default_cache()))]
+                    check_parallel(name, report.corpora[name].lines, f"reference {number}", len(lines))
+                    overlap.note_reference(name, lines)
+                    report.references[name] = number
+                    with open_output(folder / f"{name}.{config.languages.target}.{number}") as stream:
+                        stream.writelines(lines)
             elif config.synthetic or (name == "train" and wanted.intersection(config.test_sets)):
                 # Generated parts are consecutive pieces of one sequence.
                 for _, pairs in text:
@@ -141,6 +159,13 @@ def _without_mark(origin: str, pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
         yield source, target
 
 
+def _lines_of(path: Path) -> list[bytes]:
+    """Return the lines of a reference as ``get_data`` writes them."""
+    content = without_mark(read_file(path), str(path))
+    decode(content, str(path))
+    return [line if line.endswith(b"\n") else line + b"\n" for line in io.BytesIO(content)]
+
+
 def _written_before(folder: Path, languages: Languages) -> list[tuple[str, Pairs]]:
     """Return the training text that an earlier call wrote, or nothing if it does not exist."""
     paths = [folder / f"train.{language}" for language in (languages.source, languages.target)]
@@ -157,7 +182,7 @@ def fetch_data(config: Config, cache: PathLike | None = None) -> list[Path]:
     if config.data.files is not None:
         data = config.data.files
         for pair in itertools.chain(data.train, data.valid or [], *data.tests.values()):
-            files |= {pair.source: None, pair.target: None}
+            files |= dict.fromkeys([pair.source, pair.target, *(pair.references or [])])
     if config.data.archives is not None:
         tests = config.data.archives.tests.values()
         for of_archive in itertools.chain(

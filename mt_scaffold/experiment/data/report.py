@@ -43,6 +43,7 @@ def gather_reports(
     for other in others:
         first.corpora |= other.corpora
         first.parts |= other.parts
+        first.references |= other.references
         first.test_overlap |= other.test_overlap
         first.warnings += [warning for warning in other.warnings if warning not in first.warnings]
     words = {name: read_result(TokeniseReport, path) for name, path in tokenised.items()}

@@ -132,9 +132,10 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
                 continue
             paths = [Path(pair.source.path), Path(pair.target.path)]
             found.warnings += _swapped(config, paths)
+            paths += [Path(file.path) for file in pair.references or () if file.path is not None]
             try:
                 counts = [_lines_of_text(path) for path in paths]
-                for side, (name, path) in enumerate(zip(SIDES, paths, strict=True)):
+                for side, (name, path) in enumerate(zip(SIDES, paths, strict=False)):
                     sizes[side] += path.stat().st_size * (_COMPRESSION if compression_of(path) else 1)
                     choices, seen = config.tokenise_for(corpus.removeprefix("tests."), name), looks_tokenised(path)
                     if choices.check and seen is not None and not seen.allowed(choices):
@@ -146,9 +147,10 @@ def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None
                 found.problems.append((key, str(error)))
                 known = False
                 continue
-            if None not in counts and counts[0] != counts[1]:
-                says = f"{paths[0]} has {counts[0]:,} lines, but {paths[1]} {counts[1]:,}; line i must translate line i"
-                found.problems.append((key, says))
+            for path, count in zip(paths[1:], counts[1:], strict=True):
+                if None not in counts and count != counts[0]:
+                    says = f"{paths[0]} has {counts[0]:,} lines, but {path} {count:,}; line i must translate line i"
+                    found.problems.append((key, says))
             if counts[0] == 0:
                 found.problems.append((f"{key}.source", f"{paths[0]}: empty; give a text"))
             lines += counts[0] or round(paths[0].stat().st_size / _BYTES_PER_LINE)
@@ -196,7 +198,8 @@ def count_text_lines(path: PathLike) -> int:
 
 
 def _missing(pair: ParallelFiles, key: str) -> Iterator[tuple[str, str]]:
-    for side, file in (("source", pair.source), ("target", pair.target)):
+    further = ((f"references[{place}]", file) for place, file in enumerate(pair.references or ()))
+    for side, file in (("source", pair.source), ("target", pair.target), *further):
         if file.path is not None and not os.path.isfile(file.path):
             what = "no such file; correct the path"
             if os.path.exists(file.path):

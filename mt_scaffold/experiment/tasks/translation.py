@@ -214,7 +214,7 @@ def score(layout: TranslationLayout, run: Run, test_set: TestSet) -> None:
 
     texts = Texts(
         layout.translation(run, test_set),
-        [layout.raw(test_set, layout.target)],
+        layout.references(test_set),
         layout.translation(run, test_set, "words"),
         [layout.words(test_set, layout.target)],
         layout.raw(test_set, layout.source),

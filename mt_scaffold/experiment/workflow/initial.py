@@ -100,10 +100,11 @@ _MODELS = (
 
 @dataclass(frozen=True)
 class Pair:
-    """Two files of parallel text: line i of one translates line i of the other."""
+    """Two files of parallel text: line i of one translates line i of the other. references: further ones of a test."""
 
     source: str
     target: str
+    references: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -301,11 +302,12 @@ def _neighbours(train: Pair, languages: tuple[str, str]) -> Iterator[tuple[str, 
 
 def _look_at_pair(pair: Pair) -> tuple[int, tuple[str, str]]:
     """Return the number of pairs, and the state of each side: raw, tokenised or segmented."""
-    counts = [count_text_lines(path) for path in (pair.source, pair.target)]
-    if counts[0] != counts[1]:
-        raise UsageError(
-            f"{pair.source} has {counts[0]:,} lines, but {pair.target} {counts[1]:,}; line i must translate line i"
-        )
+    counts = [count_text_lines(pair.source)]
+    for target in (pair.target, *pair.references):
+        if (count := count_text_lines(target)) != counts[0]:
+            raise UsageError(
+                f"{pair.source} has {counts[0]:,} lines, but {target} {count:,}; line i must translate line i"
+            )
     if not counts[0]:
         raise UsageError(f"{pair.source}: empty; give a text")
     return counts[0], (_state(pair.source), _state(pair.target))
@@ -362,7 +364,8 @@ def _hold_out(train: Pair, languages: tuple[str, str], number: int, configuratio
             for line, content in enumerate(lines, 1):
                 chosen = line % every == 0 and line // every <= number
                 (test if chosen else rest).write(content.rstrip(b"\n") + b"\n")
-    return Pair(*map(os.fspath, names[0])), Pair(*map(os.fspath, names[1]))
+    first, second = (Pair(os.fspath(source), os.fspath(target)) for source, target in names)
+    return first, second
 
 
 def _comments(found: Sequence[str]) -> str:
@@ -371,7 +374,11 @@ def _comments(found: Sequence[str]) -> str:
 
 def _pair_lines(pair: Pair, indent: int = 6) -> str:
     space = " " * indent
-    return f"{space}- source: {{path: {_quoted(pair.source)}}}\n{space}  target: {{path: {_quoted(pair.target)}}}\n"
+    lines = f"{space}- source: {{path: {_quoted(pair.source)}}}\n"
+    if pair.references:
+        files = ", ".join(f"{{path: {_quoted(path)}}}" for path in (pair.target, *pair.references))
+        return f"{lines}{space}  references: [{files}]\n"
+    return f"{lines}{space}  target: {{path: {_quoted(pair.target)}}}\n"
 
 
 def _quoted(text: str) -> str:

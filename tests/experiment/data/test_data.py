@@ -23,12 +23,16 @@ from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, load_config, parse_config
 from mt_scaffold.experiment.configuration.data import DataFile
+from mt_scaffold.experiment.configuration.layout import Run
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.clean import CleanReport
 from mt_scaffold.experiment.data.download import fetch
 from mt_scaffold.experiment.data.parallel import RawCorpus, RawPart, RawReport, get_data
 from mt_scaffold.experiment.data.report import DataReport, gather_reports
 from mt_scaffold.experiment.data.tokenise import TokeniseReport
+from mt_scaffold.experiment.evaluation.score import Scores
 from mt_scaffold.experiment.runtime.results import read_result, write_result
+from mt_scaffold.experiment.tasks.translation import score as scored_step
 
 CONFIGS = ROOT / "configs"
 MULTI30K = CONFIGS.parent.parent / "shared" / "data" / "multi30k"
@@ -99,6 +103,44 @@ def test_files_are_joined_in_order_decompressed_and_otherwise_untouched(tmp_path
     assert (raw / "news.de").read_bytes() == (raw / "valid.de").read_bytes() == b"vier\n"
     assert numbers.corpora["train"] == RawCorpus(4, {"en": 8, "de": 8})
     assert not numbers.synthetic
+
+
+def test_a_test_set_may_have_several_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are fetched, searched for in the training text, and scored, the first also by forced decoding."""
+    monkeypatch.chdir(tmp_path)
+    train = "The dog sleeps here today .\nTwo dogs run .\n", "Der Hund schläft heute hier .\nZwei Hunde rennen .\n"
+    texts = {"train.en": train[0], "train.de": train[1], "t.en": "a cat\nThat one\n", "a.de": "Katze\nJener\n"}
+    texts |= {"b.de": "Kater\nDer Hund schläft nun hier .", "c.de": "Mieze\n"}
+    for name, content in texts.items():
+        Path(name).write_text(content, encoding="utf-8")
+    command = ["init", "train.en", "train.de", "--valid", "train.en", "train.de", "-o", "c.yaml", "--test", "t.en"]
+    assert main([*command, "a.de", "c.de"]) == 2
+    assert main([*command, "a.de", "b.de"]) == 0
+    config = load_config("c.yaml")
+    assert parse_config(config.to_dict()) == config
+    report = get_data(config, "x/raw")
+    layout = TranslationLayout(Path("x"), config)
+    assert [path.read_text("utf-8") for path in layout.references("test")] == [texts["a.de"], texts["b.de"] + "\n"]
+    overlap = report.test_overlap["test"]
+    assert report.references == {"test": 2} and (overlap.near, overlap.near_target) == ([1], 1)
+    run = Run("bpe", 1)
+    for form in ("", "words"):
+        path = layout.translation(run, "test", form)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(texts["b.de"], encoding="utf-8")
+    layout.words("test", "de").parent.mkdir()
+    layout.scores(run, "test").parent.mkdir()
+    layout.words("test", "de").write_text(texts["a.de"], encoding="utf-8")
+    scored_step(layout, run, "test")
+    scores = read_result(Scores, layout.scores(run, "test"))
+    assert scores.references == ["reference", "reference_2"]
+    assert scores.metrics["chrf"].score == 100 and "nrefs:2" in scores.metrics["chrf"].signature
+    document = config.to_dict()
+    for place, says in (("train", "only test sets have several"), ("valid", "only test sets have several")):
+        wrong = json.loads(json.dumps(document))
+        wrong["data"]["files"][place][0]["references"] = [{"path": "b.de"}]
+        with pytest.raises(UsageError, match=rf"data\.files\.{place}\[0\]\.references: {says}"):
+            parse_config(wrong)
 
 
 def test_a_sample_takes_the_first_pairs_of_each_training_corpus_only(tmp_path: Path, local: Config) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,6 @@ pytest.importorskip("numpy", reason="needs NumPy")
 pytest.importorskip("scipy", reason="needs SciPy")
 
 import numpy as np
-from scipy import stats
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -75,50 +73,6 @@ def trainings(folder: Path, of: Mapping[str, Sequence[Mapping[str, Answers]]], *
 
 def not_compared(comparison: Comparison) -> dict[str, str]:
     return {each.about: each.figure for each in comparison.warnings if each.kind == "not-asked"}
-
-
-def test_where_only_trainings_differ_p_is_that_of_welch(tmp_path: Path) -> None:
-    """Every question has the same figure, so that resampled questions add nothing; Holm counts both tasks."""
-    figures = {
-        "ending": {"bpe": (0.30, 0.32, 0.31), "scaffold": (0.36, 0.33, 0.37, 0.36)},
-        "order": {"bpe": (0.50, 0.55, 0.49), "scaffold": (0.60, 0.62, 0.59, 0.62)},
-    }
-    of = {
-        system: [
-            {task: {"acc": [values[system][seed]] * 30} for task, values in figures.items()}
-            for seed in range(len(figures["ending"][system]))
-        ]
-        for system in ("bpe", "scaffold")
-    }
-    found = compare(trainings(tmp_path, of), "bpe", samples=100)
-    expected = {
-        task: stats.ttest_ind(values["scaffold"], values["bpe"], equal_var=False).pvalue
-        for task, values in figures.items()
-    }
-    tests = {row.test_set.removesuffix(" acc"): row.tests["answers"] for row in found.rows if row.system == "scaffold"}
-    assert {task: test.p for task, test in tests.items()} == pytest.approx(expected, rel=1e-6)
-    ordered = sorted(expected, key=expected.__getitem__)
-    first, second = ordered
-    holm = {first: 2 * expected[first], second: max(2 * expected[first], expected[second])}
-    assert {task: test.p_holm for task, test in tests.items()} == pytest.approx(holm, rel=1e-6)
-    assert tests["ending"].difference == pytest.approx(100 * (np.mean([0.36, 0.33, 0.37, 0.36]) - 0.31))
-    assert found.comparisons == {"answers": 2}
-
-
-def test_where_trainings_agree_p_is_that_of_the_paired_test_over_questions(tmp_path: Path) -> None:
-    """All seeds of a system answer alike: what remains is Student's paired test over the questions."""
-    # Of 400 questions, one system alone answers 32, the other alone 18.
-    bpe = np.array([0.0] * 32 + [1.0] * 18 + [1.0] * 150 + [0.0] * 200)
-    scaffold = np.array([1.0] * 32 + [0.0] * 18 + [1.0] * 150 + [0.0] * 200)
-    of = {"bpe": [{"ending": {"acc": list(bpe)}}] * 3, "scaffold": [{"ending": {"acc": list(scaffold)}}] * 3}
-    test = compare(trainings(tmp_path, of), "bpe", samples=20000).rows[1].tests["answers"]
-    expected = stats.ttest_rel(scaffold, bpe)
-    assert 0.04 < expected.pvalue < 0.05
-    # The variance of 20,000 resamples is known to 1 %.
-    assert test.p == pytest.approx(expected.pvalue, rel=0.08)
-    assert test.standard_error == pytest.approx(100 * np.std(scaffold - bpe, ddof=1) / math.sqrt(400), rel=0.03)
-    # Unpaired, the same answers would tell nothing.
-    assert stats.ttest_ind(scaffold, bpe).pvalue > 2 * expected.pvalue
 
 
 def test_one_training_each_has_a_test_over_questions_only(tmp_path: Path) -> None:

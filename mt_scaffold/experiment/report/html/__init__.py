@@ -148,7 +148,7 @@ def _data_rows(layout: TranslationLayout) -> list[dict[str, Any]]:
         cleaned = report.clean.get(part)
         rows.append(
             {
-                "part": part,
+                "part": f"{part} ({several} references)" if (several := report.raw.references.get(part)) else part,
                 "raw_pairs": corpus.lines,
                 "raw_words": [corpus.words[language] for language in layout.languages],
                 "tokenised_words": [report.tokenise[f"{part}.{language}"].words for language in layout.languages],
