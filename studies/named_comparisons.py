@@ -1,17 +1,23 @@
 """Print the comparisons of Multi30k that a configuration names, from stored comparisons.
 
 python -m studies.named_comparisons FOLDER/comparison.json ... [--config NAME] [--average TEST ...] [--seeds N ...]
+python -m studies.named_comparisons FOLDER/comparison.json ... --pool
 
-The primary measure is the mean over the test sets that --average names, in each of two metrics; each single test set is
-secondary. If one file compares both systems, the test is that of mt-scaffold compare, over trainings and sentences:
+The primary measure is the mean over the test sets that --average names, in each of three metrics; each single test set
+is secondary. If one file compares both systems, the test is that of mt-scaffold compare, over trainings and sentences:
 what sentences contribute to the variance is its squared standard error less Welch's, and that of a mean over k test
 sets, which share no sentences, is their sum divided by k squared. Otherwise it is Welch's (1947) over trainings alone,
 which says nothing about other sentences. p of the primary measure is corrected by Holm over the comparisons that the
 configuration names, separately in each metric. Intervals and p need three trainings of each system. Next to each
 interval are the gains that the paper reports in BLEU on WMT'14; the probability that this test finds a true difference
-of that size, at the first step of Holm's correction, with its 95 % interval, since the spread of the trainings is an
-estimate; and how often people prefer the system with the higher BLEU if two differ by as much. The first table shows
-the systems, with the number of trainings that ended while still improving. Missing trainings are listed.
+of that size, at the step of Holm's correction that follows its rejections, with its 95 % interval, since the spread of
+the trainings is an estimate; and how often people prefer the system with the higher BLEU if two differ by as much. The
+first table shows the systems, with the number of trainings that ended while still improving. Missing trainings are
+listed.
+
+--pool prints the primary measure of Scaffold-BPE against BPE, with or without dropout, of each file by itself, and
+their mean weighted by squared standard errors, with Satterthwaite's degrees of freedom and Cochran's Q. It assumes one
+true difference, and estimates that share nothing.
 """
 
 from __future__ import annotations
@@ -28,18 +34,21 @@ from typing import NamedTuple
 
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.evaluation.significance import (
+    LEVEL,
     TRAININGS_FOR_P,
     Difference,
     correct,
     joint_test,
     power,
+    satterthwaite,
     shown_p,
     spread_interval,
+    t_quantile,
 )
 from mt_scaffold.experiment.runtime.result_warnings import NOT_CONVERGED
 from mt_scaffold.tables import decimal, format_table
 
-METRICS = {"bleu": ("BLEU", 2), "reference_bits_per_byte": ("bits per byte of the reference", 4)}
+METRICS = {"bleu": ("BLEU", 2), "chrf": ("chrF", 2), "reference_bits_per_byte": ("bits per byte of the reference", 4)}
 UNTOUCHED = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 
 
@@ -255,6 +264,7 @@ def rows_of(
     # A missing one counts with the largest p, so that no corrected p rises when it is added.
     found = {each: tests.get((first, each)) for each in named}
     holm = correct({each: 1.0 if test is None or test.p is None else test.p for each, test in found.items()})
+    remaining = max(1, sum(p >= LEVEL for p in holm.values()))
     for (name, compared), test in tests.items():
         sides = [means[name][system].values() for system in (compared.system, compared.baseline)]
         values = [fmean(side) for side in sides]
@@ -273,7 +283,7 @@ def rows_of(
             row += ["trainings, sentences" if known else "trainings"]
             row += [_p(test.p), _p(holm[compared]) if name == first else ""]
         if test is not None and metric == "bleu" and name == first:
-            row.append("; ".join(_gain_and_interval(test, gain, len(named)) for gain in compared.gains))
+            row.append("; ".join(_gain_and_interval(test, gain, remaining) for gain in compared.gains))
         yield row + [""] * (len(HEADING) - len(row))
 
 
@@ -305,12 +315,43 @@ def missing_trainings(
     return lines
 
 
+def pooled(paths: Sequence[Path], tests: Sequence[str]) -> str:
+    """Return a table of Scaffold-BPE's differences in the files, and of their mean weighted by squared errors."""
+    rows = [["file", "difference", "95 % interval"]]
+    found: list[Difference] = []
+    for path in paths:
+        scores, of_sentences, _ = read([path], "bleu")
+        means = averaged(scores, tests)
+        for each in (WITHOUT_DROPOUT, WITH_DROPOUT):
+            own, other = means.get(each.system, {}), means.get(each.baseline, {})
+            test = compare(own, other, variance_of_sentences(each, of_sentences, tests))
+            if test is not None:
+                found.append(test)
+                rows.append([f"{path}: {each.name}", *_effect(test.difference, test.low, test.high)])
+    if not found:
+        raise MTScaffoldError("no file has three trainings of Scaffold-BPE and of BPE")
+    weights = [test.standard_error**-2 for test in found]
+    mean = sum(weight * test.difference for weight, test in zip(weights, found, strict=True)) / sum(weights)
+    shares = [(weight / sum(weights) ** 2, test.freedom) for weight, test in zip(weights, found, strict=True)]
+    error, freedom = map(float, satterthwaite([(share, of) for share, of in shares if of is not None]))
+    margin = t_quantile(1 - LEVEL / 2, freedom) * error
+    q = sum(weight * (test.difference - mean) ** 2 for weight, test in zip(weights, found, strict=True))
+    rows.append(["pooled", *_effect(mean, mean - margin, mean + margin)])
+    table = format_table(rows, markdown=True)
+    return f"{table}\nCochran's Q: {decimal(q, 1)} with {len(found) - 1} degrees of freedom.\n"
+
+
+def _effect(difference: float, low: float, high: float) -> tuple[str, str]:
+    low_to_high = " to ".join(decimal(end, 2, signed=True) for end in (low, high))
+    return decimal(difference, 2, signed=True), low_to_high
+
+
 HEADING = ["measure", "comparison", "trainings", "means", "difference", "95 % interval", "over", "p", "p, Holm"]
 HEADING += ["the paper's gains"]
 
 
 def report(named: Sequence[Named], paths: Sequence[Path], tests: Sequence[str], seeds: Sequence[int]) -> str:
-    """Return the tables of both metrics, and the missing trainings."""
+    """Return the tables of each metric, and the missing trainings."""
     parts = []
     for metric, (name, digits) in METRICS.items():
         scores, of_sentences, trainings = read(paths, metric)
@@ -329,7 +370,8 @@ def report(named: Sequence[Named], paths: Sequence[Path], tests: Sequence[str], 
         "Over: what other trainings and sentences could change, by the test of mt-scaffold compare; or other trainings "
         "only, by Welch's. Intervals are not corrected. p, Holm: corrected for the "
         f"{len(named)} named comparisons, whether they are trained or not, in each metric by itself.\n"
-        "Found with: the probability of finding a true difference of that size, and its 95 % interval.\n"
+        "Found with: the probability of finding a true difference of that size, at the level that Holm's correction "
+        "leaves after its rejections, and its 95 % interval.\n"
         "People agree (Kocmi et al. 2024): how often they prefer, of two systems, the one whose BLEU is higher by so "
         "much; other systems, other texts; 50 % is chance.\n"
         "Still improving: the last validation was the best. With dropout, single epochs scatter, so that a smaller "
@@ -354,8 +396,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--seeds", nargs="+", type=int, default=range(1, 6), metavar="N", help="planned (default: 1 to 5)"
     )
+    parser.add_argument("--pool", action="store_true", help="pool the files' differences of Scaffold-BPE from BPE")
     options = parser.parse_args(arguments)
     try:
+        if options.pool:
+            print(pooled(options.comparisons, options.average), end="")
+            return 0
         print(report(NAMED[options.config], options.comparisons, options.average, options.seeds), end="")
     except MTScaffoldError as error:
         print(f"studies.named_comparisons: {error}", file=sys.stderr)

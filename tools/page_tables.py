@@ -57,15 +57,18 @@ def comparison(experiment: str, bits: bool = False) -> list[list[str]]:
 
 
 def named_comparisons(experiment: str) -> list[list[str]]:
-    """Return the comparisons that were named on the primary measure, in BLEU and in bits per byte."""
+    """Return the comparisons that were named on the primary measure, in BLEU, chrF and bits per byte."""
     stored = (DOCS / "results" / experiment / "named-comparisons.txt").read_text(encoding="utf-8")
     found: dict[str, list[list[str]]] = {}
     for line in stored.splitlines():
         cells = [cell.strip() for cell in line.replace("under", "<").replace("-", "−").split("|")]
         if cells[1:2] == ["mean of 3 (primary)"]:
             found.setdefault(cells[2], []).append([f"{cells[5]}, {cells[6]}", cells[9], cells[3]])
-    rows = [["comparison", "trainings", "BLEU, 95 % interval", "p, Holm", "bits per byte, 95 % interval", "p, Holm"]]
-    return [*rows, *([name, bleu[2], *bleu[:2], *bits[:2]] for name, (bleu, bits) in found.items())]
+    interval = "95 % interval"
+    rows = [
+        ["comparison", "trainings", f"BLEU, {interval}", "p, Holm", f"chrF, {interval}", f"bits per byte, {interval}"]
+    ]
+    return [*rows, *([name, bleu[2], *bleu[:2], chrf[0], bits[0]] for name, (bleu, chrf, bits) in found.items())]
 
 
 def contrasts(experiments: str) -> list[list[str]]:

@@ -149,6 +149,22 @@ def test_the_report_corrects_for_all_named_comparisons(tmp_path: Path, capsys: p
     assert ["Missing: scaffold+dropout, seed 1; bpe+dropout, seed 1."] in lines
 
 
+def test_pooling_weights_by_squared_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By hand: the same difference twice has its squared error halved and its degrees of freedom doubled."""
+    files = [str(stored(tmp_path / name, ["bpe", "scaffold"])) for name in ("a.json", "b.json")]
+    assert main([*files, "--pool", "--average", "one", "two"]) == 0
+    printed = capsys.readouterr().out
+    means = [[(one + two) / 2 for one, two in zip(*SCORES[name], strict=True)] for name in ("scaffold", "bpe")]
+    welch = stats.ttest_ind(*means, equal_var=False)
+    difference = sum(means[0]) / 4 - sum(means[1]) / 3
+    error = difference / welch.statistic
+    margin = stats.t.ppf(0.975, 2 * welch.df) * error / 2**0.5
+    expected = f"{difference:+.2f} | {difference - margin:+.2f} to {difference + margin:+.2f} |"
+    assert printed.splitlines()[4].startswith("| pooled") and printed.splitlines()[4].endswith(expected)
+    assert "Cochran's Q: 0.0 with 1 degrees of freedom" in printed
+    assert main([str(stored(tmp_path / "c.json", ["control"])), "--pool", "--average", "one"]) == 1
+
+
 def test_people_agree_as_often_as_was_published() -> None:
     """63.989 % at 1 BLEU, as on the authors' page; never below chance, and independent of the sign."""
     assert people_agree(1.0) == pytest.approx(63.989, abs=5e-4) == people_agree(-1.0)
