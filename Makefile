@@ -15,7 +15,6 @@
 #                    OLD=REVISION adds that revision; ONLY=encode for encoding into ids; see docs/benchmarks.md)
 # make sanitize      the segmentation tests with a core that checks memory, undefined behaviour and data races
 # make soak          random cases, SOAK=20 times as many as `make test` tries (see CONTRIBUTING.md)
-# make compare-releases   compare an older release byte for byte (OLD=REVISION; DEMO=1 adds an experiment)
 # make constraints   constraints.txt for the requirements of setup.cfg (UPGRADE="NAME ..." updates these packages)
 # make audit         known vulnerabilities in the packages of constraints.txt
 # make clean         remove build products (experiments and downloads stay)
@@ -29,7 +28,7 @@ comma := ,
 CORE_SOURCES := $(wildcard mt_scaffold/core/*.hpp mt_scaffold/core/*/*.cpp mt_scaffold/core/*/*.hpp)
 
 .DEFAULT_GOAL := venv
-.PHONY: venv demo demo-full test test-long test-portable test-integrations test-slurm bench compare-releases docs lint constraints audit clean sanitize soak
+.PHONY: venv demo demo-full test test-long test-portable test-integrations test-slurm bench docs lint constraints audit clean sanitize soak
 .DELETE_ON_ERROR:
 
 # The interpreter, and the tools that compile the core and fairseq.
@@ -193,9 +192,6 @@ sanitize: .venv/built
 RANDOM_CASES = tests/test_differential.py tests/test_broken_files.py tests/integrations/test_random_vocabularies.py
 soak: .venv/built
 	HYPOTHESIS_PROFILE=soak SOAK=$(or $(SOAK),20) .venv/bin/python -m pytest -n auto $(RANDOM_CASES)
-
-compare-releases: .venv/built
-	.venv/bin/python tests/compare_releases.py $(if $(OLD),--old $(OLD)) $(if $(DEMO),--demo)
 
 # For every extra and the packages that `make` itself installs, on all Pythons and platforms at once.
 constraints: .venv/built
