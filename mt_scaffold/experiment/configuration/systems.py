@@ -230,15 +230,6 @@ class LanguageModelSystem(AnySystem):
 
     algorithms = typing.get_args(AlgorithmOfBytes)
 
-    @classmethod
-    def from_keys(cls, value: Any, key: str = "") -> Self:
-        """Return the system, as AnySystem does; ``dropout: 0.0`` is accepted because earlier versions wrote it."""
-        if isinstance(value, dict) and "dropout" in value:
-            if value["dropout"]:
-                raise WrongValue(join_key(key, "dropout"), "language models are trained without BPE-dropout; remove it")
-            value = {name: entry for name, entry in value.items() if name != "dropout"}
-        return super().from_keys(value, key)
-
 
 @dataclass(frozen=True)
 class CodesSetting:

@@ -83,7 +83,7 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
         ("  symbols: 400", "  symbols: 400\n  pretokenise: gpt5", 11, "codes.pretokenise: "),
         ("  symbols: 400", "  symbols: 400\n  pretokenise: spaces", 9, "codes.split_digits: pretokenise: spaces split"),
         ("algorithm: bpe", "symbols: 3", 12, "systems.bpe.algorithm: missing: give scaffold, bpe, picky, trimmed, r"),
-        ("algorithm: bpe", "algorithm: bpe, dropout: 2", 12, "systems.bpe.dropout: language models are trained"),
+        ("algorithm: bpe", "algorithm: bpe, dropout: 2", 12, "systems.bpe.dropout: removed; language models ar"),
         ("algorithm: bpe}", "codes: a, symbols: 3}", 12, "systems.bpe.symbols: has no effect on codes that are given"),
         ("  scaffold: {", "  counts: {", 13, "systems.counts: reserved for a folder or file"),
         ("algorithm: scaffold", "algorithm: scaffold, baseline: bp", 13, "systems.scaffold.baseline: no system is ca"),

@@ -14,7 +14,6 @@ from paths import ROOT
 pytest.importorskip("yaml", reason="PyYAML comes with the extra 'workflow'")
 
 
-from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import BinarisedDocuments, Split
 from mt_scaffold.experiment.configuration import parse_experiment
@@ -340,16 +339,3 @@ def test_as_many_checkpoints_are_kept_as_are_asked_tasks() -> None:
     for step, names, alike in (("train", (run,), True), ("evaluate-tasks", (), False), ("compare-tasks", (), True)):
         first, second = (depends_on(layout, step, *names) for layout in layouts)
         assert (first == second) == alike, step
-
-
-def test_dropout_of_a_language_model_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In one line that names the key, with exit status 2; the 0.0 that earlier versions wrote is accepted."""
-
-    def systems(dropout: float) -> dict[str, Any]:
-        return {"systems": SMALL["systems"] | {"rare": SMALL["systems"]["rare"] | {"dropout": dropout}}}
-
-    (tmp_path / "config.yaml").write_text(json.dumps(SMALL | systems(0.1)), encoding="utf-8")
-    assert main(["check", str(tmp_path / "config.yaml")]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "systems.rare.dropout: language models are trained without BPE-dropout; remove it" in line
-    assert small(**systems(0.0)).systems == small().systems

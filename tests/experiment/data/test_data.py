@@ -172,13 +172,6 @@ def test_an_empty_corpus_is_an_error(tmp_path: Path) -> None:
         get_data(configuration([files], files), tmp_path / "raw")
 
 
-def test_a_missing_local_file_is_named(tmp_path: Path) -> None:
-    """The error is about the path in the configuration."""
-    files = ({"path": str(tmp_path / "none.en")}, {"path": str(tmp_path / "none.de")})
-    with pytest.raises(MTScaffoldError, match=r"none\.en: No such file"):
-        get_data(configuration([files], files), tmp_path / "raw")
-
-
 def test_a_local_file_with_another_digest_is_refused(tmp_path: Path) -> None:
     """A digest in the configuration holds for local files too."""
     (tmp_path / "x").write_bytes(b"one\n")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 pytest.importorskip("sacremoses", reason="sacremoses comes with the extra 'workflow'")
 
 from mt_scaffold.cli import main
-from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data import moses
 from mt_scaffold.experiment.data import tokenise as module
@@ -164,21 +164,6 @@ def test_gzip_input_is_read_as_such(tmp_path: Path) -> None:
     report = tokenise(tmp_path / "in.gz", tmp_path / "out", language="en")
     assert (tmp_path / "out").read_bytes() == b"Hello , you .\n"
     assert (report.lines, report.words) == (1, 4)
-
-
-def test_a_full_disk_is_one_clear_line(tmp_path: Path) -> None:
-    """The output is named with the system's reason."""
-    if not Path("/dev/full").exists():
-        pytest.skip("no /dev/full on this system")
-    (tmp_path / "in").write_bytes(b"Hello.\n")
-    with pytest.raises(MTScaffoldError, match="/dev/full: No space left on device"):
-        tokenise(tmp_path / "in", "/dev/full", language="en")
-
-
-def test_fewer_than_one_worker_is_refused(tmp_path: Path) -> None:
-    """Zero workers would do nothing."""
-    with pytest.raises(UsageError, match="number of workers"):
-        run(tmp_path, b"", num_workers=0)
 
 
 def test_the_command_is_a_filter(

@@ -162,12 +162,6 @@ def test_curves_come_from_fairseqs_log(tmp_path: Path, log: str, epochs: int) ->
     assert curves["train"] == [(30, 8.4), (60, 7.5)][:epochs]
 
 
-def test_a_log_without_epochs_has_no_curves(tmp_path: Path) -> None:
-    """fairseq logs none with ``--log-format none``, but the training is complete."""
-    (tmp_path / "log").write_text("nothing here\n")
-    assert read_training_log(tmp_path / "log") == {"train": [], "valid": []}
-
-
 PER_BYTE_LOG = """\
 2026-01-01 10:00:01 | INFO | valid | epoch 001 | loss 7 | nll_loss 6.3 | bits_per_byte 1.9 | bleu 12.5 | num_updates 30
 2026-01-01 10:00:01 | INFO | train | epoch 001 | loss 9 | nll_loss 8.4 | bits_per_byte 2.5 | num_updates 30

@@ -17,7 +17,7 @@ from fairseq_training import fairseq_config
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, launcher_command, option_arguments, options_in, sees_gpu
+from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, launcher_command
 from mt_scaffold.segment.apply import BPE
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
@@ -30,15 +30,6 @@ from mt_scaffold.experiment.training.progress import PROGRESS_FILE
 from mt_scaffold.experiment.training.start import write_start
 from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest
 from mt_scaffold.experiment.training.train import TrainingReport, _run, start_with, train
-
-
-def test_options_of_a_configuration_become_arguments() -> None:
-    """Lists, switches and text get the form in which fairseq reads them."""
-    options = {"arch": "transformer", "share-all-embeddings": True, "fp16": False, "lr": [0.1, 0.2], "betas": "(0, 1)"}
-    expected = "--arch transformer --share-all-embeddings --lr 0.1 0.2 --betas".split()
-    assert option_arguments(options) == [*expected, "(0, 1)"]
-    del options["fp16"]
-    assert options_in(["data", *expected, "(0, 1)", "--seed=3"]) == options | {"lr": ["0.1", "0.2"], "seed": "3"}
 
 
 def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path, tiny_words: Path) -> None:
@@ -175,22 +166,6 @@ def test_a_folder_without_a_training_set_is_reported(tiny_data: Path, tmp_path: 
     with pytest.raises(MTScaffoldError, match=r"no training set in this folder \(it has test\)"):
         train(tmp_path / "data", tmp_path / "model", [*TINY_MODEL, "--max-epoch", "1"])
     assert not (tmp_path / "model").exists()
-
-
-@pytest.mark.skipif(sees_gpu(), reason="for a machine without GPUs")
-def test_missing_gpus_are_reported(tiny_data: Path, tmp_path: Path) -> None:
-    """A training meant for GPUs must not run unnoticed on the CPU."""
-    with pytest.raises(MTScaffoldError, match="--gpus 8: PyTorch finds no GPU on this machine"):
-        train(tiny_data, tmp_path / "model", TINY_MODEL, gpus=8)
-
-
-@pytest.mark.skipif(sees_gpu(), reason="this machine has what fp16 needs")
-@pytest.mark.parametrize("option", ["--fp16", "--memory-efficient-fp16"])
-def test_fp16_without_a_gpu_is_refused_before_anything_is_written(tiny_data: Path, tmp_path: Path, option: str) -> None:
-    """fairseq would end in a traceback about CUDA."""
-    with pytest.raises(MTScaffoldError, match="fp16 needs a GPU"):
-        train(tiny_data, tmp_path / "out", [*TINY_MODEL, option])
-    assert not (tmp_path / "out").exists()
 
 
 def test_the_gpus_of_all_nodes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

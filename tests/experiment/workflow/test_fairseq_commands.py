@@ -23,4 +23,4 @@ def test_the_page_shows_the_command_of_transformer_big(
     printed = capsys.readouterr().out.replace("--update-freq 128", "--update-freq 16")
     trained = printed.partition("\nfairseq-generate ")[0].removesuffix(" \\\n    --cpu")
     assert f"```\n{trained}\n```\n" in (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
-    assert printed.count("fairseq-generate ") == 1 and not [*tmp_path.iterdir()]
+    assert printed.count("fairseq-generate ") == 3 and not [*tmp_path.iterdir()]
