@@ -34,20 +34,21 @@ std::shared_ptr<const Pretokeniser> pretokeniser_of(const CodesHeader& header, s
 Isolate make_isolate(nb::object isolate, bool bytes) {
   if (isolate.is_none()) return nullptr;
   return remembering([callable = shared_object(std::move(isolate)), bytes](std::string_view word) {
-    const HoldGil gil;
     std::vector<WordPart> parts;
-    const nb::object argument = bytes ? nb::object(to_bytes(word)) : nb::object(decode(word));
-    for (const auto& part : nb::cast<nb::list>((*callable)(argument))) {
-      const auto pair = nb::cast<nb::tuple>(part);
-      const auto text = nb::cast<std::string>(pair[0]);
-      parts.push_back({static_cast<uint32_t>(text.size()), nb::cast<bool>(pair[1])});
-    }
+    with_gil([&] {
+      const nb::object argument = bytes ? nb::object(to_bytes(word)) : nb::object(decode(word));
+      for (const auto& part : nb::cast<nb::list>((*callable)(argument))) {
+        const auto pair = nb::cast<nb::tuple>(part);
+        const auto text = nb::cast<std::string>(pair[0]);
+        parts.push_back({static_cast<uint32_t>(text.size()), nb::cast<bool>(pair[1])});
+      }
+    });
     return parts;
   });
 }
 
 nb::str segment_line(Applier& self, std::string_view line, bool keep_margins, const Draw& draw, uint64_t index) {
-  const Interruptible interruptible = until_signal();
+  const Interruptible interruptible(handle_signals);
   char room[size_t{1} << 13];
   OutputBuffer output(room, sizeof room);
   self.segment_line(line, keep_margins, draw, index, output);
@@ -101,11 +102,12 @@ NB_MODULE(_core, module) {
         OnStep report;
         if (!on_step.is_none()) {
           report = [&](const Step& step) {
-            const HoldGil gil;
-            nb::object returned = nb::none();
-            if (step.returned) returned = nb::make_tuple(shown(step.returned->text), step.returned->frequency);
-            on_step(shown(step.left), shown(step.right), step.frequency, step.head, step.left_marked, step.right_marked,
-                    returned);
+            with_gil([&] {
+              nb::object returned = nb::none();
+              if (step.returned) returned = nb::make_tuple(shown(step.returned->text), step.returned->frequency);
+              on_step(shown(step.left), shown(step.right), step.frequency, step.head, step.left_marked,
+                      step.right_marked, returned);
+            });
           };
         }
         const Tick tick = make_tick(std::move(progress));
@@ -129,7 +131,7 @@ NB_MODULE(_core, module) {
           "__init__",
           [](Segmenter* self, std::string_view codes, std::string separator, const std::string& name, int64_t merges,
              const std::optional<StringSet>& vocabulary) {
-            nb::gil_scoped_release released;
+            const ReleaseGil released;
             new (self)
                 Segmenter(parse_codes(codes, name, merges), std::move(separator), vocabulary ? &*vocabulary : nullptr);
           },
@@ -172,8 +174,7 @@ NB_MODULE(_core, module) {
             BlockReader reader = make_reader({input});
             const std::unique_ptr<Sink> sink = make_sink(output);
             const Tick tick = make_tick(std::move(progress));
-            nb::gil_scoped_release released;
-            self.apply(reader, *sink, workers, draw, tick, endings);
+            without_gil([&] { self.apply(reader, *sink, workers, draw, tick, endings); });
           },
           nb::arg("input"), nb::arg("output"), nb::arg("workers") = 1, nb::arg("draw") = nb::none(),
           nb::arg("progress") = nb::none(), nb::arg("endings") = nb::none())

@@ -20,92 +20,85 @@ namespace mt_scaffold {
 // A Python object with read(size) -> bytes, such as a gzip stream.
 class PythonSource : public Source {
  public:
-  PythonSource(nb::object stream, std::string name) : read_(stream.attr("read")) { this->name = std::move(name); }
-  ~PythonSource() override {
-    const HoldGil gil;
-    read_ = nb::object();
+  PythonSource(nb::object stream, std::string name) : read_(shared_object(stream.attr("read"))) {
+    this->name = std::move(name);
   }
-  size_t read(char* into, size_t size, const std::atomic<bool>&) override {
-    const HoldGil gil;
-    const nb::object data = read_(size);
-    if (!nb::isinstance<nb::bytes>(data)) throw nb::type_error("read() must return bytes");
-    const auto view = nb::cast<std::string_view>(data);
-    if (view.size() > size) throw std::length_error("read() returned more bytes than requested");
-    std::memcpy(into, view.data(), view.size());
-    return view.size();
+  bool on_caller() const override { return true; }
+  size_t read(char* into, size_t size) override {
+    return with_gil([&] {
+      const nb::object data = (*read_)(size);
+      if (!nb::isinstance<nb::bytes>(data)) throw nb::type_error("read() must return bytes");
+      const auto view = nb::cast<std::string_view>(data);
+      if (view.size() > size) throw std::length_error("read() returned more bytes than requested");
+      std::memcpy(into, view.data(), view.size());
+      return view.size();
+    });
   }
 
  private:
-  nb::object read_;
+  const std::shared_ptr<nb::object> read_;
 };
 
 // A Python bytes object, which the source keeps alive.
 class PythonBytes : public MemorySource {
  public:
   PythonBytes(nb::bytes text, std::string name)
-      : MemorySource({text.c_str(), text.size()}, std::move(name)), text_(std::move(text)) {}
-  ~PythonBytes() override {
-    const HoldGil gil;
-    text_ = nb::object();
-  }
+      : MemorySource({text.c_str(), text.size()}, std::move(name)), text_(shared_object(std::move(text))) {}
 
  private:
-  nb::object text_;
+  const std::shared_ptr<nb::object> text_;
 };
 
 // A Python object with read_documents() -> list of bytes, None at the end.
 class PythonDocuments : public Source {
  public:
-  PythonDocuments(nb::object documents, std::string name) : read_(documents.attr("read_documents")) {
+  PythonDocuments(nb::object documents, std::string name) : read_(shared_object(documents.attr("read_documents"))) {
     this->name = std::move(name);
   }
-  ~PythonDocuments() override {
-    const HoldGil gil;
-    read_ = nb::object();
-  }
-  size_t read(char*, size_t, const std::atomic<bool>&) override { return 0; }
+  bool on_caller() const override { return true; }
+  size_t read(char*, size_t) override { return 0; }
   bool has_documents() const override { return true; }
   bool read_documents(std::string& text, std::vector<size_t>& ends) override {
-    const HoldGil gil;
-    const nb::object documents = read_();
-    if (documents.is_none()) return false;
-    for (const auto& document : nb::cast<nb::list>(documents)) {
-      text.append(nb::cast<std::string_view>(document));
-      ends.push_back(text.size());
-    }
-    return true;
+    return with_gil([&] {
+      const nb::object documents = (*read_)();
+      if (documents.is_none()) return false;
+      for (const auto& document : nb::cast<nb::list>(documents)) {
+        text.append(nb::cast<std::string_view>(document));
+        ends.push_back(text.size());
+      }
+      return true;
+    });
   }
 
  private:
-  nb::object read_;
+  const std::shared_ptr<nb::object> read_;
 };
 
 class PythonSink : public Sink {
  public:
   explicit PythonSink(nb::object stream)
-      : write_(stream.attr("write")), raw_(nb::isinstance(stream, nb::module_::import_("io").attr("RawIOBase"))) {}
-  ~PythonSink() override {
-    const HoldGil gil;
-    write_ = nb::object();
-  }
-  void write(const char* data, size_t size, const std::atomic<bool>&) override {
-    const HoldGil gil;
-    while (size > 0) {
-      const nb::object taken = write_(nb::bytes(data, size));
-      // A raw stream may write only a part, and returns None if it can write nothing now; for others None means all.
-      size_t count = raw_ && taken.is_none() ? 0 : size;
-      if (!taken.is_none() && !nb::try_cast(taken, count))
-        throw nb::type_error("write() must return the number of bytes that it took, or None");
-      if (count == 0) throw InputError("write() of the output accepts nothing; use a blocking stream");
-      count = std::min(count, size);
-      data += count;
-      size -= count;
-    }
+      : write_(shared_object(stream.attr("write"))),
+        raw_(nb::isinstance(stream, nb::module_::import_("io").attr("RawIOBase"))) {}
+  bool on_caller() const override { return true; }
+  void write(const char* data, size_t size) override {
+    with_gil([&] {
+      while (size > 0) {
+        const nb::object taken = (*write_)(nb::bytes(data, size));
+        // A raw stream may write only a part, and returns None if it can write nothing now; for others None means all.
+        size_t count = raw_ && taken.is_none() ? 0 : size;
+        if (!taken.is_none() && !nb::try_cast(taken, count))
+          throw nb::type_error("write() must return the number of bytes that it took, or None");
+        if (count == 0) throw InputError("write() of the output accepts nothing; use a blocking stream");
+        count = std::min(count, size);
+        data += count;
+        size -= count;
+      }
+    });
   }
 
  private:
-  nb::object write_;
-  bool raw_;
+  const std::shared_ptr<nb::object> write_;
+  const bool raw_;
 };
 
 using NamedObject = std::pair<std::string, nb::object>;
@@ -139,10 +132,9 @@ inline std::unique_ptr<Sink> make_sink(const NamedObject& output) {
 
 // Returns a tick that checks for Ctrl-C and calls `progress` unless it is None.
 inline Tick make_tick(nb::object progress) {
-  return [progress = std::move(progress)](uint64_t done) {
-    const HoldGil gil;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (!progress.is_none()) progress(done);
+  return [progress = shared_object(std::move(progress))](uint64_t done) {
+    handle_signals();
+    if (!progress->is_none()) with_gil([&] { (*progress)(done); });
   };
 }
 
@@ -151,18 +143,11 @@ inline void set_error(const char* name, const std::string& message) {
   PyErr_SetString(nb::module_::import_("mt_scaffold.errors").attr(name).ptr(), message.c_str());
 }
 
-// Lets Ctrl-C end a long call in the thread that made it.
-inline Interruptible until_signal() {
-  return Interruptible([] {
-    const HoldGil gil;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  });
-}
-
+// Releases the GIL and lets Ctrl-C end a call in the thread that made it.
 template <typename Work>
 auto without_gil(Work&& work) {
-  const Interruptible interruptible = until_signal();
-  nb::gil_scoped_release released;
+  const Interruptible interruptible(handle_signals);
+  const ReleaseGil released;
   return work();
 }
 

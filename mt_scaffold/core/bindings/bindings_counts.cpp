@@ -115,7 +115,8 @@ void bind_counts(nb::module_& module) {
             const PyCountedWords::Use use(self);
             nb::list headers;
             for (const NamedObject& input : inputs) {
-              const CodesHeader header = self.open(make_source(input));
+              std::unique_ptr<Source> source = make_source(input);
+              const CodesHeader header = without_gil([&] { return self.open(std::move(source)); });
               headers.append(PyHeader(header.bytes, header.pretokeniser, header.split_digits));
             }
             return headers;

@@ -105,7 +105,7 @@ class GivenIds {
   // Calls `use(count, id_at)` without the GIL.
   template <typename Use>
   void visit(Use&& use) const {
-    nb::gil_scoped_release released;
+    const ReleaseGil released;
     if (!buffer_) {
       use(count_, [this](size_t i) { return values_[i]; });
       return;
@@ -193,8 +193,8 @@ auto encode_one(const Ids& self, nb::handle given, const std::vector<Special>* s
   char room[Applier::kMargin + (size_t{1} << 13)];
   OutputBuffer output(room, sizeof room);
   {
-    const Interruptible interruptible = until_signal();
-    std::optional<nb::gil_scoped_release> released;
+    const Interruptible interruptible(handle_signals);
+    std::optional<ReleaseGil> released;
     if (text.size > kShort) released.emplace();
     self.encoder->encode_one(text, special, index, draw, output);
   }
@@ -220,13 +220,11 @@ nb::tuple encode_batch(Ids& self, nb::handle given, const std::string& special, 
   texts.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr())));
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
     texts.add(PySequence_Fast_GET_ITEM(items.ptr(), i));
-  EncodedDocuments encoded;
-  {
-    const Interruptible interruptible = until_signal();
-    nb::gil_scoped_release released;
-    encoded = self.encoder->encode(texts.given(), specials(special), indices, width, append, draw, workers,
-                                   [](size_t number) { return "text " + std::to_string(number); });
-  }
+  const auto name_of = [](size_t number) { return "text " + std::to_string(number); };
+  EncodedDocuments encoded = without_gil([&] {
+    return self.encoder->encode(texts.given(), specials(special), indices, width, append, draw, workers, name_of,
+                                [](uint64_t) { handle_signals(); });
+  });
   const std::vector<int64_t>& starts = encoded.offsets;
   PyObject* offsets = PyByteArray_FromStringAndSize(reinterpret_cast<const char*>(starts.data()),
                                                     static_cast<Py_ssize_t>(starts.size() * sizeof(int64_t)));
@@ -356,7 +354,7 @@ void bind_ids(nb::module_& module) {
             for (const auto& [id, bytes] : others)
               numbering.others.emplace_back(id, std::string(bytes.c_str(), bytes.size()));
             const Numbering* const given = numbering.ids.empty() ? nullptr : &numbering;
-            nb::gil_scoped_release released;
+            const ReleaseGil released;
             const bool end_of_word = segmenter->alphabet().end_of_word;
             auto tokens = std::make_shared<const TokenIds>(end_of_word, segmenter->merged_tokens(), std::move(special),
                                                            multiple, given);
@@ -408,12 +406,10 @@ void bind_ids(nb::module_& module) {
             BlockReader reader = make_reader({input});
             const std::unique_ptr<Sink> ids_sink = make_sink(ids), sizes_sink = make_sink(sizes);
             const Tick tick = make_tick(std::move(progress));
-            EncodedLines done;
-            {
-              nb::gil_scoped_release released;
-              done = self.encoder->encode_lines(reader, *ids_sink, *sizes_sink, specials(special), first, width, append,
+            const EncodedLines done = without_gil([&] {
+              return self.encoder->encode_lines(reader, *ids_sink, *sizes_sink, specials(special), first, width, append,
                                                 draw, workers, tick);
-            }
+            });
             return nb::make_tuple(done.lines, done.ids, done.bytes);
           },
           nb::arg("input"), nb::arg("ids"), nb::arg("sizes"), nb::arg("special"), nb::arg("first") = 0,

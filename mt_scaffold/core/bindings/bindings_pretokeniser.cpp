@@ -13,8 +13,7 @@ namespace {
 
 Pretokeniser::Split make_split(nb::object split) {
   return [callable = shared_object(std::move(split))](std::string_view document) {
-    const HoldGil gil;
-    auto ends = nb::cast<std::vector<size_t>>((*callable)(to_bytes(document)));
+    auto ends = with_gil([&] { return nb::cast<std::vector<size_t>>((*callable)(to_bytes(document))); });
     size_t before = 0;
     for (const size_t end : ends) {
       if (end <= before || end > document.size()) throw nb::value_error("the ends of words must ascend");

@@ -29,7 +29,6 @@ bool take_number(std::string_view& text, uint64_t& number) {
 }  // namespace
 
 CountTotals write_count_file(SortedWords& words, const CodesHeader& header, Sink& sink, const Tick& tick) {
-  const std::atomic<bool> never_stopped{false};
   CountTotals totals;
   std::string text = std::string(kFirstWord) + format_header(header).substr(kVersion.size()) + "\n";
   for (uint64_t done = 0; words.next(); ++done) {
@@ -45,13 +44,13 @@ CountTotals write_count_file(SortedWords& words, const CodesHeader& header, Sink
     }
     text.append(1, ' ').append(std::to_string(entry.count)).append(1, '\n');
     if (text.size() >= kRead) {
-      sink.write(text.data(), text.size(), never_stopped);
+      sink.write(text.data(), text.size());
       text.clear();
     }
   }
   text.append(kEnd).append(std::to_string(totals.types)).append(1, ' ');
   text.append(std::to_string(totals.occurrences)).append(1, '\n');
-  sink.write(text.data(), text.size(), never_stopped);
+  sink.write(text.data(), text.size());
   return totals;
 }
 
@@ -128,7 +127,7 @@ bool CountFileReader::next_line(std::string_view& line) {
     at_ = 0;
     const size_t before = buffer_.size();
     buffer_.resize(before + kRead);
-    const size_t count = source_->read(buffer_.data() + before, kRead, never_stopped_);
+    const size_t count = source_->read(buffer_.data() + before, kRead);
     buffer_.resize(before + count);
     if (count == 0) {
       if (before == 0) return false;

@@ -45,7 +45,6 @@ class CountFileReader : public SortedWords {
   InputError error(const std::string& problem) const;
 
   const std::unique_ptr<Source> source_;
-  const std::atomic<bool> never_stopped_{false};
   CodesHeader header_;
   std::string buffer_, word_, last_word_;
   size_t at_ = 0;

@@ -28,11 +28,9 @@ bool may_block(int descriptor) {
 }
 
 // Polls, so that an idle pipe does not keep an interrupted run from ending.
-void wait_for(int descriptor, short event, const std::atomic<bool>& stop) {
+void wait_for(int descriptor, short event) {
   struct pollfd waiting = {descriptor, event, 0};
-  while (poll(&waiting, 1, 50) <= 0) {
-    if (stop.load(std::memory_order_relaxed)) throw Stopped();
-  }
+  while (poll(&waiting, 1, 50) <= 0) Interruptible::check();
 }
 
 }  // namespace
@@ -44,7 +42,7 @@ FileSource::FileSource(int descriptor, std::string name, std::string taken)
   this->name = std::move(name);
 }
 
-size_t FileSource::read(char* into, size_t size, const std::atomic<bool>& stop) {
+size_t FileSource::read(char* into, size_t size) {
   if (!taken_.empty()) {
     const size_t count = std::min(size, taken_.size());
     std::memcpy(into, taken_.data(), count);
@@ -52,11 +50,11 @@ size_t FileSource::read(char* into, size_t size, const std::atomic<bool>& stop) 
     return count;
   }
   while (true) {
-    if (may_block_) wait_for(descriptor_, POLLIN, stop);
+    if (may_block_) wait_for(descriptor_, POLLIN);
     const ssize_t count = ::read(descriptor_, into, size);
     if (count >= 0) return static_cast<size_t>(count);
     if (errno != EINTR && errno != EAGAIN) throw SystemError(errno, name);
-    if (stop.load(std::memory_order_relaxed)) throw Stopped();
+    Interruptible::check();
   }
 }
 
@@ -65,7 +63,7 @@ bool FileSource::ready() const {
   return !taken_.empty() || !may_block_ || poll(&waiting, 1, 0) != 0;
 }
 
-size_t MemorySource::read(char* into, size_t size, const std::atomic<bool>&) {
+size_t MemorySource::read(char* into, size_t size) {
   const size_t count = std::min(size, rest_.size());
   std::memcpy(into, rest_.data(), count);
   rest_.remove_prefix(count);
@@ -75,9 +73,9 @@ size_t MemorySource::read(char* into, size_t size, const std::atomic<bool>&) {
 FileSink::FileSink(int descriptor, std::string name)
     : descriptor_(descriptor), name_(std::move(name)), may_block_(may_block(descriptor)) {}
 
-void FileSink::write(const char* data, size_t size, const std::atomic<bool>& stop) {
+void FileSink::write(const char* data, size_t size) {
   while (size > 0) {
-    if (may_block_) wait_for(descriptor_, POLLOUT, stop);
+    if (may_block_) wait_for(descriptor_, POLLOUT);
     // POLLOUT guarantees room for PIPE_BUF bytes only.
     const ssize_t count = ::write(descriptor_, data, may_block_ ? std::min<size_t>(size, PIPE_BUF) : size);
     if (count < 0) {
@@ -127,7 +125,11 @@ size_t after_last_line(std::string_view text, size_t searched) {
 
 }  // namespace
 
-bool BlockReader::next(Block& block, const std::atomic<bool>& stop) {
+bool BlockReader::on_caller() const {
+  return std::any_of(sources_.begin(), sources_.end(), [](const auto& source) { return source->on_caller(); });
+}
+
+bool BlockReader::next(Block& block) {
   while (current_ < sources_.size()) {
     Source& source = *sources_[current_];
     block.size = 0;
@@ -150,8 +152,8 @@ bool BlockReader::next(Block& block, const std::atomic<bool>& stop) {
         block.reserve(block.capacity * 2);  // a line longer than the block
       }
       // One line may be a whole file.
-      if (stop.load(std::memory_order_relaxed)) throw Stopped();
-      const size_t count = source.read(block.buffer.get() + block.size, block.capacity - kPadding - block.size, stop);
+      Interruptible::check();
+      const size_t count = source.read(block.buffer.get() + block.size, block.capacity - kPadding - block.size);
       if (count == 0) {
         ended = true;
         break;
@@ -232,98 +234,178 @@ class Threads {
   std::vector<std::thread> threads_;
 };
 
-// Shared by the workers: whose turn it is to read and to write, and the first failure.
-struct Shift {
-  std::mutex reading;
-  std::mutex state;
-  std::condition_variable changed;
-  std::atomic<bool> stop{false};
-  bool exhausted = false;
-  uint64_t next_to_write = 0;
-  unsigned running = 0;
-  uint64_t failed_block = ~uint64_t{0};
-  std::exception_ptr failure;
+// Shared by the caller and the workers of a call: whose turn it is to read and to write, and the first failure.
+class Shift {
+ public:
+  // Runs `work(worker)` on `workers` threads while the caller does their jobs and calls `tick` with `done()`.
+  void run(unsigned workers, const Tick& tick, const std::function<uint64_t()>& done,
+           const std::function<void(unsigned)>& work);
 
-  void fail(uint64_t block, std::exception_ptr error) {
-    std::lock_guard lock(state);
-    if (!failure || block < failed_block) {
-      failure = std::move(error);
-      failed_block = block;
-    }
-    changed.notify_all();
+  // Runs `job` on the caller's thread, for a worker.
+  void call(const std::function<void()>& job) {
+    Job posted{job};
+    std::unique_lock lock(state_);
+    jobs_.push_back(&posted);
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return posted.done || (stop_ && !posted.taken); });
+    if (!posted.done) std::erase(jobs_, &posted);
+    if (!posted.done) throw Stopped();
+    if (posted.error) std::rethrow_exception(posted.error);
   }
-};
 
-void run_workers(BlockReader& reader, unsigned workers, const Tick& tick, Shift& shift,
-                 const std::function<void(unsigned, Block&)>& work) {
-  auto worker = [&](unsigned index) {
-    const Interruptible interruptible([&] {
-      if (shift.stop.load(std::memory_order_relaxed)) throw Stopped();
-    });
-    Block block;
-    while (true) {
-      {
-        std::lock_guard lock(shift.reading);
-        bool failed;
-        {
-          std::lock_guard state(shift.state);
-          failed = static_cast<bool>(shift.failure);
-        }
-        if (shift.exhausted || failed || shift.stop) break;
-        try {
-          if (!reader.next(block, shift.stop)) {
-            shift.exhausted = true;
-            break;
-          }
-        } catch (...) {
-          shift.exhausted = true;
-          // A reading error ranks after those of all blocks read before it.
-          shift.fail(~uint64_t{0} - 1, std::current_exception());
-          break;
-        }
-      }
-      try {
-        work(index, block);
-      } catch (...) {
-        shift.fail(block.number, std::current_exception());
-        break;
-      }
+  // Calls `next(number)`, one call at a time, for the number of the next task; false if there is none, or after a
+  // failure, which ranks after those of all tasks before it.
+  template <typename Next>
+  bool next(Next&& next) {
+    std::lock_guard one_at_a_time(reading_);
+    {
+      std::lock_guard lock(state_);
+      if (exhausted_ || failure_ || stop_) return false;
     }
-    std::lock_guard lock(shift.state);
-    --shift.running;
-    shift.changed.notify_all();
+    try {
+      exhausted_ = !next();
+    } catch (...) {
+      exhausted_ = true;
+      fail(~uint64_t{0} - 1, std::current_exception());
+    }
+    return !exhausted_;
+  }
+
+  // Calls `turn()` once all tasks with lower numbers had their turns.
+  template <typename Turn>
+  void in_turn(uint64_t number, Turn&& turn) {
+    {
+      std::unique_lock lock(state_);
+      changed_.wait(lock, [&] { return turn_ == number || stop_ || failed_ < number; });
+      if (turn_ != number) throw Stopped();
+    }
+    turn();
+    std::lock_guard lock(state_);
+    ++turn_;
+    changed_.notify_all();
+  }
+
+  void fail(uint64_t number, std::exception_ptr error) {
+    std::lock_guard lock(state_);
+    if (!failure_ || number < failed_) {
+      failure_ = std::move(error);
+      failed_ = number;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  struct Job {
+    const std::function<void()>& work;
+    bool taken = false, done = false;
+    std::exception_ptr error = nullptr;
   };
 
-  shift.running = workers;
+  void interrupt() {
+    std::lock_guard lock(state_);
+    if (!interruption_) interruption_ = std::current_exception();
+    stop_ = true;
+    changed_.notify_all();
+  }
+  void do_job(Job& job) {
+    try {
+      job.work();
+    } catch (const Interruption&) {
+      job.error = std::make_exception_ptr(Stopped());
+      interrupt();
+    } catch (...) {
+      job.error = std::current_exception();
+    }
+    std::lock_guard lock(state_);
+    job.done = true;
+    changed_.notify_all();
+  }
+
+  std::mutex reading_, state_;
+  std::condition_variable changed_;
+  std::atomic<bool> stop_{false};
+  bool exhausted_ = false;
+  uint64_t turn_ = 0, failed_ = ~uint64_t{0};
+  unsigned running_ = 0;
+  std::vector<Job*> jobs_;
+  std::exception_ptr failure_, interruption_;
+};
+
+void Shift::run(unsigned workers, const Tick& tick, const std::function<uint64_t()>& done,
+                const std::function<void(unsigned)>& work) {
+  const auto worker = [&](unsigned index) {
+    const Interruptible interruptible([&] {
+      if (stop_.load(std::memory_order_relaxed)) throw Stopped();
+    });
+    work(index);
+    std::lock_guard lock(state_);
+    --running_;
+    changed_.notify_all();
+  };
+  running_ = workers;
   Threads threads;
   try {
     while (threads.size() < workers) threads.start(worker);
   } catch (const std::system_error& error) {
     // At a limit on threads or memory, those that started do all the work.
     if (threads.size() == 0) throw SystemError(error.code().value(), "starting a thread");
-    std::lock_guard lock(shift.state);
-    shift.running -= workers - threads.size();
+    std::lock_guard lock(state_);
+    running_ -= workers - threads.size();
   }
-  std::exception_ptr interruption;
-  {
-    std::unique_lock lock(shift.state);
-    while (shift.running > 0) {
-      shift.changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return shift.running == 0; });
-      if (shift.running == 0 || interruption) continue;
-      lock.unlock();
-      try {
-        tick(reader.bytes_read());
-      } catch (...) {
-        interruption = std::current_exception();
-        shift.stop = true;
-        shift.changed.notify_all();
-      }
-      lock.lock();
+  constexpr auto kPeriod = std::chrono::milliseconds(50);
+  auto due = std::chrono::steady_clock::now() + kPeriod;
+  std::unique_lock lock(state_);
+  while (running_ > 0) {
+    changed_.wait_until(lock, due, [&] { return running_ == 0 || (!jobs_.empty() && !stop_); });
+    if (running_ == 0) break;
+    Job* const job = jobs_.empty() || stop_ ? nullptr : jobs_.front();
+    if (job) {
+      job->taken = true;
+      jobs_.erase(jobs_.begin());
     }
+    lock.unlock();
+    if (job) do_job(*job);
+    if (const auto now = std::chrono::steady_clock::now(); now >= due) {
+      due = now + kPeriod;
+      try {
+        if (!stop_) tick(done());
+      } catch (...) {
+        interrupt();
+      }
+    }
+    lock.lock();
   }
+  lock.unlock();
   threads.join();
-  if (interruption) std::rethrow_exception(interruption);
-  if (shift.failure) std::rethrow_exception(shift.failure);
+  if (interruption_) std::rethrow_exception(interruption_);
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+void over_blocks(Shift& shift, BlockReader& reader, unsigned workers, const Tick& tick,
+                 const std::function<void(unsigned, Block&)>& work) {
+  const bool on_caller = reader.on_caller();
+  shift.run(
+      workers, tick, [&] { return reader.bytes_read(); },
+      [&](unsigned index) {
+        Block block;
+        const auto read = [&] {
+          bool found = false;
+          const auto next = [&] { found = reader.next(block); };
+          if (on_caller) {
+            shift.call(next);
+          } else {
+            next();
+          }
+          return found;
+        };
+        while (shift.next(read)) {
+          try {
+            work(index, block);
+          } catch (...) {
+            return shift.fail(block.number, std::current_exception());
+          }
+        }
+      });
 }
 
 }  // namespace
@@ -350,28 +432,54 @@ void in_parallel(unsigned workers, const std::function<void(unsigned)>& work) {
   if (failure) std::rethrow_exception(failure);
 }
 
+void for_each_in_order(size_t count, unsigned workers, const OnNumber& work, const OnNumber& turn,
+                       const OnNumber& after, const Tick& tick) {
+  if (workers == 1) {
+    for (size_t number = 0; number < count; ++number) {
+      Interruptible::check();
+      for (const OnNumber* each : {&work, &turn, &after}) (*each)(0, number);
+    }
+    return;
+  }
+  Shift shift;
+  std::atomic<size_t> next{0};
+  shift.run(
+      workers, tick, [&] { return next.load(); },
+      [&](unsigned worker) {
+        size_t number = 0;
+        while (shift.next([&] { return (number = next++) < count; })) {
+          try {
+            work(worker, number);
+            shift.in_turn(number, [&] { turn(worker, number); });
+            after(worker, number);
+          } catch (...) {
+            return shift.fail(number, std::current_exception());
+          }
+        }
+      });
+}
+
 void for_each_block(BlockReader& reader, unsigned workers, const std::function<void(unsigned, Block&)>& work,
                     const Tick& tick) {
   Shift shift;
-  run_workers(reader, workers, tick, shift, work);
+  over_blocks(shift, reader, workers, tick, work);
 }
 
 void transform_blocks(BlockReader& reader, Sink& sink, unsigned workers,
                       const std::function<void(unsigned, Block&, std::string_view&)>& work, const Tick& tick) {
   Shift shift;
-  run_workers(reader, workers, tick, shift, [&](unsigned index, Block& block) {
+  const bool on_caller = sink.on_caller();
+  over_blocks(shift, reader, workers, tick, [&](unsigned index, Block& block) {
     std::string_view output;
     work(index, block, output);
-    {
-      std::unique_lock lock(shift.state);
-      shift.changed.wait(
-          lock, [&] { return shift.next_to_write == block.number || shift.stop || shift.failed_block < block.number; });
-      if (shift.next_to_write != block.number) throw Stopped();
-    }
-    sink.write(output.data(), output.size(), shift.stop);
-    std::lock_guard lock(shift.state);
-    ++shift.next_to_write;
-    shift.changed.notify_all();
+    shift.in_turn(block.number, [&] {
+      const auto write = [&] { sink.write(output.data(), output.size()); };
+      if (on_caller) {
+        shift.call(write);
+      } else {
+        write();
+      }
+    });
   });
 }
 

@@ -18,7 +18,9 @@ class Source {
  public:
   virtual ~Source() = default;
   // Reads up to `size` bytes and returns the count, 0 at the end. Called by any thread, one at a time.
-  virtual size_t read(char* into, size_t size, const std::atomic<bool>& stop) = 0;
+  virtual size_t read(char* into, size_t size) = 0;
+  // Whether it is used only by the thread that made the call, whose signals end a read that blocks: Python's streams.
+  virtual bool on_caller() const { return false; }
   // Whether read() will not block; otherwise the data read so far is processed first.
   virtual bool ready() const { return true; }
   // Whether the input is documents: read_documents() is called instead of read().
@@ -33,7 +35,7 @@ class FileSource : public Source {
  public:
   // `taken`: bytes already read from the descriptor, which come first.
   FileSource(int descriptor, std::string name, std::string taken = {});
-  size_t read(char* into, size_t size, const std::atomic<bool>& stop) override;
+  size_t read(char* into, size_t size) override;
   bool ready() const override;
 
  private:
@@ -45,7 +47,7 @@ class FileSource : public Source {
 class MemorySource : public Source {
  public:
   MemorySource(std::string_view text, std::string name) : rest_(text) { this->name = std::move(name); }
-  size_t read(char* into, size_t size, const std::atomic<bool>& stop) override;
+  size_t read(char* into, size_t size) override;
 
  private:
   std::string_view rest_;
@@ -55,13 +57,15 @@ class Sink {
  public:
   virtual ~Sink() = default;
   // Called by any thread, one at a time.
-  virtual void write(const char* data, size_t size, const std::atomic<bool>& stop) = 0;
+  virtual void write(const char* data, size_t size) = 0;
+  // As a source's.
+  virtual bool on_caller() const { return false; }
 };
 
 class FileSink : public Sink {
  public:
   FileSink(int descriptor, std::string name);
-  void write(const char* data, size_t size, const std::atomic<bool>& stop) override;
+  void write(const char* data, size_t size) override;
 
  private:
   int descriptor_;
@@ -100,7 +104,8 @@ class BlockReader {
 
   explicit BlockReader(std::vector<std::unique_ptr<Source>> sources) : sources_(std::move(sources)) {}
   // Fills `block` with the next whole lines; false after the last input. Not thread-safe.
-  bool next(Block& block, const std::atomic<bool>& stop);
+  bool next(Block& block);
+  bool on_caller() const;
   // Cuts inputs with `last_cut` instead of after their LFs.
   void cut_with(LastCut last_cut) { last_cut_ = std::move(last_cut); }
   uint64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
@@ -120,6 +125,13 @@ class BlockReader {
 
 // Runs `work(worker)` for every worker, on as many threads as the system grants, and rethrows one of their exceptions.
 void in_parallel(unsigned workers, const std::function<void(unsigned)>& work);
+
+// Runs `work(worker, number)` for all numbers below `count` on `workers` threads, handing them out in order. After it,
+// `turn(worker, number)` is called in the order of the numbers, then `after(worker, number)`. The error of the lowest
+// failing number is thrown. A single worker is the calling thread.
+using OnNumber = std::function<void(unsigned worker, size_t number)>;
+void for_each_in_order(size_t count, unsigned workers, const OnNumber& work, const OnNumber& turn,
+                       const OnNumber& after, const Tick& tick);
 
 // Runs `work(worker, block)` over all blocks on `workers` threads, handing blocks out in order. After a failure no
 // further block is handed out, and the error of the earliest failing block is thrown.

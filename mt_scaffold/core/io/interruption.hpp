@@ -7,6 +7,9 @@
 
 namespace mt_scaffold {
 
+// Marks an exception by which the caller ends a call, whatever errors other threads may still meet.
+class Interruption {};
+
 // Gives the calling thread a check for its lifetime; the check throws to end the thread's work.
 class Interruptible {
  public:

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "errors.hpp"
+#include "io/interruption.hpp"
 #include "io/shared_state.hpp"
 #include "segment/applier_worker.hpp"
 #include "text/lines.hpp"
@@ -194,7 +195,9 @@ size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, 
   const bool text = writes_text();
   WordTable& table = *worker.table;
   bool any = false;
-  while (true) {
+  for (size_t batches = 0;; ++batches) {
+    if (batches % 1024 == 1023) [[unlikely]]
+      Interruptible::check();
     // In batches, so that the table's memory is prefetched before it is needed.
     constexpr size_t kAhead = 16;
     HashedWord batch[kAhead];

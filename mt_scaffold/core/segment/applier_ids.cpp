@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "io/interruption.hpp"
 #include "segment/applier.hpp"
 #include "segment/applier_worker.hpp"
 
@@ -221,8 +222,9 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
     return at;
   };
 
-  size_t missed = 0;
+  size_t missed = 0, batches = 0;
   const auto on_batch = [&](const char* from, const char* const* ends, size_t size) {
+    may_interrupt(++batches);
     // Only now: the words have been prefetched while this batch was being found.
     if (missed > 0) to = fill_gaps(missed, to);
     Batch batch{from, ends, size, cache.view(), &known, missing, 0};

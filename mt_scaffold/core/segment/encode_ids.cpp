@@ -1,10 +1,7 @@
 #include "segment/encode_ids.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <exception>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -187,55 +184,6 @@ std::vector<IdEncoder::Unit> IdEncoder::plan(const std::vector<GivenText>& texts
 
 namespace {
 
-// Collects the ids of units, which may finish in any order, and writes them in order.
-class InOrder {
- public:
-  // `room`: the bytes at `to`, if each unit is added before the next one begins; else 0.
-  InOrder(size_t units, char* to, size_t width, size_t room)
-      : parts_(units), done_(units), to_(to), width_(width), room_(room) {}
-
-  // A buffer for the ids of a unit.
-  OutputBuffer buffer() {
-    std::lock_guard lock(mutex_);
-    if (const size_t used = count_ * width_; used < room_) return {to_ + used, room_ - used};
-    if (spare_.empty()) return {};
-    OutputBuffer buffer = std::move(spare_.back());
-    spare_.pop_back();
-    buffer.clear();
-    return buffer;
-  }
-
-  void add(size_t unit, OutputBuffer ids) {
-    size_t first, last, at;
-    {
-      std::lock_guard lock(mutex_);
-      parts_[unit] = std::move(ids);
-      done_[unit] = true;
-      first = placed_;
-      at = count_;
-      for (; placed_ < parts_.size() && done_[placed_]; ++placed_) count_ += parts_[placed_].size() / sizeof(int32_t);
-      last = placed_;
-    }
-    for (size_t i = first; i < last; ++i) {
-      const size_t count = parts_[i].size() / sizeof(int32_t);
-      narrow(as_ids(parts_[i]), count, width_, to_ + at * width_);
-      at += count;
-    }
-    std::lock_guard lock(mutex_);
-    for (size_t i = first; i < last; ++i) spare_.push_back(std::move(parts_[i]));
-  }
-
-  size_t count() const { return count_; }
-
- private:
-  std::mutex mutex_;
-  std::vector<OutputBuffer> parts_, spare_;
-  std::vector<bool> done_;
-  size_t placed_ = 0, count_ = 0;  // units, and their ids
-  char* const to_;
-  const size_t width_, room_;
-};
-
 [[noreturn]] void throw_surrogate(const std::string& name) {
   throw InputError(name + " holds a lone surrogate, which is not a character; remove it, or pass bytes");
 }
@@ -275,7 +223,8 @@ void IdEncoder::encode_one(const GivenText& text, const std::vector<Special>* sp
 
 EncodedDocuments IdEncoder::encode(const std::vector<GivenText>& texts, const std::vector<Special>& special,
                                    const std::vector<uint64_t>& indices, size_t width, int32_t append, const Draw& draw,
-                                   unsigned workers, const std::function<std::string(size_t)>& name_of) const {
+                                   unsigned workers, const std::function<std::string(size_t)>& name_of,
+                                   const Tick& tick) const {
   const std::vector<Unit> units = plan(texts, !draw.any());
   workers = std::max(1u, static_cast<unsigned>(std::min<size_t>(workers, units.size())));
   // A byte has at most one id, or two with a space before it; `append` and a space add one each per text.
@@ -285,65 +234,58 @@ EncodedDocuments IdEncoder::encode(const std::vector<GivenText>& texts, const st
   const size_t margin = workers == 1 && width == sizeof(int32_t) ? Applier::kMargin : 0;
   const size_t room = most * width + margin;
   EncodedDocuments result{std::vector<int64_t>(texts.size() + 1, 0), ReservedMemory(room)};
-  InOrder in_order(units.size(), result.ids.data(), width, margin > 0 ? room : 0);
+  char* const to = result.ids.data();
+  size_t written = 0;  // bytes
 
+  struct alignas(128) Own {
+    std::unique_ptr<TextEncoder> encoder;
+    OutputBuffer copy, ids;
+    char* place = nullptr;
+  };
+  std::vector<Own> owned(workers);
   std::vector<size_t> counts(units.size(), 0);  // of the ids of parts of texts
   const SpecialFinders finders(*ids_, special);
-  std::atomic<size_t> next{0};
-  std::mutex mutex;
-  size_t failed = units.size();
-  std::exception_ptr failure;
-  const auto work = [&](unsigned) {
-    TextEncoder encoder(*applier_, *ids_, finders, draw);
-    OutputBuffer copy;
-    // Units are handed out in order, so that the earliest failure is always found.
-    for (size_t i = next++; i < units.size(); i = next++) {
-      const Unit& unit = units[i];
-      OutputBuffer output = in_order.buffer();
-      size_t seen = 0;
-      try {
-        for (size_t k = unit.first; k < unit.last; ++k) {
-          encoder.begin(indices.empty() ? k : indices[k]);
-          const size_t begin = k + 1 == unit.last ? unit.begin : 0;
-          const size_t end = k + 1 == unit.last ? unit.end : texts[k].size;
-          const std::string_view text = utf8_of(texts[k], begin, end, copy);
-          if (!text.data()) throw_surrogate(name_of(k));
-          const auto where = [&] {
-            OutputBuffer before;
-            return std::pair{name_of(k), utf8_of(texts[k], 0, begin, before).size()};
-          };
-          encoder.append(text, begin == 0, where, output);
-          const bool ends = end == texts[k].size;
-          if (ends && append >= 0) TextEncoder::append_id(append, output);
-          const size_t now = output.size() / sizeof(int32_t);
-          if (begin == 0 && ends) {
-            result.offsets[k + 1] = static_cast<int64_t>(now - seen);
-          } else {
-            counts[i] = now - seen;
-          }
-          seen = now;
-        }
-        in_order.add(i, std::move(output));
-      } catch (...) {
-        std::lock_guard lock(mutex);
-        if (i < failed) {
-          failed = i;
-          failure = std::current_exception();
-        }
-        next = units.size();
-        return;
+  const auto work = [&](unsigned worker, size_t i) {
+    Own& own = owned[worker];
+    if (!own.encoder) own.encoder = std::make_unique<TextEncoder>(*applier_, *ids_, finders, draw);
+    own.ids.clear();
+    if (margin > 0) own.ids = OutputBuffer(to + written, room - written);
+    const Unit& unit = units[i];
+    size_t seen = 0;
+    for (size_t k = unit.first; k < unit.last; ++k) {
+      own.encoder->begin(indices.empty() ? k : indices[k]);
+      const size_t begin = k + 1 == unit.last ? unit.begin : 0;
+      const size_t end = k + 1 == unit.last ? unit.end : texts[k].size;
+      const std::string_view text = utf8_of(texts[k], begin, end, own.copy);
+      if (!text.data()) throw_surrogate(name_of(k));
+      const auto where = [&] {
+        OutputBuffer before;
+        return std::pair{name_of(k), utf8_of(texts[k], 0, begin, before).size()};
+      };
+      own.encoder->append(text, begin == 0, where, own.ids);
+      const bool ends = end == texts[k].size;
+      if (ends && append >= 0) TextEncoder::append_id(append, own.ids);
+      const size_t now = own.ids.size() / sizeof(int32_t);
+      if (begin == 0 && ends) {
+        result.offsets[k + 1] = static_cast<int64_t>(now - seen);
+      } else {
+        counts[i] = now - seen;
       }
+      seen = now;
     }
   };
-  if (workers == 1) {
-    work(0);
-  } else {
-    in_parallel(workers, work);
-  }
-  if (failure) std::rethrow_exception(failure);
+  const auto count = [&](unsigned worker) { return owned[worker].ids.size() / sizeof(int32_t); };
+  const auto take_place = [&](unsigned worker, size_t) {
+    owned[worker].place = to + written;
+    written += count(worker) * width;
+  };
+  const auto place = [&](unsigned worker, size_t) {
+    narrow(as_ids(owned[worker].ids), count(worker), width, owned[worker].place);
+  };
+  for_each_in_order(units.size(), workers, work, take_place, place, tick);
   for (size_t i = 0; i < units.size(); ++i) result.offsets[units[i].last] += static_cast<int64_t>(counts[i]);
   for (size_t i = 1; i < result.offsets.size(); ++i) result.offsets[i] += result.offsets[i - 1];
-  result.ids.shrink(in_order.count() * width);
+  result.ids.shrink(written);
   return result;
 }
 
@@ -354,12 +296,13 @@ class SplitSink : public Sink {
  public:
   SplitSink(Sink& ids, Sink& sizes) : ids_(ids), sizes_(sizes) {}
   // The output of one block: the bytes of the sizes (uint64), the sizes, the ids.
-  void write(const char* data, size_t size, const std::atomic<bool>& stop) override {
+  void write(const char* data, size_t size) override {
     uint64_t bytes;
     std::memcpy(&bytes, data, sizeof bytes);
-    sizes_.write(data + sizeof bytes, bytes, stop);
-    ids_.write(data + sizeof bytes + bytes, size - sizeof bytes - bytes, stop);
+    sizes_.write(data + sizeof bytes, bytes);
+    ids_.write(data + sizeof bytes + bytes, size - sizeof bytes - bytes);
   }
+  bool on_caller() const override { return ids_.on_caller() || sizes_.on_caller(); }
 
  private:
   Sink &ids_, &sizes_;

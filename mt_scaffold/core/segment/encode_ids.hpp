@@ -53,7 +53,7 @@ class IdEncoder {
   // name by `name_of`.
   EncodedDocuments encode(const std::vector<GivenText>& texts, const std::vector<Special>& special,
                           const std::vector<uint64_t>& indices, size_t width, int32_t append, const Draw& draw,
-                          unsigned workers, const std::function<std::string(size_t)>& name_of) const;
+                          unsigned workers, const std::function<std::string(size_t)>& name_of, const Tick& tick) const;
 
   // Encodes each line of a text, without its LF, and writes ids of `width` bytes and the number of ids of each line
   // (int32). `first`: the index of the first line. `append`: an id after each line, unless negative.

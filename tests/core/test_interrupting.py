@@ -1,0 +1,110 @@
+"""Calls that end when they are told to: by a signal, and when Python exits."""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+from test_costs import cost
+
+from mt_scaffold import BPE
+
+BYTES = b"#version: 0.3 bytes gpt2\na b\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "sent"),
+    [
+        ("apply-bpe --codes codes --input", "text.gz", signal.SIGINT),
+        ("learn-bpe --symbols 5 --input", "text.gz", signal.SIGTERM),
+        ("count-words --input", "text.gz", signal.SIGHUP),
+        ("count-words --merge", "counts", signal.SIGINT),
+    ],
+)
+def test_a_signal_ends_reading_that_stalls(command: str, name: str, sent: signal.Signals, tmp_path: Path) -> None:
+    """A compressed input, or a count file, that no more comes from: the call ends at once and leaves no output."""
+    (tmp_path / "codes").write_bytes(b"#version: 0.2\na b\n")
+    os.mkfifo(tmp_path / name)
+    text = b"a %d\n" * 9000 % tuple(random.Random(1).choices(range(9000), k=9000))
+    part = b"#counts: 0.3\n" if name == "counts" else gzip.compress(text)[:-9]
+    program = [sys.executable, "-m", "mt_scaffold", *command.split(), name, "--output", "out"]
+    pipe = os.open(tmp_path / name, os.O_RDWR)
+    os.write(pipe, part)
+    with subprocess.Popen(program, cwd=tmp_path, stderr=subprocess.PIPE) as process:
+        while struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0] > 0:
+            assert process.poll() is None
+            time.sleep(0.01)
+        time.sleep(0.2)
+        process.send_signal(sent)
+        try:
+            assert process.wait(5) == 128 + sent
+        finally:
+            process.kill()
+    os.close(pipe)
+    assert {path.name for path in tmp_path.iterdir()} == {"codes", name}
+
+
+PROGRAMS = {
+    "lines": f"BPE({BYTES!r}).process_file(lines=lines(), outfile=open(os.devnull, 'wb'), num_workers=2)",
+    "stream": f"BPE({BYTES!r}).process_file(Slow(), open(os.devnull, 'wb'), num_workers=2)",
+    "batch": f"[BPE({BYTES!r}).encode_batch(['ab ab ab\\n' * 200000] * 4, num_workers=2) for _ in lines()]",
+    "learn": "learn_bpe(lines=[' '.join(str(7919 ** i % 2 ** 40) for i in range(9999))], num_symbols=30000)",
+}
+
+
+@pytest.mark.parametrize("call", PROGRAMS)
+def test_a_daemon_thread_in_the_core_does_not_keep_a_program_from_ending_well(call: str) -> None:
+    """CPython up to 3.13 unwinds such a thread when it asks for the GIL, which aborted the process in the core."""
+    program = f"""
+import os, threading, time
+from mt_scaffold import BPE, learn_bpe
+
+class Slow:
+    def read(self, size):
+        time.sleep(0.05)
+        return b"ab ab\\n"
+
+def lines():
+    while True:
+        yield "ab ab ab\\n" * 200
+
+threading.Thread(target=lambda: {PROGRAMS[call]}, daemon=True).start()
+time.sleep(0.3)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("call", ["batch", "one text with dropout"])
+def test_ctrl_c_ends_encoding(call: str) -> None:
+    """Ctrl-C is handled before all texts are encoded, and within a text."""
+    bpe = BPE(BYTES)
+    text = " ".join(f"ab abba {number}" for number in range(20_000))
+    texts = [text] * 60
+
+    def encode() -> None:
+        bpe.encode_batch(texts, num_workers=1) if call == "batch" else bpe.encode(text * 20, dropout=0.3)
+
+    whole = cost(encode, 3)
+
+    def pressed() -> None:
+        signal.setitimer(signal.ITIMER_PROF, whole / 8)
+        with pytest.raises(KeyboardInterrupt):
+            encode()
+
+    before = signal.signal(signal.SIGPROF, signal.default_int_handler)
+    try:
+        assert cost(pressed, 3) < whole / 2
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
