@@ -258,6 +258,9 @@ class ReferenceBPE:
         """Return whether a pair splits the letters of ``</w>``: possible only in a text that spells out ``</w>``."""
         return self.end_of_word and (pair[0] + pair[1]).endswith(END_OF_WORD) and len(pair[1]) <= len(END_OF_WORD)
 
+    def _is_base(self, symbol: str) -> bool:
+        return len(symbol) == 1 or (self.end_of_word and len(symbol.removesuffix(END_OF_WORD)) == 1)
+
     def demolish(self, token: str) -> list[str]:
         """Return the shortest sequence of normal tokens and base symbols that a scaffold token's merges allow."""
         if token not in self.scaffold:
@@ -273,12 +276,14 @@ class ReferenceBPE:
     def children(self, token: str) -> Pair:
         """Return the two symbols that a scaffold token is demolished into, one level down.
 
-        If several merges make the string, the shortest result wins, then the earliest merge.
+        If several merges make the string, the shortest result wins, then the earliest merge. A merge of a symbol that
+        no merge makes, as codes by hand may have, comes last.
         """
 
-        def preference(pair: Pair) -> tuple[bool, int, int]:
+        def preference(pair: Pair) -> tuple[bool, bool, int, int]:
+            never = any(each not in self.derivations and not self._is_base(each) for each in pair)
             length = len(self.demolish(pair[0])) + len(self.demolish(pair[1]))
-            return self._cuts_end_of_word(pair), length, self.rank[pair]
+            return self._cuts_end_of_word(pair), never, length, self.rank[pair]
 
         return min(self.derivations[token], key=preference)
 

@@ -29,6 +29,22 @@ def cost(work: Callable[[], object], times: int = 7) -> float:
     return min(taken)
 
 
+def cost_until_interrupted(work: Callable[[], object], after: float) -> float:
+    """Return the processor time of some work that Ctrl-C comes to after this much of it."""
+
+    def pressed() -> None:
+        signal.setitimer(signal.ITIMER_PROF, after)
+        with pytest.raises(KeyboardInterrupt):
+            work()
+
+    before = signal.signal(signal.SIGPROF, signal.default_int_handler)
+    try:
+        return cost(pressed, 3)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold", "picky"])
 def test_codes_of_a_long_repeated_word_grow_with_it(algorithm: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A word of distinct characters, twice: four times its length gives at most six times the codes, and a warning."""
@@ -106,17 +122,7 @@ def test_ctrl_c_ends_work_on_a_long_word() -> None:
     bpe.segment("ab")
     whole = cost(lambda: bpe.segment(word), 3)
 
-    def pressed() -> None:
-        signal.setitimer(signal.ITIMER_PROF, whole / 8)
-        with pytest.raises(KeyboardInterrupt):
-            bpe.segment(word)
-
-    before = signal.signal(signal.SIGPROF, signal.default_int_handler)
-    try:
-        assert cost(pressed, 3) < whole / 2
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+    assert cost_until_interrupted(lambda: bpe.segment(word), whole / 8) < whole / 2
 
 
 @pytest.mark.parametrize("text", ["many words", "one word"])
@@ -133,17 +139,7 @@ def test_ctrl_c_ends_learning(algorithm: str, text: str) -> None:
     counted, whole = cost(lambda: count_words(lines=lines, num_workers=1), 3), cost(learned, 3)
     assert counted < whole / 3
 
-    def pressed() -> None:
-        signal.setitimer(signal.ITIMER_PROF, whole / 3)
-        with pytest.raises(KeyboardInterrupt):
-            learned()
-
-    before = signal.signal(signal.SIGPROF, signal.default_int_handler)
-    try:
-        assert cost(pressed, 3) < whole * 3 / 4
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+    assert cost_until_interrupted(learned, whole / 3) < whole * 3 / 4
 
 
 DISTINCT = """

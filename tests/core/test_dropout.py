@@ -14,17 +14,14 @@ import sys
 from collections import Counter
 from math import comb
 from pathlib import Path
-from typing import Any
 
 import pytest
 from dropping import CODES, PICKY_CODES, SUSPICIOUS, sampled, surprise, surprise_of_two, words_of
 from segmenting import hard_text, learn_with_reference, reference_of
 from subword_nmt import apply_bpe as their_apply
 
-from mt_scaffold import BPE, _core, learn_bpe
+from mt_scaffold import BPE, learn_bpe
 from mt_scaffold.cli import main
-from mt_scaffold.corpus.text import surface_form
-from mt_scaffold.segment.draw import Draw
 
 # ---- the distribution
 
@@ -34,14 +31,6 @@ def test_words_of_a_line_are_independent() -> None:
     reference = reference_of(CODES)
     exact = {"@@".join(pieces): p for pieces, p in reference.dropout_distribution("aaab", 0.4).items()}
     pairs = Counter(tuple(words_of(line)) for line in sampled(CODES, "aaab aaab", 20_000, 0.4, seed=2))
-    assert surprise(pairs, {(a, b): p * q for a, p in exact.items() for b, q in exact.items()}) > SUSPICIOUS
-
-
-def test_lines_are_independent() -> None:
-    """The random numbers of a line are independent of the next line's."""
-    lines = sampled(CODES, "abba", 30_000, 0.4, seed=3)
-    exact = {"@@ ".join(pieces): p for pieces, p in reference_of(CODES).dropout_distribution("abba", 0.4).items()}
-    pairs = Counter(zip(lines[::2], lines[1::2], strict=True))
     assert surprise(pairs, {(a, b): p * q for a, p in exact.items() for b, q in exact.items()}) > SUSPICIOUS
 
 
@@ -112,16 +101,6 @@ def test_a_tiny_probability_takes_no_longer() -> None:
     assert bpe.segment("aaab abba", dropout=1e-300, seed=1) == bpe.segment("aaab abba")
 
 
-def test_with_a_vocabulary() -> None:
-    """The vocabulary filter comes after dropout: every subword is in the vocabulary or a base symbol."""
-    vocabulary = {"aa@@", "a@@", "aaaa", "b"}
-    output = io.BytesIO()
-    BPE(CODES, vocab=vocabulary).process_file(io.BytesIO(b"aaaab aabab aaaa\n" * 300), output, 0.3, 1, 5)
-    pieces = set(output.getvalue().decode().split())
-    assert pieces <= vocabulary | {"b@@", "a"}
-    assert {"aa@@", "a@@", "b@@"} <= pieces
-
-
 # ---- probabilities of 0 and 1, and what dropout does not change
 
 
@@ -157,16 +136,6 @@ def test_base_symbols_at_1(codes: bytes) -> None:
     assert segmented(codes, " ".join(words).encode(), 1, 1).decode() == expected
 
 
-@pytest.mark.parametrize("dropout", [0.02, 0.3, 0.8])
-def test_no_scaffold_token_ever_comes_out(codes: bytes, text: bytes, dropout: float) -> None:
-    """Dropout does not affect demolishing."""
-    scaffold = reference_of(codes).scaffold
-    forms = {surface_form(token) for token in scaffold}
-    # A word that holds "@@" or "</w>" could look like a scaffold token: only words of letters are used.
-    plain = " ".join([word for word in text.decode("utf-8").split() if word.isalpha()][:20_000])
-    assert not forms & set(segmented(codes, plain.encode("utf-8"), dropout, 3).decode("utf-8").split())
-
-
 # ---- reproducible
 
 
@@ -197,18 +166,6 @@ def test_blocks_and_kinds_of_input_do_not_matter(codes: bytes, text: bytes, expe
         assert process.stdout is not None
         bpe.process_file(process.stdout, output, 0.1, 3, 7)
     assert len(output.read_bytes()) > len(some) and expected.startswith(output.read_bytes())
-
-
-@pytest.mark.parametrize("limits", [{}, {"max_bytes": 1 << 18}, {"max_bytes": 0}, {"max_words": 1}], ids=str)
-def test_what_the_table_remembers_does_not_matter(
-    codes: bytes, text: bytes, expected: bytes, limits: dict[str, Any]
-) -> None:
-    """Cold, warm, warmed by another dropout, too small: the bytes are the same."""
-    applier = _core.Applier(_core.Segmenter(codes, "@@"), **limits)
-    for dropout, seed in ((0.1, 7), (0.1, 7), (0.5, 8), (0.0, 0), (0.1, 7)):
-        output = io.BytesIO()
-        applier.apply(("text", text), ("out", output), 2, Draw("dropout", dropout, seed))
-        assert (output.getvalue() == expected) == ((dropout, seed) == (0.1, 7))
 
 
 def test_a_line_is_drawn_by_seed_and_place() -> None:

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 from segmenting import (
     ALPHABET,
     MULTI30K,
@@ -118,20 +116,6 @@ def test_several_texts_are_learned_from_as_one(tmp_path: Path) -> None:
     )
 
 
-@settings(max_examples=300, derandomize=True, deadline=None, database=None)
-@given(
-    counts=st.dictionaries(st.text("abc", min_size=1, max_size=6), st.integers(1, 9), min_size=2, max_size=8),
-    symbols=st.integers(1, 10),
-)
-def test_learning_from_a_few_words(counts: dict[str, int], symbols: int) -> None:
-    """Ties and overlaps, on words of a few letters."""
-    lines = dictionary_lines(counts)
-    assume(any(len(word) > 1 for word in counts))  # subword-nmt fails if there is no pair at all
-    theirs = their_codes(lines, symbols, is_dict=True, min_frequency=1)
-    ours = learn_bpe(lines=lines, num_symbols=symbols, min_frequency=1, is_dict=True, algorithm="bpe")
-    assert ours.text == theirs
-
-
 # ---- apply-bpe
 
 
@@ -182,15 +166,6 @@ def test_glossaries(codes: bytes, glossaries: list[str]) -> None:
     text = hard_text(15, 2500, [*LEARNABLE, "USA", "123", "ab", "dé"])
     expected = "".join(their_bpe(codes, glossaries=glossaries).process_line(line) for line in lines_at_lf(text))
     assert applied(BPE(codes, glossaries=glossaries), text) == expected
-
-
-def test_glossaries_with_a_vocabulary(codes: bytes) -> None:
-    """Glossaries and the vocabulary filter together."""
-    text = hard_text(16, 2000, LEARNABLE)
-    vocabulary = set(applied(BPE(codes), hard_text(17, 300, LEARNABLE)).split())
-    theirs = their_bpe(codes, vocab=vocabulary, glossaries=["ab", "s+"])
-    ours = BPE(codes, vocab=vocabulary, glossaries=["ab", "s+"])
-    assert applied(ours, text) == "".join(theirs.process_line(line) for line in lines_at_lf(text))
 
 
 def test_codes_with_repeated_and_rederived_merges() -> None:

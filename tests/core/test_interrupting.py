@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_costs import cost
+from test_costs import cost, cost_until_interrupted
 
 from mt_scaffold import BPE
 
@@ -97,14 +97,4 @@ def test_ctrl_c_ends_encoding(call: str) -> None:
 
     whole = cost(encode, 3)
 
-    def pressed() -> None:
-        signal.setitimer(signal.ITIMER_PROF, whole / 8)
-        with pytest.raises(KeyboardInterrupt):
-            encode()
-
-    before = signal.signal(signal.SIGPROF, signal.default_int_handler)
-    try:
-        assert cost(pressed, 3) < whole / 2
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+    assert cost_until_interrupted(encode, whole / 8) < whole / 2

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 import random
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from learning import learn_with
 from segmenting import dictionary_lines, learn_with_reference, reference_of
 
-from mt_scaffold import _core
+from mt_scaffold import BPE, _core
 from mt_scaffold.analysis import reference as reference_module
+from mt_scaffold.errors import MTScaffoldError
 
 
 @pytest.mark.parametrize("algorithm", ["scaffold", "bpe"])
@@ -60,3 +64,48 @@ def test_the_table_of_words_is_replaced_when_full(
         assert output.getvalue() == unlimited.getvalue()
         assert applier.segment_line(lines[0]) == expected.split("\n")[0]
     assert unlimited.getvalue().decode("utf-8").startswith(expected)
+
+
+LONG_WORD = """
+import sys
+from mt_scaffold import BPE
+
+def memory():
+    return int(open("/proc/self/statm").read().split()[1]) * 4
+
+bpe = BPE(b"#version: 0.3 bytes gpt2\\n" + b"".join(b"%c %c\\n" % (a, b) for a in b"abcd" for b in b"abcd"))
+word = "abdc" * 1_000_000
+call = getattr(bpe, sys.argv[1])
+call("ab")
+before = memory()
+call(word)
+print(memory() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the memory from /proc")
+@pytest.mark.parametrize("call", ["segment", "encode"])
+def test_a_long_word_leaves_no_memory(call: str) -> None:
+    """The buffers of one word of 4 MB, some 100 bytes for each byte of it, are given back."""
+    done = subprocess.run([sys.executable, "-c", LONG_WORD, call], capture_output=True, check=True)
+    assert int(done.stdout) < 60_000, "kB"
+
+
+def test_counts_that_sum_to_too_much_are_refused() -> None:
+    """A total of 2^64 was 0."""
+    counts = _core.read_word_counts([("counts", b"a %d\nb %d\n" % (2**63, 2**63))])
+    for total in (counts.total, counts.word_bytes):
+        with pytest.raises(MTScaffoldError, match=r"2\^64"):
+            total()
+
+
+def test_a_count_of_0_is_refused() -> None:
+    with pytest.raises(MTScaffoldError, match="counts: line 2: a count of 0"):
+        _core.read_word_counts([("counts", b"a 1\nb 0\n")])
+
+
+def test_segmenting_and_encoding_agree_on_a_half_that_no_line_makes() -> None:
+    """A scaffold token is demolished by "ab c": "a bc" is shorter, but "bc" is no token, and has no id."""
+    bpe = BPE(b"#version: 0.3 bytes gpt2\na b scaffold\nab c scaffold\na bc scaffold\n")
+    assert bpe.segment("abc") == "a b c"
+    assert [*bpe.encode("abc")] == [*b"abc"]

@@ -220,25 +220,6 @@ def test_learning_from_more_than_memory_is_refused(random_text: Path) -> None:
         learn_with(random_text, num_symbols=5, max_memory=1000)
 
 
-@pytest.mark.parametrize(("number", "letters"), [(150_000, 7), (20_000, 300)])
-def test_the_advice_to_prune_is_a_step_on(tmp_path: Path, number: int, letters: int) -> None:
-    """The advised threshold is always higher than the one in use, and following the advice comes to an end."""
-    draw = random.Random(1)
-    words = [draw.randbytes(letters // 2 + 1).hex()[:letters] for _ in range(number)]
-    lines = (" ".join([word] * (1 + number // rank)) for rank, word in enumerate(words, 1))
-    write_counts(tmp_path / "counts", lines=lines)
-    prune, steps = 1, 0
-    while True:
-        try:
-            learn_with(counts=[tmp_path / "counts"], num_symbols=5, max_memory="64M", prune=prune)
-            break
-        except MTScaffoldError as error:
-            advised = int(str(error).partition("--prune ")[2].partition(",")[0])
-            assert advised > prune
-            prune, steps = advised, steps + 1
-    assert steps > 0
-
-
 LONG_WORDS = """
 import random, sys
 from mt_scaffold.corpus.count import write_counts
@@ -396,15 +377,6 @@ def test_documents_in_memory_are_counted_as_a_whole() -> None:
         count_words(documents=["a", "\udc41"])
     with pytest.raises(UsageError, match="documents= takes Documents, or a list of texts"):
         count_words(documents="text")
-
-
-def test_no_threshold_is_advised_that_leaves_nothing() -> None:
-    """If all words occur equally often, they could only be dropped all together."""
-    lines = [f"{number:07}" for number in range(3000)]
-    with pytest.raises(
-        MTScaffoldError, match=r"3000 word types, .* within --max-memory \(0 MiB\): raise --max-memory$"
-    ):
-        learn_with(lines=lines, num_symbols=5, max_memory=1000)
 
 
 def test_globs_of_count_files(tmp_path: Path) -> None:

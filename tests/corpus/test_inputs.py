@@ -14,7 +14,6 @@ import pytest
 
 from mt_scaffold import (
     BPE,
-    Codes,
     MTScaffoldError,
     UsageError,
     apply_bpe,
@@ -139,23 +138,6 @@ class ReadOnce(io.BytesIO):
         self.reads += 1
         assert self.reads == 1, "read again"
         return super().read(size)
-
-
-def test_codes_are_read_once() -> None:
-    """Every call with codes accepts an open file, and reads it a single time."""
-    calls: list[Callable[[Any], object]] = [
-        BPE,
-        Codes.read,
-        read_codes,
-        lambda codes: explain(codes, ["abc"]),
-        lambda codes: stats([codes], lines=["abc"]),
-        lambda codes: compare_vocab(CODES, codes, lines=["abc"]),
-        lambda codes: apply_bpe(codes, outfile=io.BytesIO(), lines=["abc"]),
-    ]
-    for call in calls:
-        file = ReadOnce()
-        call(file)
-        assert file.reads == 1
 
 
 def test_learned_codes_are_derived_from_their_merges() -> None:

@@ -185,21 +185,6 @@ def test_real_text_gives_the_ids_of_tiktoken(pattern: str) -> None:
         assert bpe.decode(ids) == each
 
 
-def test_runs_of_a_letter_give_the_ids_of_tiktoken() -> None:
-    """Words like aaaa have overlapping pairs, and tokens that several pairs could spell: learned codes agree."""
-    generator = random.Random(2)
-    for _ in range(25):
-        alphabet = generator.choice(["a", "ab", "ab ", "abc"])
-        words = ["".join(generator.choices(alphabet, k=generator.randint(1, 16))) for _ in range(20)]
-        counts = count_words(lines=words, num_workers=1, pretokenise="gpt2")
-        header = CodesHeader.of_options("gpt2")
-        bpe = BPE(PlainBPE(40, 1).learn(counts, header).codes)
-        theirs = tiktoken_of(bpe, "gpt2")
-        for _ in range(20):
-            text = "".join(generator.choices(alphabet, k=generator.randint(1, 30)))
-            assert bpe.encode(text) == theirs.encode_ordinary(text)
-
-
 def test_codes_merge_pairs_and_tiktoken_strings() -> None:
     """tiktoken merges any two that spell a token, codes only the listed pairs. No learner writes these codes."""
     bpe = BPE(b"#version: 0.3 bytes gpt2\nb c\na b\nab c\n")

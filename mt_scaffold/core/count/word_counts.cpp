@@ -24,13 +24,20 @@ size_t WordCounts::size() const {
 
 uint64_t WordCounts::total() const {
   uint64_t total = 0;
-  for_each([&](const WordCount& entry) { total += entry.count; });
+  for_each([&](const WordCount& entry) {
+    if (__builtin_add_overflow(total, entry.count, &total))
+      throw InputError("the counts of all words sum to 2^64 or more; scale them down");
+  });
   return total;
 }
 
 uint64_t WordCounts::word_bytes() const {
   uint64_t total = 0;
-  for_each([&](const WordCount& entry) { total += entry.word.size() * entry.count; });
+  for_each([&](const WordCount& entry) {
+    uint64_t bytes = 0;
+    if (__builtin_mul_overflow(entry.word.size(), entry.count, &bytes) || __builtin_add_overflow(total, bytes, &total))
+      throw InputError("the words have 2^64 bytes or more; scale their counts down");
+  });
   return total;
 }
 
@@ -81,10 +88,12 @@ WordCounts read_word_counts(BlockReader& reader, bool any_bytes, const Tick& tic
           const char* const space = word_end(begin, end);
           uint64_t count = 0;
           const auto parsed = space < end ? std::from_chars(space + 1, end, count) : std::from_chars_result{};
-          if (space == begin || space >= end || parsed.ec != std::errc() || parsed.ptr != end)
+          if (space == begin || space >= end || parsed.ec != std::errc() || parsed.ptr != end || count == 0)
             throw InputError(*block.name + ": line " + std::to_string(number) +
                              (parsed.ec == std::errc::result_out_of_range
                                   ? ": the count is over 18446744073709551615 (2^64 - 1)"
+                              : parsed.ec == std::errc() && parsed.ptr == end && space != begin && space < end
+                                  ? ": a count of 0; remove the line"
                                   : ": expected a word, one space and its count"));
           const std::string_view word(begin, static_cast<size_t>(space - begin));
           const auto position = static_cast<size_t>(begin - block.text().data());

@@ -29,8 +29,11 @@ class Expander {
  public:
   Expander(const Interner& texts, Alphabet alphabet, const std::vector<bool>& scaffold,
            const std::vector<Derivation>& lines, bool scaffold_only)
-      : texts_(texts), alphabet_(alphabet), scaffold_(scaffold), derivations_(texts.size()) {
+      : texts_(texts), alphabet_(alphabet), scaffold_(scaffold), derivations_(texts.size()), made_(texts.size()) {
+    for (size_t token = 0; token < texts.size(); ++token)
+      made_[token] = is_base_symbol(texts[static_cast<int32_t>(token)], alphabet);
     for (const Derivation& line : lines) {
+      made_[static_cast<size_t>(line.token)] = true;
       if (scaffold_only && !is_scaffold(line.token)) continue;
       auto& known = derivations_[static_cast<size_t>(line.token)];
       const auto same = std::find_if(known.begin(), known.end(),
@@ -58,8 +61,8 @@ class Expander {
       if (!is_scaffold(token)) continue;
       const auto& options = derivations_[static_cast<size_t>(token)];
       const auto best = std::min_element(options.begin(), options.end(), [&](const Derivation& a, const Derivation& b) {
-        return std::make_tuple(cuts_end_of_word(a), length(a.left) + length(a.right), a.rank) <
-               std::make_tuple(cuts_end_of_word(b), length(b.left) + length(b.right), b.rank);
+        return std::make_tuple(cuts_end_of_word(a), never(a), length(a.left) + length(a.right), a.rank) <
+               std::make_tuple(cuts_end_of_word(b), never(b), length(b.left) + length(b.right), b.rank);
       });
       Expansion expansion;
       append(expansion, demolished, best->left);
@@ -110,6 +113,11 @@ class Expander {
     return is_marked(texts_[derivation.token], alphabet_) && texts_[derivation.right].size() <= kEndOfWord.size();
   }
 
+  // Whether a half is in no word: neither a base symbol nor made by a line.
+  bool never(const Derivation& derivation) const {
+    return !made_[static_cast<size_t>(derivation.left)] || !made_[static_cast<size_t>(derivation.right)];
+  }
+
   const Derivation* earliest(int32_t token, bool final) const {
     const Derivation* found = nullptr;
     for (const Derivation& d : derivations_[static_cast<size_t>(token)])
@@ -121,6 +129,7 @@ class Expander {
   const Alphabet alphabet_;
   const std::vector<bool>& scaffold_;
   std::vector<std::vector<Derivation>> derivations_;  // by token
+  std::vector<bool> made_;                            // by token: whether it is a base symbol, or a line makes it
   std::vector<int32_t> shortest_first_;
 };
 
