@@ -54,48 +54,26 @@ class DropoutLaw {
   std::vector<uint64_t> survival_, digit_;
 };
 
-// Decides, merge by merge, which ones survive: replays earlier drops, each given by the number of survivors before it.
+// Draws, merge by merge, which ones survive.
 class Decisions {
  public:
-  // After the last of the drops, everything survives.
-  explicit Decisions(const std::vector<uint64_t>& drops) : drops_(drops) {}
-  // After the last of them, further drops are drawn; `survivors` counts down to the next one.
-  Decisions(const std::vector<uint64_t>& drops, uint64_t& survivors, const DropoutLaw& law, RandomStream& random)
-      : drops_(drops), survivors_(&survivors), law_(&law), random_(&random) {}
+  // `survivors` counts down to the next drop.
+  Decisions(uint64_t& survivors, const DropoutLaw& law, RandomStream& random)
+      : survivors_(survivors), law_(law), random_(random) {}
 
   bool survives() {
-    if (step_ < drops_.size()) {
-      if (replayed_ < drops_[step_]) {
-        ++replayed_;
-        return true;
-      }
-      ++step_;
-      replayed_ = 0;
-      return false;
-    }
-    if (!law_) {
-      ++after_drops_;
+    if (survivors_ > 0) {
+      --survivors_;
       return true;
     }
-    if (*survivors_ > 0) {
-      --*survivors_;
-      return true;
-    }
-    *survivors_ = law_->survivors_before_drop(*random_);
+    survivors_ = law_.survivors_before_drop(random_);
     return false;
   }
 
-  // Decisions made after the last of the drops, if none are drawn.
-  uint32_t after_drops() const { return after_drops_; }
-
  private:
-  const std::vector<uint64_t>& drops_;
-  uint64_t* const survivors_ = nullptr;
-  const DropoutLaw* const law_ = nullptr;
-  RandomStream* const random_ = nullptr;
-  size_t step_ = 0;
-  uint64_t replayed_ = 0;
-  uint32_t after_drops_ = 0;
+  uint64_t& survivors_;
+  const DropoutLaw& law_;
+  RandomStream& random_;
 };
 
 }  // namespace mt_scaffold

@@ -138,36 +138,6 @@ class InRegistersAvx2 {
   __m256i blocks_[kBlocks], places_[kBlocks];
 };
 
-template <size_t kBlocks>
-class InRegistersAvx512 {
- public:
-  static constexpr size_t kRoom = kBlocks * kBlock;
-
-  MT_SCAFFOLD_AVX512 InRegistersAvx512(const Key* keys, size_t places) {
-    const __m512i all = _mm512_set1_epi32(static_cast<int>(places)), none = _mm512_set1_epi32(static_cast<int>(kNone));
-    for (size_t i = 0; i < kBlocks; ++i) {
-      places_[i] = _mm512_add_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                                    _mm512_set1_epi32(static_cast<int>(i * kBlock)));
-      blocks_[i] =
-          _mm512_mask_blend_epi32(_mm512_cmplt_epi32_mask(places_[i], all), none, _mm512_load_si512(keys + i * kBlock));
-    }
-  }
-
-  MT_SCAFFOLD_AVX512 void set(size_t place, Key key) {
-    const __m512i at = _mm512_set1_epi32(static_cast<int>(place));
-    for (size_t i = 0; i < kBlocks; ++i)
-      blocks_[i] = _mm512_mask_set1_epi32(blocks_[i], _mm512_cmpeq_epi32_mask(places_[i], at), static_cast<int>(key));
-  }
-  MT_SCAFFOLD_AVX512 Key least() const {
-    __m512i found = blocks_[0];
-    for (size_t i = 1; i < kBlocks; ++i) found = _mm512_min_epu32(found, blocks_[i]);
-    return least_of(_mm256_min_epu32(_mm512_castsi512_si256(found), _mm512_extracti64x4_epi64(found, 1)));
-  }
-
- private:
-  __m512i blocks_[kBlocks], places_[kBlocks];
-};
-
 #endif
 
 }  // namespace
@@ -337,22 +307,13 @@ MT_SCAFFOLD_AVX2
   }
 }
 
-template <typename... Arguments>
-MT_SCAFFOLD_AVX512 __attribute__((flatten)) auto MergesOneByOne::merge_with_avx512(size_t n,
-                                                                                   Arguments&&... arguments) const {
-  if (n <= 2 * kBlock) return merge<InRegistersAvx512<2>, uint64_t>(arguments...);
-  if (n <= kInOneRegister) return merge<InRegistersAvx512<4>, uint64_t>(arguments...);
-  return merge<InRegistersAvx512<8>, unsigned __int128>(arguments...);
-}
-
 // Not static in the function: a child forked during its initialisation would wait for it forever.
-static const bool kAvx512 = may_use_avx512(), kAvx2 = kAvx512 || may_use_avx2();
+static const bool kAvx2 = may_use_avx2();
 #endif
 
 template <typename... Arguments>
 auto MergesOneByOne::merge_with_fastest(size_t n, Arguments&&... arguments) const {
 #if defined(__SSE2__)
-  if (kAvx512 && n > kBlock + 1) return merge_with_avx512(n, arguments...);
   if (kAvx2) return merge_with_avx2(n, arguments...);
 #endif
   return merge_portably(n, arguments...);

@@ -48,8 +48,6 @@ class MergesOneByOne {
   auto merge_portably(size_t n, Arguments&&... arguments) const;
   template <typename... Arguments>
   auto merge_with_avx2(size_t n, Arguments&&... arguments) const;
-  template <typename... Arguments>
-  auto merge_with_avx512(size_t n, Arguments&&... arguments) const;
 
   // Numbers are ranks plus one, and 0 for none.
   const PairTable& ranks_;

@@ -42,6 +42,7 @@ class OutputBuffer {
   void clear() { size_ = 0; }
   void drop_last(size_t bytes) { size_ -= bytes; }
   size_t size() const { return size_; }
+  size_t capacity() const { return capacity_; }
   std::string_view view() const { return {data_.get(), size_}; }
 
  private:

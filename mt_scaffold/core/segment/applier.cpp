@@ -63,8 +63,11 @@ class SplitWords {
   size_t begin_ = 0, i_ = 0;
 };
 
-// Results of more drops in one word rarely recur: looking them up costs more than it saves.
-constexpr size_t kRememberedDrops = 2;
+// A worker with larger buffers, after a long word, is not kept.
+constexpr size_t kMostKept = size_t{4} << 20;
+
+// So that positions, and ids in bytes, fit into 32 bits.
+constexpr size_t kLongestWord = (size_t{1} << 30) - 1;
 
 InputError word_not_utf8(std::string_view word) {
   return InputError("the word '" + notation_of(word) +
@@ -116,6 +119,7 @@ Applier::Lease::Lease(Applier& applier, const Draw& draw) : applier_(applier) {
 }
 
 Applier::Lease::~Lease() {
+  if (worker_->bytes() > kMostKept) return;
   std::lock_guard lock(shared_state);
   applier_.idle_.push_back(std::move(worker_));
 }
@@ -132,6 +136,8 @@ void Applier::refresh_table(Worker& worker) {
 // Segments a word that is not in the table; null if it is not UTF-8. The entry is valid until the next call.
 const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& word) {
   if (is_refused(word.text)) return nullptr;
+  if (word.text.size() > kLongestWord)
+    throw InputError("a word of " + std::to_string(word.text.size()) + " bytes; no word may have 2^30 or more");
   const WordTable::Key key = WordTable::word_key(word);
   if (output_ == Output::kIdsOfTokens) {
     int32_t ids[Inference::kMostTokens];
@@ -145,6 +151,7 @@ const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& wo
   if (word.text.size() <= kLongestRememberedWord) {
     if (const WordEntry* entry = worker.table->insert(worker.arena, key, decisions, worker.text)) return entry;
   }
+  if (worker.text.size() >> 32 != 0) throw InputError("a word becomes 2^32 bytes or more; use a shorter separator");
   worker.long_entry.clear();
   auto* entry = new (worker.long_entry.reserve(sizeof(WordEntry) + worker.text.size())) WordEntry;
   *entry = {{0, 0}, 0, static_cast<uint32_t>(worker.text.size()), decisions, 0};
@@ -162,33 +169,6 @@ inline void emit(OutputBuffer& output, const char* data, size_t length) {
 }
 
 }  // namespace
-
-void Applier::segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output) {
-  worker.drops.clear();
-  const bool remembered = entry->key_length != 0;
-  while (remembered && worker.survivors < entry->decisions && worker.drops.size() < kRememberedDrops) {
-    const WordTable::Key key = WordTable::drop_key(entry, worker.survivors);
-    worker.drops.push_back(worker.survivors);
-    worker.survivors = worker.law.survivors_before_drop(worker.random);
-    const WordEntry* after = worker.table->find(key);
-    if (!after) {
-      Decisions replay(worker.drops);
-      segment_word(worker, word.text, &replay);
-      after = worker.table->insert(worker.arena, key, replay.after_drops(), worker.text);
-    }
-    if (!after) break;
-    entry = after;
-    if (worker.survivors >= entry->decisions) {
-      worker.survivors -= entry->decisions;
-      emit(output, entry->output(), entry->output_length);
-      return;
-    }
-  }
-  // Not in the table: draw the decisions one by one.
-  Decisions decisions(worker.drops, worker.survivors, worker.law, worker.random);
-  segment_word(worker, word.text, &decisions);
-  output.append(worker.text.data(), worker.text.size());
-}
 
 template <bool kDropout, typename Words>
 size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output) {
@@ -216,7 +196,9 @@ size_t Applier::append_words_as(Worker& worker, Words words, const char* begin, 
         if (!entry) return static_cast<size_t>(word.text.data() - begin) + first_invalid_byte(word.text);
       }
       if (kDropout && worker.survivors < entry->decisions) {
-        segment_with_drops(worker, entry, word, output);
+        Decisions decisions(worker.survivors, worker.law, worker.random);
+        segment_word(worker, word.text, &decisions);
+        output.append(worker.text.data(), worker.text.size());
       } else {
         if (kDropout) worker.survivors -= entry->decisions;
         emit(output, entry->output(), entry->output_length);

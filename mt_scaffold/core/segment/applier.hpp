@@ -16,7 +16,6 @@
 #include "memory/output_buffer.hpp"
 #include "segment/isolate.hpp"
 #include "segment/segmenter.hpp"
-#include "segment/whole_words.hpp"
 #include "segment/word_table.hpp"
 #include "text/hashing.hpp"
 #include "text/pretokeniser.hpp"
@@ -118,8 +117,6 @@ class Applier {
   // Writes the ids of a word to `ids` and returns their number; none if only segment_word() can. `merges`: the number
   // of merges.
   std::optional<size_t> ids_of_word(std::string_view word, int32_t* ids, uint32_t& merges) const;
-  // Segments a word in which dropout drops a merge.
-  void segment_with_drops(Worker& worker, const WordEntry* entry, const HashedWord& word, OutputBuffer& output);
   uint32_t segment_word(Worker& worker, std::string_view word, Decisions* decisions);
   // Writes worker.pieces of a word to worker.text.
   void write_pieces(Worker& worker, std::string_view word) const;
@@ -138,7 +135,6 @@ class Applier {
   // With kIdsOfTokens, the id of each token, kNoId for those not in the dictionary; and by token plus one, with kNoId
   // for kUnknown and for tokens that expand.
   std::vector<int32_t> id_of_token_, id_of_whole_token_;
-  WholeWords whole_words_{{}};
   const int32_t unknown_;
 
   // Guarded by shared_state. Workers in use by other threads at a fork are missing in the child.

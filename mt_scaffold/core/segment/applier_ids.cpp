@@ -26,25 +26,13 @@ void move_down(const int32_t* from, const int32_t* end, int32_t* to) {
   }
 }
 
-// The tables for words that are not in the cache.
-struct Known {
-  const WordTable& table;
-  const WholeWords& whole;
-
-  // Fetches the memory of a word that is in the table, or else of one that is a token.
-  void prefetch_ids(uint64_t hash) const {
-    if (!table.prefetch_entry(hash) && whole.may_hold(hash)) [[unlikely]]
-      __builtin_prefetch(whole.memory_of(hash));
-  }
-};
-
 // A batch of words, and the state of looking them up.
 struct Batch {
   const char* from;
   const char* const* ends;
   size_t size;
   WordCache::View cache;
-  const Known* known;
+  const WordTable* table;
   MissingWord* missing;
   size_t missed;
 };
@@ -60,11 +48,11 @@ __attribute__((always_inline)) inline WordCache::Place place_of(const Batch& bat
 }
 
 // Leaves a gap for the ids of the next missing word, which are fetched from the table meanwhile. Returns its end.
-[[gnu::noinline]] int32_t* leave_gap(const Known& known, std::string_view word, MissingWord* missing, size_t missed,
+[[gnu::noinline]] int32_t* leave_gap(const WordTable& table, std::string_view word, MissingWord* missing, size_t missed,
                                      int32_t* to) {
   missing[missed] = {hash_word(word), to};
-  known.table.prefetch_slot(missing[missed].word.hash);
-  if (missed >= kSlotsAhead) known.prefetch_ids(missing[missed - kSlotsAhead].word.hash);
+  table.prefetch_slot(missing[missed].word.hash);
+  if (missed >= kSlotsAhead) table.prefetch_entry(missing[missed - kSlotsAhead].word.hash);
   return to + gap_of(word.size());
 }
 
@@ -78,7 +66,7 @@ __attribute__((always_inline)) inline int32_t* write_word(Batch& batch, const Wo
     return to + found.count;
   }
   const char* const p = start_of(batch, i);
-  return leave_gap(*batch.known, {p, static_cast<size_t>(batch.ends[i] - p)}, batch.missing, batch.missed++, to);
+  return leave_gap(*batch.table, {p, static_cast<size_t>(batch.ends[i] - p)}, batch.missing, batch.missed++, to);
 }
 
 template <typename Instructions>
@@ -113,7 +101,7 @@ struct Kind {
 // The fastest kind on this processor.
 Kind fastest_kind() {
 #if defined(__SSE2__)
-  if (may_use_avx512() || may_use_avx2()) return {write_batch_avx2, WordCache::Avx2::hash};
+  if (may_use_avx2()) return {write_batch_avx2, WordCache::Avx2::hash};
 #endif
   return {write_batch, WordCache::Portable::hash};
 }
@@ -161,15 +149,6 @@ void Applier::collect_ids_of_tokens() {
       id_of_token_[token] = found->second;
     if (segmenter_->expansion(number).empty()) id_of_whole_token_[token + 1] = id_of_token_[token];
   }
-  std::vector<WholeWords::Word> words;
-  int32_t ids[Inference::kMostTokens];
-  uint32_t merges;
-  for (size_t token = 0; token < texts.size(); ++token) {
-    const std::string_view text = texts[static_cast<int32_t>(token)];
-    if (id_of_whole_token_[token + 1] == kNoId || text.size() > WordCache::kLongest) continue;
-    if (ids_of_word(text, ids, merges) == 1) words.emplace_back(hash_word(text), ids[0]);
-  }
-  whole_words_ = WholeWords(words);
 }
 
 void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& output) {
@@ -179,7 +158,6 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
   }
   WordCache& cache = *worker.cache;
   const WordTable& table = *worker.table;
-  const Known known{table, whole_words_};
   // The gaps of a batch are closed before the next one is written.
   constexpr size_t kGaps = Pretokeniser::kBatch * kCopied;
   static_assert(kGaps * sizeof(int32_t) + kPadding <= kMargin);
@@ -197,17 +175,7 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
       const int32_t* const next = k + 1 < missed ? missing[k + 1].gap : end;
       const WordEntry* entry = table.find(WordTable::word_key(word));
       const bool again = entry;
-      if (!entry) {
-        const int32_t id = whole_words_.may_hold(word.hash) ? whole_words_.find(word, kNoId) : kNoId;
-        if (id != kNoId) {
-          *at = id;
-          cache.add(WordCache::key(word.text.data(), word.text.size()), at++, 1);
-          move_down(after, next, at);
-          at += next - after;
-          continue;
-        }
-        entry = entry_of_new_word(worker, word);
-      }
+      if (!entry) entry = entry_of_new_word(worker, word);
       const size_t count = entry->output_length / sizeof(int32_t);
       std::memcpy(at, entry->output(), kCopied * sizeof *at);
       if (count > kCopied) [[unlikely]]
@@ -227,10 +195,10 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
     may_interrupt(++batches);
     // Only now: the words have been prefetched while this batch was being found.
     if (missed > 0) to = fill_gaps(missed, to);
-    Batch batch{from, ends, size, cache.view(), &known, missing, 0};
+    Batch batch{from, ends, size, cache.view(), &table, missing, 0};
     to = kKind.write(batch, to);
     missed = batch.missed;
-    for (size_t k = missed - std::min(missed, kSlotsAhead); k < missed; ++k) known.prefetch_ids(missing[k].word.hash);
+    for (size_t k = missed - std::min(missed, kSlotsAhead); k < missed; ++k) table.prefetch_entry(missing[k].word.hash);
   };
   pretokeniser_->for_each_batch(text.data(), text.data() + text.size(), on_batch);
   if (missed > 0) to = fill_gaps(missed, to);

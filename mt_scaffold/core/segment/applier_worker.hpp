@@ -25,8 +25,7 @@ class alignas(128) Applier::Worker {
   Draw draw;
   DropoutLaw law;
   RandomStream random;
-  uint64_t survivors = 0;       // merges of this line that survive before the next drop
-  std::vector<uint64_t> drops;  // of the current word: the survivors before each
+  uint64_t survivors = 0;  // merges of this line that survive before the next drop
 
   std::shared_ptr<WordTable> table;
   WordTable::Arena arena;
@@ -38,6 +37,15 @@ class alignas(128) Applier::Worker {
   std::string text;  // the output of the last segmented word
   std::vector<size_t> word_ends;
   OutputBuffer long_entry, output;
+
+  // The memory of its buffers, which one long word can fill.
+  size_t bytes() const {
+    const LongWord& word = scratch.long_word;
+    const auto of = [](const auto&... buffers) { return (... + (buffers.capacity() * sizeof buffers[0])); };
+    return of(scratch.symbols.token, scratch.symbols.end, word.token, word.previous, word.next, word.heap, word.group,
+              word.dropped, pieces, part_pieces, text, word_ends) +
+           long_entry.capacity() + output.capacity();
+  }
 };
 
 }  // namespace mt_scaffold

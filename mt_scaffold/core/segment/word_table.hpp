@@ -63,9 +63,6 @@ class WordTable {
     return larger;
   }
 
-  // The key_length of a key that is not a word but a drop: the entry before it and the number of survivors up to it.
-  static constexpr uint32_t kDropKey = ~uint32_t{0};
-
   struct Key {
     uint64_t head[2];
     uint32_t length;
@@ -75,18 +72,11 @@ class WordTable {
   static Key word_key(const HashedWord& word) {
     return {{word.head[0], word.head[1]}, static_cast<uint32_t>(word.text.size()), word.hash, word.text};
   }
-  static Key drop_key(const WordEntry* before, uint64_t survivors) {
-    const auto from = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(before));
-    return {{from, survivors}, kDropKey, mix(from ^ kHashSeeds.first, survivors ^ kHashSeeds.second), {}};
-  }
 
   // To be called in this order ahead of find(): the slot, then the entry it most likely refers to.
   void prefetch_slot(uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
-  // Returns false if there is none.
-  bool prefetch_entry(uint64_t hash) const {
-    const uint64_t slot = slots_[hash & mask_].load(std::memory_order_relaxed);
-    __builtin_prefetch(entry_of(slot));
-    return slot != 0;
+  void prefetch_entry(uint64_t hash) const {
+    __builtin_prefetch(entry_of(slots_[hash & mask_].load(std::memory_order_relaxed)));
   }
 
   const WordEntry* find(const Key& key) const {
@@ -106,7 +96,7 @@ class WordTable {
 
   // Adds an entry. Returns it, or the one that another thread has added meanwhile, or null if there is no room.
   const WordEntry* insert(Arena& arena, const Key& key, uint32_t decisions, std::string_view output) {
-    const size_t spilled = key.length > 16 && key.length != kDropKey ? key.length : 0;
+    const size_t spilled = key.length > 16 ? key.length : 0;
     const size_t bytes = (sizeof(WordEntry) + output.size() + spilled + kLine - 1) / kLine * kLine;
     // Half of the slots stay free, give or take one per thread.
     if (words_.load(std::memory_order_relaxed) >= (mask_ + 1) / 2 || !reserve(arena, bytes)) {
@@ -163,8 +153,7 @@ class WordTable {
     if ((slot ^ key.hash) >> kPointerBits != 0) return false;
     const WordEntry* entry = entry_of(slot);
     if (entry->key[0] != key.head[0] || entry->key[1] != key.head[1] || entry->key_length != key.length) return false;
-    return key.length <= 16 || key.length == kDropKey ||
-           std::memcmp(entry->output() + entry->output_length, key.text.data(), key.length) == 0;
+    return key.length <= 16 || std::memcmp(entry->output() + entry->output_length, key.text.data(), key.length) == 0;
   }
 
   bool reserve(Arena& arena, size_t bytes) {
