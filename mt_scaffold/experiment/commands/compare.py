@@ -42,7 +42,7 @@ def compare_scores(
     scores: files that mt-scaffold score, evaluate or lm-eval wrote, with the name of the system (default: theirs)
     baseline: the system to test the others against (default: that of the configuration)
     against: test this system against another baseline; repeatable
-    output: write PREFIX.txt, .md, .tex, .json and .csv as well
+    output: write PREFIX.txt, .md, .tex (the table of a paper), -all.tex, .json and .csv as well
     samples: bootstrap resamples (default: 1000)
     title: the heading of the table
     trainings: training.json of each system and seed, for the table of trainings

@@ -10,6 +10,7 @@ from mt_scaffold.corpus.documents import Documents
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.layout import Layout, Run, for_snakemake
+from mt_scaffold.experiment.runtime.results import comparison_file
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
 
     def task_comparison(self, kind: str) -> Path:
         """The comparison of all systems on the tasks in one of COMPARISON_KINDS."""
-        return self.folder / f"tasks.{kind}"
+        return self.folder / comparison_file("tasks", kind)
 
     @property
     def task_files(self) -> list[Path]:

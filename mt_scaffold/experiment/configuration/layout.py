@@ -18,6 +18,7 @@ from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Experiment, load_experiment
 from mt_scaffold.experiment.configuration.yaml_file import typed
+from mt_scaffold.experiment.runtime.results import comparison_file
 from mt_scaffold.methods.bpe import MethodWithCodes
 from mt_scaffold.options_from_signature import Option
 
@@ -219,7 +220,7 @@ class Layout(ABC, Generic[AnyConfig]):
 
     def comparison(self, kind: str) -> Path:
         """The comparison of all systems in one of COMPARISON_KINDS."""
-        return self.folder / f"comparison.{kind}"
+        return self.folder / comparison_file("comparison", kind)
 
     @property
     def statistics(self) -> Path:

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 from mt_scaffold.experiment.configuration.systems import AnySystem
 from mt_scaffold.experiment.configuration.training import Average, TrainOptions, with_own_options
-from mt_scaffold.experiment.runtime.results import COMPARISON_KINDS
+from mt_scaffold.experiment.runtime.results import COMPARISON_KINDS, comparison_file
 from mt_scaffold.experiment.runtime.schema import WrongValue, check_one_of, nearest, without_none
 
 # Folders and files in experiments/NAME next to the folders of the systems (layout.py), of any task.
 _RESERVED_NAMES = (
     *("raw", "words", "vocabularies", "dictionaries", "documents", "counts", "codes", "binarised", "test-sets", "logs"),
     *("figures", "config.yaml", "data-report.json", "documents.json", "statistics.json", "statistics.txt"),
-    *("report.html", *(f"{name}.{kind}" for name in ("comparison", "tasks") for kind in COMPARISON_KINDS)),
+    *("report.html", *(comparison_file(name, kind) for name in ("comparison", "tasks") for kind in COMPARISON_KINDS)),
 )
 
 

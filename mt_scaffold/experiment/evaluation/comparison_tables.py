@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 
@@ -19,9 +20,9 @@ from mt_scaffold.experiment.evaluation.comparison import (
     Spread,
 )
 from mt_scaffold.experiment.evaluation.metrics import KINDS
-from mt_scaffold.experiment.evaluation.significance import Difference, p_columns, shown_p
+from mt_scaffold.experiment.evaluation.significance import LEVEL, Difference, p_columns, shown_p
 from mt_scaffold.experiment.runtime.result_warnings import limits
-from mt_scaffold.experiment.runtime.results import COMPARISON_KINDS, write_result
+from mt_scaffold.experiment.runtime.results import COMPARISON_KINDS, comparison_file, write_result
 from mt_scaffold.tables import decimal, format_table, latex, latex_table
 
 
@@ -122,11 +123,81 @@ def as_latex(comparison: Comparison) -> str:
     return "\n".join([*lines, *signatures]) + "\n"
 
 
+def as_paper_table(comparison: Comparison) -> str:
+    """Return the primary measure as papers print it, in LaTeX: systems by test sets, a mean that is it last."""
+    comparison = comparison.shown
+    metric = comparison.main_metric
+    groups = dict.fromkeys(row.group for row in comparison.rows)
+    lines = ["% Needs \\usepackage{booktabs}.", *([] if comparison.synthetic else [f"% {comparison.answer}"])]
+    for group in groups:
+        rows = [*comparison.rows, *(comparison.means if comparison.primary.of_mean else ())]
+        cells = {(row.system, row.test_set): row for row in rows if row.group == group}
+        systems, columns = ([*dict.fromkeys(key[place] for key in cells)] for place in (0, 1))
+        table = [["", *map(_stacked, columns)]]
+        for system in systems:
+            line = [_stacked(system)]
+            for column in columns:
+                row = cells.get((system, column))
+                line.append("" if row is None else _paper_cell(row, metric))
+            table.append(line)
+        heading, *others = (" & ".join(line) + r" \\" for line in table)
+        name = "-".join(filter(None, (comparison.title.partition(":")[0], group))) or "comparison"
+        lines += [
+            *(r"\begin{table}", r"\centering\footnotesize", r"\setlength{\tabcolsep}{2pt}"),
+            rf"\begin{{tabular}}{{@{{}}l{'c' * len(columns)}@{{}}}}",
+            *(r"\toprule", heading, r"\midrule", *others, r"\bottomrule", r"\end{tabular}"),
+            rf"\caption{{{latex(_paper_caption(comparison, group))}}}",
+            rf"\label{{tab:{re.sub('[^A-Za-z0-9-]+', '-', name)}}}",
+            r"\end{table}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _stacked(name: str) -> str:
+    """Return a name in LaTeX, a long one in several lines."""
+    parts = re.split(r"(?<=[_ -])|(?=\+)", name) if len(name) > 10 else [name]
+    stacked = r"\\".join(map(latex, parts))
+    return stacked if len(parts) == 1 else rf"\shortstack[l]{{{stacked}}}"
+
+
+def _paper_cell(row: Row, metric: str) -> str:
+    spread, digits = row.metric(metric), KINDS[metric].digits
+    if spread is None:
+        return ""
+    sd = "" if spread.sd is None else rf"{{\tiny$\pm${decimal(spread.sd, digits)}}}"
+    return f"{decimal(spread.mean, digits)}{sd}" + (r"\rlap{$^{*}$}" if _is_significant(row, metric) else "")
+
+
+def _is_significant(row: Row, metric: str) -> bool:
+    test = row.tests.get(metric)
+    p = None if test is None else test.segments_p_holm if test.p_holm is None else test.p_holm
+    return p is not None and p < LEVEL
+
+
+def _paper_caption(comparison: Comparison, group: str | None) -> str:
+    kind, rows = KINDS[comparison.main_metric], [row for row in comparison.rows if row.group == group]
+    seeds = sorted({len(row.seeds) for row in rows})
+    many = " to ".join(dict.fromkeys(map(str, (seeds[0], seeds[-1]))))
+    trainings = "of one training" if seeds == [1] else f"mean ± standard deviation over {many} trainings"
+    parts = [": ".join(filter(None, (comparison.title, group))), f"{kind.heading.removesuffix(' *')}, {trainings}"]
+    caption = f"{'. '.join(filter(None, parts))}."
+    if comparison.synthetic:
+        return f"{caption} {comparison.answer}"
+    tested = [row for row in (*rows, *comparison.means) if row.group == group and comparison.main_metric in row.tests]
+    baselines = [*dict.fromkeys(str(row.baseline) for row in tested)]
+    against = baselines[0] if len(baselines) == 1 else f"its baseline ({', '.join(baselines)})"
+    over = comparison.units if seeds[0] == 1 else f"trainings and {comparison.units}"
+    if any(_is_significant(row, comparison.main_metric) for row in tested):
+        return f"{caption} *: differs from {against}, p < {LEVEL:g} (two-sided, over {over}, Holm)."
+    return f"{caption} No difference from {against} is significant." if tested else f"{caption} Not tested."
+
+
 def write_comparison(output: PathLike, comparison: Comparison) -> None:
     """Write a comparison to the files of ``comparison_files``."""
-    plain, markdown, tex, result, table = comparison_files(output)
+    plain, markdown, paper, tex, result, table = comparison_files(output)
     write_text(plain, as_text(comparison))
     write_text(markdown, as_text(comparison, markdown=True))
+    write_text(paper, as_paper_table(comparison))
     write_text(tex, as_latex(comparison))
     write_text(table, as_csv(comparison))
     write_result(result, comparison)
@@ -134,7 +205,7 @@ def write_comparison(output: PathLike, comparison: Comparison) -> None:
 
 def comparison_files(output: PathLike) -> list[str]:
     """Return the files of a comparison: ``output.txt`` and so on."""
-    return [f"{output}.{suffix}" for suffix in COMPARISON_KINDS]
+    return [comparison_file(output, kind) for kind in COMPARISON_KINDS]
 
 
 def main_table(comparison: Comparison, name: str, rows: Sequence[Row]) -> list[list[str]]:

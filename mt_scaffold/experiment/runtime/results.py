@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -17,8 +18,17 @@ from mt_scaffold.experiment.runtime.schema import WrongValue, build
 
 Result = TypeVar("Result")
 
-# The suffixes of the files of a comparison.
-COMPARISON_KINDS = ("txt", "md", "tex", "json", "csv")
+# The files of a comparison: "tex" is the table of a paper, "all.tex" all tables.
+COMPARISON_KINDS = ("txt", "md", "tex", "all.tex", "json", "csv")
+
+
+def comparison_file(prefix: PathLike, kind: str) -> str:
+    """Return the name of a file of a comparison.
+
+    >>> comparison_file("comparison", "json"), comparison_file("comparison", "all.tex")
+    ('comparison.json', 'comparison-all.tex')
+    """
+    return f"{os.fspath(prefix)}{'-' if kind == 'all.tex' else '.'}{kind}"
 
 
 def to_plain(value: Any) -> Any:

@@ -96,7 +96,7 @@ def test_a_system_that_needs_fewer_bits_has_a_negative_difference(tmp_path: Path
     assert row.split()[:2] == ["test", "scaffold"] and "bits per byte of the reference ↓" in text
     assert re.search(r"a true difference of 0\.\d{4} bits per byte of the reference would be found", text)
     assert "no measure of how good translations are" in text and "left out" not in text
-    latex = (tmp_path / "table.tex").read_text(encoding="utf-8")
+    latex = (tmp_path / "table-all.tex").read_text(encoding="utf-8")
     assert "bits per byte of the reference" in latex and "0.2222" in latex and latex.count("tabular}{") == 2
     stored = json.loads((tmp_path / "table.json").read_text())["rows"][1]["tests"][NAME]
     assert stored["difference"] == pytest.approx(-4 / 18)

@@ -8,6 +8,7 @@ import json
 import math
 import random
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from scipy import optimize, stats
 
 from mt_scaffold.experiment.configuration import Over, Primary
 from mt_scaffold.experiment.evaluation.compare import compare
+from mt_scaffold.experiment.evaluation.comparison import Comparison
 from mt_scaffold.experiment.evaluation.metrics import SumRatio
 from mt_scaffold.experiment.evaluation.score import Origin, Scoring, Texts, score
 from mt_scaffold.experiment.evaluation.significance import (
@@ -42,6 +44,7 @@ from mt_scaffold.experiment.evaluation.significance import (
     satterthwaite,
     variances,
 )
+from mt_scaffold.experiment.runtime.results import read_result
 
 STORED = json.loads((Path(__file__).parent / "hypotheses.json").read_text(encoding="utf-8"))
 BASELINES = {"scaffold+dropout": "bpe+dropout"}
@@ -219,6 +222,62 @@ def test_the_mean_over_test_sets_is_that_of_an_independent_test(scores: list[Pat
     untested = compare(scores, "bpe", samples=20, primary=Primary("chrf", Over(["mean"]), "untested"))
     assert {name for row in (*untested.rows, *untested.means) for name in row.tests} == {"chrf"}
     assert [row.tests for row in untested.rows] == [{}] * 8 and untested.main_metric == "chrf"
+
+
+def paper_table(scores: list[Path], tmp_path: Path) -> str:
+    """Write the comparison on the mean over three test sets of the usual length of names, and return its table."""
+    copies = []
+    for path in scores:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        for name in (content["test_set"], *(["mscoco"] if content["test_set"] == next(iter(STORED)) else [])):
+            named = "test_2017_mscoco" if name == "mscoco" else f"test_{2016 + [*STORED].index(name)}_flickr"
+            copies.append(tmp_path / f"{named}-{path.name}")
+            gone = {key: value | {"path": "gone"} for key, value in content["files"].items()}
+            copies[-1].write_text(json.dumps(content | {"test_set": named, "files": gone}), encoding="utf-8")
+    primary = Primary("bleu", Over(["mean"]))
+    compare(copies, "bpe", tmp_path / "table", 100, "a_b: 50 % & more", baselines=BASELINES, primary=primary)
+    assert (tmp_path / "table-all.tex").read_text("utf-8").count(r"\begin{table}") >= 3
+    return (tmp_path / "table.tex").read_text(encoding="utf-8")
+
+
+def test_the_table_of_a_paper_has_systems_by_test_sets(scores: list[Path], tmp_path: Path) -> None:
+    """The mean last, standard deviations, and marks for what is significant, which the caption explains."""
+    lines = paper_table(scores, tmp_path).splitlines()
+    heading = next(line for line in lines if line.startswith(" & "))
+    columns = heading.split(" & ")
+    assert lines[0] == r"% Needs \usepackage{booktabs}." and len(columns) == 5 and columns[-1] == r"mean of 3 \\"
+    rows = [line.split(" & ") for line in lines if r"$\pm$" in line and " & " in line]
+    assert len(rows) == 4 and {*map(len, rows)} == {5}
+    caption = next(line for line in lines if line.startswith(r"\caption"))
+    assert (
+        r"a\_b: 50 \% \& more. BLEU, mean $\pm$ standard deviation over 3 trainings. *: differs from its" in caption
+    )
+    assert "over trainings and sentences, Holm" in caption and r"\label{tab:a-b}" in lines
+    comparison = read_result(Comparison, tmp_path / "table.json")
+    found = [row.system for row in comparison.means if row.tests and (row.tests["bleu"].p_holm or 0) < 0.05]
+    assert [system for system, row in zip(dict.fromkeys(r.system for r in comparison.rows), rows, strict=True)
+            if "^{*}" in row[4]] == found  # fmt: skip
+
+
+@pytest.mark.long
+def test_the_table_of_a_paper_fits_a_column(scores: list[Path], tmp_path: Path) -> None:
+    """An ACL column is 7.7 cm wide, in an article of 11 points."""
+    if (program := shutil.which("pdflatex")) is None:
+        pytest.skip("needs pdflatex (Debian: texlive-latex-extra)")
+    table = paper_table(scores, tmp_path)
+    tabular = re.search(r"\\begin{tabular}.*\\end{tabular}", table, re.DOTALL)
+    assert tabular is not None
+    (tmp_path / "paper.tex").write_text(
+        "\\documentclass[11pt,twocolumn]{article}\\usepackage{booktabs}\\setlength{\\columnwidth}{7.7cm}\n"
+        "\\begin{document}\\newsavebox{\\own}\\footnotesize\\setlength{\\tabcolsep}{2pt}\n"
+        f"\\savebox{{\\own}}{{{tabular[0]}}}\\typeout{{wide: \\the\\wd\\own}}\n{table}\\end{{document}}\n",
+        encoding="utf-8",
+    )
+    command = [program, "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0, done.stdout[-2000:]
+    wide = re.search(r"wide: ([\d.]+)pt", done.stdout)
+    assert wide is not None and float(wide[1]) <= 7.7 / 2.54 * 72.27
 
 
 @pytest.mark.long

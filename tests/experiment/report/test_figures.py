@@ -10,8 +10,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from mt_scaffold import MTScaffoldError
-
 pytest.importorskip("matplotlib")
 numpy = pytest.importorskip("numpy")
 
@@ -145,12 +143,6 @@ def test_panels_over_occurrences_share_colours(tmp_path: Path) -> None:
     assert [text.count(f">{name}<") for name in ("removed", "in both", "new", "bits")] == [1, 1, 1, 2]
     assert text.count(">occurrences in an epoch<") == 2 and "bpe $" in text
     assert text.count(figures.COLOURS[1].lower()) > text.count(figures.COLOURS[0].lower()) > 0
-
-
-def test_a_string_that_never_occurs_is_reported(tmp_path: Path) -> None:
-    """The string is named instead of drawing an empty panel."""
-    with pytest.raises(MTScaffoldError, match="'qq'"):
-        figures.inside_longer_tokens(["qq"], {"a": 1}, tmp_path / "figure")
 
 
 @pytest.mark.parametrize(("log", "epochs"), [(PLAIN_LOG, 2), (JSON_LOG, 1)])

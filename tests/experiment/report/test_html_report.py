@@ -345,16 +345,6 @@ def test_the_page_says_what_is_sampled(page: Path, experiment: Path, tmp_path: P
     assert "Dropout and sampling are not applied here; systems that train with them see other frequencies." in text
 
 
-def test_the_page_says_what_was_measured_in_validation(experiment: Path, tmp_path: Path) -> None:
-    """A BLEU score under the heading of a loss would be read the wrong way round."""
-    copy = tmp_path / "copy"
-    shutil.copytree(experiment, copy)
-    for path in copy.glob("*/seed-*/training.json"):
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"valid_metric": "bleu"}))
-    text = html_report(copy).read_text(encoding="utf-8")
-    assert "validation BLEU, last" in text and "validation loss, last" not in text
-
-
 def test_a_test_set_that_the_data_report_lacks_is_reported(page: Path, experiment: Path, tmp_path: Path) -> None:
     """For example after a test set was added and the new run was stopped: one line, without a traceback."""
     copy = tmp_path / "copy"
