@@ -2,8 +2,6 @@
 
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from test_average import Malicious
 from mt_scaffold.corpus.text import join_subwords
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.inference.translate import read_hypotheses, translate
-from mt_scaffold.experiment.runtime.fairseq import user_dir
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
@@ -128,10 +125,3 @@ def test_fairseq_refuses_a_checkpoint_that_would_run_code(
     with pytest.raises(MTScaffoldError, match=r"(?s)fairseq-generate failed.*mkdir"):
         translate(tiny_data, "odd.1", tmp_path / "evil.pt", tmp_path)
     assert not (tmp_path / "owned").exists()
-
-
-def test_user_dir_is_printed_for_use_with_fairseq_itself() -> None:
-    """fairseq's own commands find the plug-in with it."""
-    command = [sys.executable, "-m", "mt_scaffold", "user-dir"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    assert printed == str(user_dir()) and (Path(printed) / "__init__.py").exists()

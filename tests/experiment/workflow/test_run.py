@@ -4,7 +4,6 @@ import dataclasses
 import gzip
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -243,17 +242,6 @@ def test_a_machine_without_a_gpu_refuses_what_needs_one_before_it_prepares_anyth
         check_gpus(layout, [(layout.runs[0], 0)])
     with pytest.raises(MTScaffoldError, match="--gpus 8: PyTorch finds no GPU"):
         check_gpus(layout, [(layout.runs[0], 8)])
-
-
-@pytest.mark.skipif(sees_gpu(), reason="this machine has what fp16 needs")
-def test_a_run_in_fp16_without_a_gpu_leaves_nothing(own: Path) -> None:
-    """Its status is 1, and its message is one line."""
-    path = configuration(own, ("train:\n  options:", "train:\n  options:\n    fp16: true"))
-    done = subprocess.run(
-        [sys.executable, "-m", "mt_scaffold", "run", path, "--cores=1"], cwd=own, capture_output=True, text=True
-    )
-    assert done.returncode == 1 and "fp16 needs a GPU" in done.stderr.splitlines()[-1], done.stderr
-    assert not (own / "experiments").exists()
 
 
 def test_a_finished_training_without_checkpoints_is_not_doubted(own: Path) -> None:
