@@ -220,6 +220,23 @@ class Comparison:
         return conclusion(tested, unit, self.warnings)
 
     @property
+    def effects(self) -> list[str]:
+        """The differences in the primary measure with their intervals and numbers of trainings, as sentences."""
+        kind, found = KINDS[self.main_metric], []
+        trainings = {(row.group, row.test_set, row.system): len(row.seeds) for row in self.primary_rows}
+        for row in self.primary_rows:
+            if (test := row.tests.get(self.main_metric)) is None or row.baseline is None:
+                continue
+            ends = (decimal(end, kind.digits, signed=True) for end in (test.low, test.high))
+            numbers = [trainings[row.group, row.test_set, system] for system in (row.system, row.baseline)]
+            place = ", ".join(filter(None, (row.group, row.test_set)))
+            found.append(
+                f"{row.system} against {row.baseline} on {place}: {decimal(test.difference, kind.digits, signed=True)} "
+                f"{kind.heading}, 95 % interval {' to '.join(ends)}, over {' and '.join(map(str, numbers))} trainings."
+            )
+        return found
+
+    @property
     def grave(self) -> bool:
         """Whether one of the warnings puts the result in doubt."""
         return any(warning.kind in GRAVE for warning in self.warnings)

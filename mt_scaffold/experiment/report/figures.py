@@ -34,6 +34,8 @@ COLUMN, _CHARACTER, _BORDER = 3.4, 0.072, 0.06
 
 # The number of tokens that contain a string, in the figure of where it occurs.
 _MOST_TOKENS = 8
+# The least range of an axis of scores, as a share of their mean.
+_LEAST_SPAN = 0.1
 # The id of the note's element in an SVG.
 NOTE_ID = "note"
 
@@ -214,6 +216,11 @@ def over_sizes(series: Mapping[str, Sequence[tuple[int, float]]], path: PathLike
         axes.set(xscale="log", xlabel="N", ylabel=label)
         axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
         axes.minorticks_off()
+        # Chance alone would fill an axis that fits the values.
+        values = [value for points in series.values() for _, value in points]
+        low, high = axes.get_ylim()
+        spare = max(0.0, _LEAST_SPAN * sum(values) / len(values) - (high - low)) / 2
+        axes.set_ylim(low - spare, high + spare)
         drawing.legend()
     return drawing.svg
 

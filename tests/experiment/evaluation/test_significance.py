@@ -249,9 +249,7 @@ def test_the_table_of_a_paper_has_systems_by_test_sets(scores: list[Path], tmp_p
     rows = [line.split(" & ") for line in lines if r"$\pm$" in line and " & " in line]
     assert len(rows) == 4 and {*map(len, rows)} == {5}
     caption = next(line for line in lines if line.startswith(r"\caption"))
-    assert (
-        r"a\_b: 50 \% \& more. BLEU, mean $\pm$ standard deviation over 3 trainings. *: differs from its" in caption
-    )
+    assert r"a\_b: 50 \% \& more. BLEU, mean $\pm$ standard deviation over 3 trainings. *: differs from its" in caption
     assert "over trainings and sentences, Holm" in caption and r"\label{tab:a-b}" in lines
     comparison = read_result(Comparison, tmp_path / "table.json")
     found = [row.system for row in comparison.means if row.tests and (row.tests["bleu"].p_holm or 0) < 0.05]

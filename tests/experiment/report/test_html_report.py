@@ -219,7 +219,7 @@ def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> N
         assert signature in text
     assert "SYNTHETIC" not in text and "In the paper" not in text and "THEIRS" not in text
     assert "&lt;b&gt;not bold&lt;/b&gt;" in text and "<b>not" not in text
-    assert "&lt;i&gt; &amp; so" in text
+    assert ">&lt;i&gt;<" in text and ">&amp;<" in text and "<i>" not in text
     assert "fairseq-train --seed 2" in text
     assert text.count('class="example"') == 6
     # Text from right to left is shown as such.
@@ -238,8 +238,10 @@ def test_page_shows_what_the_experiment_found(page: Path, experiment: Path) -> N
     assert text.count("<svg ") == len(list((experiment / "figures").glob("*.svg")))
 
 
-def test_the_first_screen_is_answer_table_figure_and_limits(page: Path, experiment: Path, tmp_path: Path) -> None:
-    """Warnings used to precede all numbers; they are one folded line below the table, open if one is grave."""
+def test_the_first_screen_is_answer_what_was_compared_limits_and_table(
+    page: Path, experiment: Path, tmp_path: Path
+) -> None:
+    """The limits are one folded line, open if one is grave."""
     text = html.unescape(page.read_text(encoding="utf-8"))
     comparison = read_result(Comparison, experiment / "comparison.json")
     limits = comparison.shown_warnings
@@ -247,7 +249,11 @@ def test_the_first_screen_is_answer_table_figure_and_limits(page: Path, experime
     figure = "BLEU: difference from the baseline with its 95 % interval"
     fold = '<details class="limits"><summary>2 things limit this result</summary>'
     assert not comparison.grave
-    parts = ["<h1>small</h1>", comparison.answer, "<table>", figure, fold, *limits, "<summary>How to read this table"]
+    # What was found, by how much and over how many trainings; what was compared; what limits it.
+    (effect,) = [line for line in comparison.effects if line.startswith("scaffold against")]
+    assert re.search(r": [+-]\d+\.\d\d BLEU, 95 % interval [+-][\d.]+ to [+-][\d.]+, over 2 and 2 trainings\.$", effect)
+    parts = ["<h1>small</h1>", comparison.answer, effect, "en → de: bpe, scaffold", fold, *limits, "<table>", figure]
+    parts += ["<summary>How to read this table"]
     parts += ["<summary>Other metrics", "<summary>Signatures", "<summary>The systems", 'id="data"']
     places = [text.index(part) for part in parts]
     assert places == sorted(places)

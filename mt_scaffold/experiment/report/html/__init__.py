@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -188,6 +190,7 @@ def _examples(layout: TranslationLayout, number: int) -> list[dict[str, Any]]:
         )
         for system in config.systems
     }
+    first = next(iter(translations.values()))[0]
     count = min(number, len(words))
     chosen = [index * len(words) // count for index in range(count)]
     return [
@@ -200,14 +203,30 @@ def _examples(layout: TranslationLayout, number: int) -> list[dict[str, Any]]:
                 {
                     "name": system,
                     "source_subwords": bpe.segment(words[index]),
+                    "source_pieces": pieces_of(bpe.segment(words[index]), first.segment(words[index])),
                     "subwords": subwords[index],
-                    "translation": text[index],
+                    "pieces": pieces_of(text[index], references[index]),
                 }
                 for system, (bpe, text, subwords) in translations.items()
             ],
         }
         for index in chosen
     ]
+
+
+def pieces_of(text: str, other: str) -> list[tuple[str, bool]]:
+    """Return the words of a line, or of its subwords, each with whether another line lacks it.
+
+    >>> pieces_of("a lo@@ w dog", "a low dog")
+    [('a', False), ('lo@@ w', True), ('dog', False)]
+    """
+    several = [[part for part in re.split(r"(?<!@@) +", line) if part] for line in (text, other)]
+    there = Counter(several[1])
+    found = []
+    for word in several[0]:
+        found.append((word, there[word] <= 0))
+        there[word] -= 1
+    return found
 
 
 def _source_segmenter(layout: TranslationLayout, system: str) -> Segmenter:

@@ -86,9 +86,9 @@ def tables_of(tables: Sequence[Table]) -> list[dict[str, Any]]:
 def figures(layout: Layout[Any], figures: Sequence[Figure]) -> dict[str, list[dict[str, Any]]]:
     """Return the figures of each section of the page: SVGs to inline, with their captions.
 
-    ``differences`` are shown next to the first table: those of the main metric or, without any, a figure of the scores.
+    ``differences``, next to the first table, are those of its metric; without any, there is no figure.
     """
-    found = {
+    return {
         section: [
             {"svg": inline(layout.folder / figure.file), "caption": figure.caption, "wide": figure.wide}
             for figure in figures
@@ -96,9 +96,6 @@ def figures(layout: Layout[Any], figures: Sequence[Figure]) -> dict[str, list[di
         ]
         for section in _SECTIONS
     }
-    if not found["differences"]:
-        found["differences"], found["scores"] = found["scores"][:1], found["scores"][1:]
-    return found
 
 
 def inline(svg: Path) -> Any:
