@@ -20,10 +20,8 @@ from mt_scaffold import (
     count_words,
     get_vocab,
     learn_bpe,
-    read_codes,
 )
 from mt_scaffold.analysis.compare_vocab import compare_vocab
-from mt_scaffold.analysis.explain import explain
 from mt_scaffold.analysis.stats import stats
 from mt_scaffold.corpus import inputs
 from mt_scaffold.methods.learn import learn_joint_bpe_and_vocab
