@@ -33,6 +33,8 @@ _COMET = (
 )
 _UNIFORM_SAMPLING = "use dropout, or for a Unigram model sampling_alpha"
 
+_DOWNLOAD = "the harness downloads the data that it lacks, or stays offline with HF_HUB_OFFLINE=1"
+
 # Command → what takes its place.
 COMMANDS: dict[str, str] = {
     "resize-embeddings": "docs/vocabularies.md has a recipe that gives a model the rows of the map",
@@ -53,7 +55,11 @@ OPTIONS: dict[str, dict[str, str]] = {
     "dictionary": {"--inference": _INFERENCE},
     "learn-bpe": _OF_PARITY,
     "learn-joint-bpe-and-vocab": _OF_PARITY,
-    "lm-eval": {"--storycloze": "name a task of your own that reads the files (--include-path)"},
+    "lm-eval": {
+        "--storycloze": "name a task of your own that reads the files (--include-path)",
+        "--download": _DOWNLOAD,
+        "--samples": "export the model with mt-scaffold export transformers, and use lm_eval --log_samples",
+    },
     "export": dict.fromkeys(
         [
             *("ctranslate2", "--quantization", "--dictionaries", "--source-lang", "--target-lang", "--config"),
@@ -120,6 +126,9 @@ KEYS: dict[str, Key] = {
     "rows.over_documents": Key("the test over trainings and documents together is under tests", None),
     ".bleu_intervals": Key("the comparison has the interval of each score", None),
     "tasks.storycloze": Key("name a task of your own that reads the files (tasks.include_path)"),
+    "tasks.download": Key(_DOWNLOAD, (False, True)),
+    "not_run": Key("a task that cannot be loaded is an error", None),
+    "shortened": Key("the harness logs a prompt that does not fit", None),
     "tasks.paper_setting": Key("docs/paper.md has the paper's figures", ({},)),
     "translate.engine": Key(_CTRANSLATE2, ("fairseq",)),
     "translate.quantization": Key(_CTRANSLATE2, (None,)),

@@ -38,7 +38,7 @@ def _code_tokens(folder: Path) -> None:
 
 CALLS: dict[str, Callable[[Path], object]] = {
     "metrics": lambda folder: score(Texts(folder / "a", [folder / "b"]), folder / "c", Scoring(metrics=TEXT)),
-    "checkpoints": lambda folder: run_harness(TEXT, None, folder / "out", Asking(["paper"])),
+    "checkpoints": lambda folder: run_harness(TEXT, None, folder / "out", Asking(["piqa"])),
     "options": lambda folder: refuse_options(TEXT, (), "fairseq-train"),
     "tests": lambda folder: subset_prefixes("train", None, TEXT, "en", "de"),
     "train": lambda folder: binarise_documents(folder / "out", folder / "codes", TEXT),
@@ -64,6 +64,6 @@ def test_tasks_are_a_list() -> None:
     pytest.importorskip("lm_eval", reason="comes with the extra 'harness'")
     from mt_scaffold.experiment.evaluation.lm_eval import Asking, check_tasks
 
-    for tasks, include_path in ((TEXT, ()), (["paper"], TEXT)):
+    for tasks, include_path in ((TEXT, ()), (["piqa"], TEXT)):
         with pytest.raises(UsageError, match="give a list of strings"):
             check_tasks(Asking(tasks, include_path=include_path))

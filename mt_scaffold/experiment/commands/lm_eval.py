@@ -18,7 +18,6 @@ def ask(
     updates: bool = False,
     data: Folder | None = None,
     asking: Asking,
-    samples: Annotated[str | None, Option("FILE")] = None,
     system: Name | None = None,
     seed: int = 1,
     output: OutputFile,
@@ -31,10 +30,9 @@ def ask(
     last: with --checkpoints: its last N (default: 5, as in the paper)
     updates: with --checkpoints: those within epochs, not at their ends, and the final one
     data: with checkpoints: the data folder of the training
-    samples: write the log-likelihoods to FILE, one line of JSON per question
     system: the system, for compare (default: the training's folder)
     seed: the training's random seed, for compare
     output: the scores, as JSON
     """
     chosen = chosen_checkpoints("lm-eval", checkpoint, checkpoints, last, updates)
-    return format_harness(run_harness(chosen, data, output, asking, samples=samples, system=system, seed=seed))
+    return format_harness(run_harness(chosen, data, output, asking, system=system, seed=seed))

@@ -137,11 +137,10 @@ class Evaluate:
 class HarnessTasks:
     """The tasks of lm-evaluation-harness that every model is asked.
 
-    names: tasks of the harness or the paper; ``paper`` for all of the latter. num_fewshot: the number of solved
-    questions that precede each question; a score is the mean over several numbers. last_checkpoints: the number of a
+    names: tasks of the harness. num_fewshot: the number of solved questions that precede each question; a score is the
+    mean over several numbers. last_checkpoints: the number of a
     training's last checkpoints whose mean is its score; 0: the score of the averaged model. include_path: folders with
     the user's tasks. limit: ask only the first questions of a task, up to this number. batch_size: requests at once.
-    download: fetch data that is not in the local cache.
     """
 
     names: list[str] = field(metadata=bounds(filled=True))
@@ -150,7 +149,6 @@ class HarnessTasks:
     include_path: list[str] = field(default_factory=list)
     limit: int | None = field(default=None, metadata=bounds(least=1))
     batch_size: int | None = field(default=None, metadata=bounds(least=1))
-    download: bool = False
 
 
 @dataclass(frozen=True)

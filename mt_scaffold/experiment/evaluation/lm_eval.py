@@ -10,16 +10,14 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-import logging
 import math
 import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Annotated, Any
 
-from mt_scaffold.corpus.files import Output, PathLike, refuse_overwriting, writing_to
+from mt_scaffold.corpus.files import PathLike, refuse_overwriting
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.evaluation.bits_per_byte import training_name
 from mt_scaffold.experiment.runtime.hugging_face import import_transformers
@@ -29,49 +27,30 @@ from mt_scaffold.options import refuse_text
 from mt_scaffold.options_from_signature import Option
 from mt_scaffold.tables import format_table
 
-# The paper's names of its tasks, and the harness'. That its StoryCloze is that of 2016 is inferred.
-PAPER_TASKS = {
-    "BoolQ": "boolq",
-    "HellaSwag": "hellaswag",
-    "OpenBookQA": "openbookqa",
-    "PIQA": "piqa",
-    "SIQA": "social_iqa",
-    "StoryCloze": "storycloze_2016",
-    "Winogrande": "winogrande",
-    "TriviaQA": "triviaqa",
-    "WebQuestions": "webqs",
-}
-_PAPER = "paper"
 # The metrics by which tasks are compared, the first that a task has. acc_norm: likelihoods by the lengths of choices.
 _FIRST = ("acc_norm", "acc", "exact_match")
 # The parts of the harness' results that are kept.
 _RESULTS = ("results", "n-shot", "n-samples", "versions")
-_OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_EVALUATE_OFFLINE")
-_CHATTY = ("lm_eval", "datasets", "filelock", "fsspec", "httpx", "huggingface_hub", "urllib3")
-
-
-_TASKS = f"tasks of lm_eval, by its names or the paper's ({', '.join(PAPER_TASKS)}; paper: all of these)"
 
 
 @dataclass(frozen=True)
 class Asking:
     """The tasks that a model is asked, and how.
 
+    tasks: tasks of lm_eval, by its names (lm-eval ls tasks)
     num_fewshot: solved questions before each one; give several to run each (default: 0; the paper: 0 5)
     include_path: folders with your own tasks
     limit: ask only the first N questions of each task, for a trial run
     batch_size: requests at once (default: 16)
     gpus: 1: require a GPU (default: use one if available)
-    download: download task data that are not on this machine (default: stay offline)
     """
 
-    tasks: Annotated[Sequence[str], Option("NAME", help=_TASKS)]
+    tasks: Annotated[Sequence[str], Option("NAME")]
     num_fewshot: Sequence[int] = (0,)
     include_path: Annotated[Sequence[PathLike], Option("FOLDER")] = ()
     limit: int | None = None
     batch_size: int | None = None
     gpus: int = 0
-    download: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,10 +89,8 @@ class HarnessScores:
     """The answers of the checkpoints of one model.
 
     checkpoints: their paths, as given. limit: the number of questions that each task was cut to, None for all.
-    scores: the harness' results, for each checkpoint and number of solved questions. not_run: the tasks that could not
-    be loaded, each with the reason. task_versions: the harness' version of each task. shortened: for each task and
-    number of solved questions, the number of prompts that were too long for a checkpoint, so that it did not read their
-    beginning.
+    scores: the harness' results, for each checkpoint and number of solved questions. task_versions: the harness'
+    version of each task.
     """
 
     system: str
@@ -126,8 +103,6 @@ class HarnessScores:
     questions: list[Questions]
     task_versions: dict[str, str]
     versions: dict[str, str]
-    not_run: dict[str, str] = field(default_factory=dict)
-    shortened: dict[str, int] = field(default_factory=dict)
 
     def asked(self, task: str) -> list[Questions]:
         """Return the questions of a task, for each number of solved ones before them."""
@@ -159,26 +134,17 @@ def first_metric(metrics: Sequence[str]) -> str:
 
 
 def format_harness(result: HarnessScores) -> str:
-    """Return the scores as a table, one row per task and metric: the means over the checkpoints, and over the shots.
-
-    The tasks that could not be run follow.
-    """
-    rows: dict[tuple[str, str], dict[int, list[float]]] = {}
+    """Return the scores as a table, one row per task, number of solved questions and metric: means over checkpoints."""
+    rows: dict[tuple[str, str, str], list[float]] = {}
     for found in result.scores:
         for task, metrics in found["results"].items():
-            number = found["n-shot"].get(task, found["num_fewshot"])
+            shots = f"{found['n-shot'].get(task, found['num_fewshot'])}-shot"
             for key, value in metrics.items():
                 metric, _, filtered = key.partition(",")
                 if filtered and not metric.endswith("_stderr") and isinstance(value, int | float):
-                    rows.setdefault((task, _named(metric, filtered)), {}).setdefault(number, []).append(value)
-    shots = sorted({number for values in rows.values() for number in values})
-    several = len(shots) > 1
-    table = [["task", "metric", *(f"{number}-shot" for number in shots), *(["mean"] if several else [])]]
-    for names, values in rows.items():
-        means = {number: fmean(each) for number, each in values.items()}
-        cells = [f"{means[number]:.4f}" if number in means else "" for number in shots]
-        table.append([*names, *cells, *([f"{fmean(means.values()):.4f}"] if several else [])])
-    return format_table(table) + "".join(f"Not run: {task}: {reason}\n" for task, reason in result.not_run.items())
+                    rows.setdefault((task, shots, _named(metric, filtered)), []).append(value)
+    means = ([*names, f"{fmean(values):.4f}"] for names, values in rows.items())
+    return format_table([["task", "solved", "metric", "mean"], *means])
 
 
 def run_harness(
@@ -187,7 +153,6 @@ def run_harness(
     output: PathLike,
     asking: Asking,
     *,
-    samples: Output | None = None,
     system: str | None = None,
     seed: int = 1,
     synthetic: bool = False,
@@ -195,13 +160,11 @@ def run_harness(
     """Run tasks of the harness on each of ``checkpoints``, and write the scores to ``output`` as JSON.
 
     checkpoints: fairseq's, of an architecture of transformers, or folders of causal models. data: the data folder that
-    checkpoints were trained on. samples: a file for the harness' sample of each question, one line of JSON each, with
-    the log-likelihood of each choice. system, seed, synthetic: labels of the scores; system defaults to the name of the
+    checkpoints were trained on. system, seed, synthetic: labels of the scores; system defaults to the name of the
     checkpoint's training.
 
-    A task that fixes the number of solved questions keeps it, and counts once. A task that cannot be loaded is left
-    out; the scores name it with the reason. Raises MTScaffoldError if no task can be loaded, if a checkpoint or data
-    cannot, or without ``lm_eval``; UsageError for a task that ``lm_eval`` does not know.
+    A task that fixes the number of solved questions keeps it, and counts once. Raises MTScaffoldError if a task, a
+    checkpoint or data cannot be loaded, or without ``lm_eval``; UsageError for a task that ``lm_eval`` does not know.
     """
     refuse_text(checkpoints=checkpoints)
     if not checkpoints:
@@ -210,23 +173,31 @@ def run_harness(
         raise UsageError("the numbers of solved questions (--num-fewshot) must be 0 or more")
     if asking.limit is not None and asking.limit < 1:
         raise UsageError(f"the number of questions (--limit) must be 1 or more, not {asking.limit}")
-    refuse_overwriting([output, samples], checkpoints)
-    manager, names = check_tasks(asking)
+    refuse_overwriting([output], checkpoints)
+    manager = check_tasks(asking)
+    for name in asking.tasks:
+        try:
+            manager.load([name])
+        except Exception as error:  # A task has its own code and data, and may fail in any way.
+            what = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise MTScaffoldError(
+                f"task {name}: cannot be loaded ({what}); check its YAML and data, or leave it out"
+            ) from error
     from lm_eval import simple_evaluate
+    from lm_eval.utils import handle_non_serializable
 
-    not_run = _not_loaded(manager, names, asking.download)
+    from mt_scaffold.experiment.evaluation.lm_eval_model import HarnessModel
+
     scores: list[dict[str, Any]] = []
     questions: dict[tuple[str, int], Questions] = {}
     task_versions: dict[str, str] = {}
-    shortened: dict[str, int] = {}
-    lines = []
     for checkpoint in checkpoints:
-        model = _model(checkpoint, data, asking.batch_size, asking.gpus)
+        model = HarnessModel(checkpoint, data, asking.batch_size, asking.gpus)
         done: set[tuple[str, int]] = set()
         for shots in asking.num_fewshot:
             found: Any = simple_evaluate(
                 model,
-                tasks=[name for name in names if name not in not_run],
+                tasks=list(dict.fromkeys(asking.tasks)),
                 num_fewshot=shots,
                 limit=asking.limit,
                 task_manager=manager,
@@ -237,20 +208,10 @@ def run_harness(
             for task in found["results"]:
                 # A group has no samples, and a task that fixes the number of solved questions was asked before.
                 asked, number = found["samples"].get(task), found["n-shot"].get(task, shots)
-                if not asked or (task, number) in done:
-                    continue
-                done.add((task, number))
-                # The harness repeats every question for each of the task's filters.
-                once = [entry for entry in asked if entry["filter"] == asked[0]["filter"]]
-                if cut := sum(model.is_cut(each) for entry in once for each in entry["arguments"]):
-                    shortened[f"{task}, {number} solved"] = cut
-                if samples is not None:
-                    lines += [of | {"task": task, "num_fewshot": number} | entry for entry in asked]
-                _add(questions, _questions(task, number, asked, found["results"][task]))
+                if asked and (task, number) not in done:
+                    done.add((task, number))
+                    _add(questions, _questions(task, number, asked, found["results"][task]))
             task_versions |= {task: str(version) for task, version in found["versions"].items()}
-    used = versions() | {"lm_eval": importlib.metadata.version("lm_eval")}
-    from lm_eval.utils import handle_non_serializable
-
     result = HarnessScores(
         system=training_name(checkpoints[-1]) if system is None else system,
         seed=seed,
@@ -261,109 +222,41 @@ def run_harness(
         scores=json.loads(json.dumps(scores, default=handle_non_serializable)),
         questions=list(questions.values()),
         task_versions=task_versions,
-        versions=used,
-        not_run=not_run,
-        shortened=shortened,
+        versions=versions() | {"lm_eval": importlib.metadata.version("lm_eval")},
     )
-    for task, count in shortened.items():
-        print(
-            f"mt-scaffold: {result.system}: {task}: the beginning of {count:,} prompts did not fit into the model",
-            file=sys.stderr,
-        )
-    if samples is not None:
-        with writing_to(samples) as stream:
-            for line in lines:
-                stream.write(f"{json.dumps(line, default=handle_non_serializable, ensure_ascii=False)}\n".encode())
     write_result(output, result)
     return result
 
 
-def check_tasks(asking: Asking) -> tuple[Any, list[str]]:
-    """Return the harness' index of tasks, and its names of the tasks.
+def check_tasks(asking: Asking) -> Any:
+    """Return the harness' index of tasks.
 
     Raises as ``run_harness`` does for an unknown task, a missing folder or harness. This takes seconds, and loads no
     data.
     """
     refuse_text(tasks=asking.tasks, include_path=asking.include_path)
-    _prepare(asking.download)
-    manager = _task_manager(asking.tasks, [os.fspath(path) for path in asking.include_path])
-    return manager, task_names(asking.tasks, manager.all_tasks)
-
-
-def _model(checkpoint: PathLike, data: PathLike | None, batch_size: int | None, gpus: int) -> Any:
-    from mt_scaffold.experiment.evaluation.lm_eval_model import HarnessModel
-
-    return HarnessModel(checkpoint, data, batch_size, gpus)
-
-
-def task_names(tasks: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the harness' names of tasks, each once; UsageError for one that is not among ``known``."""
-    by_paper = {name.lower(): task for name, task in PAPER_TASKS.items()}
-    names: list[str] = []
-    for task in tasks:
-        if task == _PAPER:
-            names += PAPER_TASKS.values()
-            continue
-        name = task if task in known else by_paper.get(task.lower(), task)
-        if name not in known:
-            raise UsageError(
-                f"lm_eval has no task '{task}'; give one of its names (lm-eval ls tasks), one of the paper's "
-                f"({', '.join(PAPER_TASKS)}), or --include-path with a folder of your tasks"
-            )
-        names.append(name)
-    if not names:
-        raise UsageError("no tasks given; name one or more, or 'paper' for all of the paper's")
-    return list(dict.fromkeys(names))
-
-
-def _prepare(download: bool) -> None:
-    """Import the harness, with Hugging Face's libraries offline unless ``download``.
-
-    Their logs show only errors, and progress bars appear only on a terminal.
-    """
-    for name in _OFFLINE:
-        # Read once, when the libraries are imported.
-        os.environ[name] = "0" if download else "1"
-    if not sys.stderr.isatty():
-        os.environ.setdefault("TQDM_DISABLE", "1")
-    for name in _CHATTY:
-        logging.getLogger(name).setLevel(logging.ERROR)
     try:
-        import lm_eval  # noqa: F401
-
         import_transformers("lm-eval")
+        from lm_eval import tasks as built_in
     except ImportError as error:
         raise MTScaffoldError(f"lm-eval: {error}; pip install '.[harness]', or make venv for everything") from error
-
-
-def _task_manager(tasks: Sequence[str], folders: list[str]) -> Any:
-    """Return the harness' index of tasks; its built-in ones take long to read, so only if they are needed."""
-    from lm_eval.tasks import TaskManager
-
+    folders = [os.fspath(path) for path in asking.include_path]
     for folder in folders:
         if not os.path.isdir(folder):
-            raise MTScaffoldError(f"{folder}: no such folder; give --include-path the folder of your tasks")
-    if folders:
-        own = TaskManager(include_path=folders, include_defaults=False)
-        # A user's group may contain tasks of the harness.
-        if set(tasks) <= set(own.all_tasks) - set(own.all_groups):
-            return own
-    return TaskManager(include_path=folders or None)
-
-
-def _not_loaded(manager: Any, names: Sequence[str], download: bool) -> dict[str, str]:
-    """Return the tasks that cannot be loaded, each with the reason and advice; MTScaffoldError if there is no other."""
-    found = {}
-    for name in names:
-        try:
-            manager.load([name])
-        except Exception as error:  # A task has its own code and data, and may fail in any way.
-            what = str(error).strip().partition("\n")[0] or type(error).__name__
-            advice = "check its YAML and data" if download else "add --download to fetch them, or check its YAML"
-            found[name] = f"its data cannot be loaded ({what}); {advice}"
-            if len(found) == len(names):
-                raise MTScaffoldError("; ".join(f"task {task}: {why}" for task, why in found.items())) from error
-    return found
+            raise MTScaffoldError(f"include_path: {folder}: no such folder; give the folder of your tasks")
+    if not asking.tasks:
+        raise UsageError("no tasks given; name one or more")
+    manager = built_in.TaskManager(include_path=folders, include_defaults=False) if folders else None
+    # The built-in tasks take long to read, so only if they are needed; a user's group may contain some of them.
+    if manager is None or not set(asking.tasks) <= set(manager.all_tasks) - set(manager.all_groups):
+        manager = built_in.TaskManager(include_path=folders or None)
+    for task in asking.tasks:
+        if task not in manager.all_tasks:
+            raise UsageError(
+                f"lm_eval has no task '{task}'; give one of its names (lm-eval ls tasks; docs/paper.md lists the "
+                "paper's), or --include-path with a folder of your tasks"
+            )
+    return manager
 
 
 def _named(metric: str, filtered: str) -> str:

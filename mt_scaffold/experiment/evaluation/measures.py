@@ -481,7 +481,6 @@ class TaskAnswers(Measure):
         tasks = dict.fromkeys(each.task for _, scores in files for each in scores.questions)
         lacking: dict[str, str] = {}
         for labelled, scores in files:
-            lacking |= {task: reason for task, reason in scores.not_run.items() if task not in lacking}
             missing = [task for task in tasks if task not in lacking and not scores.asked(task)]
             lacking |= dict.fromkeys(missing, f"not in {labelled.path}")
         found = []
@@ -509,15 +508,7 @@ class TaskAnswers(Measure):
             raise MTScaffoldError(f"compare: the files have no task in common ({why}); run lm-eval again")
         warnings = [ResultWarning("not-asked", task, reason) for task, reason in lacking.items()]
         limits = dict.fromkeys(scores.limit for _, scores in files if scores.limit is not None)
-        warnings += [ResultWarning("limited", "", f"{limit:,} questions of each") for limit in limits]
-        cut: dict[str, int] = {}
-        for labelled, scores in files:
-            for asked, count in scores.shortened.items():
-                if (task := asked.rpartition(", ")[0]) in lacking or task not in tasks:
-                    continue
-                name = ", ".join(filter(None, (labelled.group, labelled.system or scores.system, asked)))
-                cut[name] = cut.get(name, 0) + count
-        return found, warnings + [ResultWarning("shortened", name, f"{count:,}") for name, count in cut.items()]
+        return found, warnings + [ResultWarning("limited", "", f"{limit:,} questions of each") for limit in limits]
 
     def _answers(self, labelled: Labelled, scores: HarnessScores, task: str) -> _Answers:
         import numpy

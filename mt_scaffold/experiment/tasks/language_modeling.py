@@ -183,15 +183,7 @@ def evaluate_tasks(layout: LanguageModelLayout, run: Run, gpus: Gpus = 0) -> Non
     if tasks.last_checkpoints:
         by_updates = layout.config.average.by == "updates"
         checkpoints = last_checkpoints(layout.checkpoints(run), tasks.last_checkpoints, by_updates=by_updates)
-    asking = Asking(
-        tasks.names,
-        tasks.num_fewshot,
-        tasks.include_path,
-        tasks.limit,
-        tasks.batch_size,
-        gpus,
-        tasks.download,
-    )
+    asking = Asking(tasks.names, tasks.num_fewshot, tasks.include_path, tasks.limit, tasks.batch_size, gpus)
     scores = run_harness(
         checkpoints,
         layout.binarised_of(run.system),

@@ -122,7 +122,9 @@ def test_a_wrong_value_is_one_line_with_file_line_and_key(
 
 def test_no_system_may_have_a_model_that_cannot_be_asked_tasks(tmp_path: Path) -> None:
     """Its training would be for nothing: the harness would refuse the model."""
-    text = SMALL.replace("transformer_lm", "llama").replace("name: small", "name: small\ntasks: {names: [a]}")
+    text = SMALL.replace("transformer_lm", "llama").replace(
+        "name: small", "name: small\ntasks: {names: [a], download: true}"
+    )
     own = "algorithm: bpe, train: {options: {arch: transformer_lm}}"
     with pytest.raises(UsageError, match=r"systems\.bpe\.train\.options\.arch: tasks need a model of transformers"):
         load(tmp_path, text.replace("algorithm: bpe", own))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import random
 import re
 import sys
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 pytest.importorskip("lm_eval", reason="needs the extra 'harness'")
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
-import lm_eval.tasks
 import torch
 from fairseq_training import fairseq_train
 from language_models import POSITIONS, TINY_LLAMA, binarise, documents_of, learn_codes, write_documents
@@ -27,17 +25,10 @@ from scipy.special import stdtr
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
-from mt_scaffold.experiment.evaluation import lm_eval as lm_eval_runner
+from mt_scaffold.experiment.evaluation import lm_eval_model
 from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate_folder
 from mt_scaffold.experiment.evaluation.compare import compare
-from mt_scaffold.experiment.evaluation.lm_eval import (
-    PAPER_TASKS,
-    Asking,
-    HarnessScores,
-    format_harness,
-    run_harness,
-    task_names,
-)
+from mt_scaffold.experiment.evaluation.lm_eval import Asking, HarnessScores, as_line, run_harness
 from mt_scaffold.experiment.evaluation.lm_eval_model import HarnessModel
 from mt_scaffold.experiment.inference.export_transformers import export_transformers
 from mt_scaffold.experiment.runtime.results import read_result
@@ -127,123 +118,48 @@ class ByHand:
 
 
 def test_a_local_task_gives_the_figures_computed_by_hand(
-    folder: Path, checkpoints: list[Path], capfd: pytest.CaptureFixture[str]
+    folder: Path, checkpoints: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each choice's log-likelihood and the accuracy are those of the logits; one context is longer than the model."""
-    data, output, samples = folder / "data", folder / "scores.json", folder / "samples.jsonl"
-    arguments = ["--data", str(data), "--tasks", "local_questions", "--include-path", str(folder / "tasks")]
-    arguments += ["--checkpoint", *map(str, checkpoints), "--batch-size", "4", "--samples", str(samples)]
-    assert main(["lm-eval", *arguments, "--output", str(output)]) == 0
+    """Accuracies and each choice's log-likelihood are those of the logits, also with the harness's own hf model.
 
-    asked = [json.loads(line) for line in samples.read_text(encoding="utf-8").splitlines()]
-    assert len(asked) == 2 * len(QUESTIONS)
-    right: dict[str, list[float]] = {"acc": [], "acc_norm": []}
-    for number, checkpoint in enumerate(checkpoints):
-        model, correct = ByHand(checkpoint, data), {"acc": 0, "acc_norm": 0}
-        for place, question in enumerate(QUESTIONS):
-            found = asked[number * len(QUESTIONS) + place]
-            assert (found["checkpoint"], found["doc_id"]) == (str(checkpoint), place)
-            context, choices = str(question["text"]), [f" {choice}" for choice in question["choices"]]  # type: ignore[attr-defined]
-            expected = [model.likelihood(context, choice) for choice in choices]
-            assert [response[0] for response in found["filtered_resps"]] == pytest.approx(expected, abs=1e-4)
-            assert len(set(expected)) == len(expected)
-            normalised = [value / (len(choice) - 1) for value, choice in zip(expected, choices, strict=True)]
-            correct["acc"] += max(range(len(choices)), key=expected.__getitem__) == question["answer"]
-            correct["acc_norm"] += max(range(len(choices)), key=normalised.__getitem__) == question["answer"]
-        for metric, total in correct.items():
-            right[metric].append(total / len(QUESTIONS))
-
-    scores = read_result(HarnessScores, output)
-    for metric, values in right.items():
-        of_each = [found["results"]["local_questions"][f"{metric},none"] for found in scores.scores]
-        assert of_each == pytest.approx(values)
-        assert re.search(rf"^local_questions +{metric} +{fmean(values):.4f}$", format_harness(scores), re.MULTILINE)
-    assert [found["n-samples"]["local_questions"]["effective"] for found in scores.scores] == [len(QUESTIONS)] * 2
-    assert scores.task_versions == {"local_questions": "3"} and "lm_eval" in scores.versions
-    assert len(model.ids(str(QUESTIONS[2]["text"]))) > POSITIONS
-    # Both choices of that question.
-    assert scores.shortened == {"local_questions, 0 solved": 2}
-    assert "local_questions, 0 solved: the beginning of 2 prompts did not fit into the model" in capfd.readouterr().err
-
-
-SHUFFLED = """
-import random
-def shuffle(documents):
-    def one(document):
-        choices = sorted(document["choices"])
-        random.shuffle(choices)
-        return {**document, "shuffled": choices}
-    return documents.map(one, load_from_cache_file=False)
-"""
-
-
-def test_tasks_draw_as_in_the_harness_own_program(folder: Path, checkpoints: list[Path], tmp_path: Path) -> None:
-    """It seeds Python's random numbers, with which some tasks shuffle their choices, also in a group."""
-    (tmp_path / "shuffled.py").write_text(SHUFFLED, encoding="utf-8")
-    yaml = YAML.format(name="shuffled", data=folder / "questions.jsonl").replace("{{choices}}", "{{shuffled}}")
-    yaml = yaml.replace("doc_to_target: answer", "doc_to_target: 0") + "process_docs: !function shuffled.shuffle\n"
-    (tmp_path / "shuffled.yaml").write_text(yaml, encoding="utf-8")
-    (tmp_path / "mine.yaml").write_text("group: mine\ntask: [shuffled]\n", encoding="utf-8")
-    found = []
-    for number, tasks in enumerate((["shuffled"], ["shuffled"], ["mine"])):
-        random.seed(number)
-        asking = Asking(tasks, include_path=[tmp_path])
-        scores = run_harness(checkpoints[:1], folder / "data", tmp_path / "scores.json", asking)
-        found += [each.sha256 for each in scores.questions]
-    assert len(found) == 3 and found[0] == found[1]
-
-
-ENDINGS = """\
-task: local_endings
-dataset_path: json
-dataset_kwargs:
-  data_files:
-    test: {data}
-output_type: loglikelihood
-test_split: test
-doc_to_text: "{{{{text}}}}"
-doc_to_target: " {{{{choices[answer]}}}}"
-metric_list:
-  - metric: perplexity
-    aggregation: perplexity
-    higher_is_better: false
-  - metric: acc
-    aggregation: mean
-    higher_is_better: true
-"""
-
-
-def test_two_local_tasks_through_hf_are_the_checkpoints(folder: Path, checkpoints: list[Path]) -> None:
-    """The harness's own hf model on the exported folder, on choices and on endings: the likelihoods of the logits."""
-    from lm_eval import simple_evaluate
+    One context is longer than the model.
+    """
     from lm_eval.models.huggingface import HFLM
 
-    import mt_scaffold.integrations.transformers  # noqa: F401
+    data, output = folder / "data", folder / "scores.json"
+    arguments = ["--data", str(data), "--tasks", "local_questions", "--include-path", str(folder / "tasks")]
+    arguments += ["--checkpoint", *map(str, checkpoints), "--batch-size", "4"]
+    assert main(["lm-eval", *arguments, "--output", str(output)]) == 0
 
-    (folder / "two").mkdir()
-    yaml = YAML.format(name="local_choices", data=folder / "questions.jsonl")
-    (folder / "two" / "choices.yaml").write_text(yaml, encoding="utf-8")
-    (folder / "two" / "endings.yaml").write_text(ENDINGS.format(data=folder / "questions.jsonl"), encoding="utf-8")
-    export_transformers(checkpoints[1], folder / "data", folder / "hf")
-    names = ["local_choices", "local_endings"]
-    found = simple_evaluate(
-        model=HFLM(str(folder / "hf"), dtype="float32", batch_size=2, device="cpu"),
-        tasks=names,
-        task_manager=lm_eval.tasks.TaskManager(include_path=str(folder / "two"), include_defaults=False),
-        bootstrap_iters=0,
-    )
-    assert found is not None
-    hand = ByHand(checkpoints[1], folder / "data")
-    choices = [[hand.likelihood(str(each["text"]), f" {choice}") for choice in each["choices"]] for each in QUESTIONS]  # type: ignore[attr-defined]
-    samples = {name: sorted(found["samples"][name], key=lambda each: each["doc_id"]) for name in names}
-    for each, expected in zip(samples["local_choices"], choices, strict=True):
-        assert [response[0] for response in each["filtered_resps"]] == pytest.approx(expected, abs=1e-4)
-    right = [row.index(max(row)) == each["answer"] for row, each in zip(choices, QUESTIONS, strict=True)]
-    assert found["results"]["local_choices"]["acc,none"] == fmean(right)
-    endings = [row[int(str(each["answer"]))] for row, each in zip(choices, QUESTIONS, strict=True)]
-    assert [each["perplexity"] for each in samples["local_endings"]] == pytest.approx(endings, abs=1e-4)
-    result = found["results"]["local_endings"]
-    assert result["perplexity,none"] == pytest.approx(math.exp(-fmean(endings)), rel=1e-4)
+    requests = [
+        instance("loglikelihood", question["text"], f" {choice}")
+        for question in QUESTIONS
+        for choice in question["choices"]  # type: ignore[attr-defined]
+    ]
+    answers: dict[str, list[str]] = {"acc": [], "acc_norm": []}
+    for checkpoint in checkpoints:
+        model = ByHand(checkpoint, data)
+        expected = [model.likelihood(*map(str, request.args)) for request in requests]
+        exported = folder / checkpoint.stem
+        export_transformers(checkpoint, data, exported)
+        plain = HFLM(str(exported), dtype="float32", batch_size=2, device="cpu")
+        for asked in (HarnessModel(checkpoint, data, 4), plain):
+            assert [found[0] for found in asked.loglikelihood(requests)] == pytest.approx(expected, abs=1e-4)
+        assert len(set(expected)) == len(expected)
+        for metric in answers:
+            values, right = iter(expected), []
+            for question in QUESTIONS:
+                lengths = [len(choice) if metric == "acc_norm" else 1 for choice in question["choices"]]  # type: ignore[attr-defined]
+                of_choices = [next(values) / length for length in lengths]
+                right.append(float(of_choices.index(max(of_choices)) == question["answer"]))
+            answers[metric].append(as_line(right))
+    scores, printed = read_result(HarnessScores, output), capsys.readouterr().out
+    assert scores.questions[0].answers == answers
+    for metric in answers:
+        mean = fmean(value for line in scores.questions[0].values(metric) for value in line)
+        assert re.search(rf"^local_questions +0-shot +{metric} +{mean:.4f}$", printed, re.MULTILINE)
+    assert scores.task_versions == {"local_questions": "3"} and "lm_eval" in scores.versions
+    assert len(model.ids(str(QUESTIONS[2]["text"]))) > POSITIONS
 
 
 def instance(kind: Any, *arguments: object) -> Instance:
@@ -269,7 +185,6 @@ def test_rolling_likelihoods_are_the_bits_of_evaluate(folder: Path, checkpoints:
         assert (found[number] + end) / -math.log(2) == pytest.approx(bits[number], rel=1e-5)
     # A longer text: windows that share one token, the last one as long as the model allows.
     long = max(texts, key=len)
-    assert not HarnessModel(folder / "exported").is_cut((long,))
     ids = [END, *model.ids(long)]
     assert len(ids) > 3 * POSITIONS
     expected = 0.0
@@ -327,38 +242,20 @@ def test_generation_is_greedy_up_to_a_stop(folder: Path, checkpoints: list[Path]
     assert cut == longest[: longest.index(stop)]
 
 
-def test_tasks_by_name() -> None:
-    """The paper's names stand for tasks that the harness has, and an unknown one is refused."""
-    tasks = Path(lm_eval.tasks.__file__).parent
-    folders = "super_glue/boolq hellaswag openbookqa piqa siqa storycloze winogrande triviaqa webqs".split()
-    texts = [path.read_text(encoding="utf-8") for name in folders for path in (tasks / name).glob("*.yaml")]
-    known = [name for text in texts for name in re.findall(r"^task: (\S+)$", text, re.MULTILINE)]
-    papers = [*PAPER_TASKS.values()]
-    assert set(papers) <= set(known)
-    assert task_names(["paper"], known) == papers and len(papers) == 9
-    assert task_names(["SIQA", "boolq", "social_iqa"], known) == ["social_iqa", "boolq"]
-    with pytest.raises(UsageError, match="no task 'bollq'"):
-        task_names(["bollq"], known)
-
-
 def test_a_task_that_fixes_its_shots_is_run_once(folder: Path, checkpoints: list[Path]) -> None:
     """With --num-fewshot 0 1 it has one value per checkpoint, and its questions are asked once; others have both."""
     (folder / "fixed").mkdir()
     for name, end in (("fixed_shots", "num_fewshot: 0\n"), ("free_shots", "fewshot_split: test\n")):
         yaml = YAML.format(name=name, data=folder / "questions.jsonl") + end
         (folder / "fixed" / f"{name}.yaml").write_text(yaml, encoding="utf-8")
-    samples = folder / "fixed.jsonl"
     found = run_harness(
         checkpoints[:1],
         folder / "data",
         folder / "fixed.json",
         Asking(["fixed_shots", "free_shots"], num_fewshot=(0, 1), include_path=[folder / "fixed"], limit=2),
-        samples=samples,
     )
     runs = {(each.task, each.num_fewshot): len(each.answers["acc"]) for each in found.questions}
     assert runs == {("fixed_shots", 0): 1, ("free_shots", 0): 1, ("free_shots", 1): 1}
-    asked = [json.loads(line)["task"] for line in samples.read_text(encoding="utf-8").splitlines()]
-    assert (asked.count("fixed_shots"), asked.count("free_shots")) == (2, 4)
     # Nothing is left to run with five.
     options: dict[str, Any] = {"num_fewshot": (0, 5), "include_path": [folder / "fixed"], "limit": 2}
     found = run_harness(checkpoints[:1], folder / "data", folder / "alone.json", Asking(["fixed_shots"], **options))
@@ -366,13 +263,14 @@ def test_a_task_that_fixes_its_shots_is_run_once(folder: Path, checkpoints: list
 
 
 def test_data_that_are_not_here(folder: Path, checkpoints: list[Path]) -> None:
-    """One line names the missing data or folder, and nothing is written."""
+    """One line names the missing data or folder, and nothing is written: no task is left out."""
     yaml = YAML.format(name="absent", data=folder / "absent.jsonl")
     (folder / "more").mkdir()
     (folder / "more" / "absent.yaml").write_text(yaml, encoding="utf-8")
     output = folder / "absent.json"
-    with pytest.raises(MTScaffoldError, match=r"task absent: its data cannot be loaded \(.*absent\.jsonl"):
-        run_harness(checkpoints[:1], folder / "data", output, Asking(["absent"], include_path=[folder / "more"]))
+    asking = Asking(["local_questions", "absent"], include_path=[folder / "tasks", folder / "more"])
+    with pytest.raises(MTScaffoldError, match=r"task absent: cannot be loaded \(.*absent\.jsonl"):
+        run_harness(checkpoints[:1], folder / "data", output, asking)
     with pytest.raises(MTScaffoldError, match="no such folder"):
         run_harness(checkpoints[:1], folder / "data", output, Asking(["absent"], include_path=[folder / "none"]))
     assert not output.exists()
@@ -384,9 +282,6 @@ class Invented(LM):  # type: ignore[misc]  # lm_eval has no types
     def __init__(self, likes: str) -> None:
         super().__init__()
         self.likes = likes.split()
-
-    def is_cut(self, arguments: object) -> bool:
-        return False
 
     def loglikelihood(self, requests: list[Instance], **options: object) -> list[tuple[float, bool]]:
         found = []
@@ -430,7 +325,7 @@ def test_models_with_invented_likelihoods_come_to_a_known_table(
 ) -> None:
     """Two tasks, three models of each of two systems: what each knows decides accuracies, differences, p and Holm."""
     invented_tasks(tmp_path / "tasks")
-    monkeypatch.setattr(lm_eval_runner, "_model", lambda checkpoint, *_: Invented(Path(checkpoint).read_text()))
+    monkeypatch.setattr(lm_eval_model, "HarnessModel", lambda path, *_: Invented(Path(path).read_text()))
     files = []
     for system, several in KNOWN.items():
         for seed, known in enumerate(several, start=1):
@@ -480,47 +375,6 @@ def test_models_with_invented_likelihoods_come_to_a_known_table(
     assert sorted(test.p_holm for test in tests if test.p_holm is not None) == pytest.approx(
         [2 * p_values[0], max(2 * p_values[0], p_values[1])]
     )
-
-
-def test_a_prompt_that_does_not_fit_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not count again for each filter of its task, for which the harness repeats every question."""
-    invented_tasks(tmp_path / "tasks")
-    filters = "".join(f"  - name: {name}\n    filter:\n      - function: take_first\n" for name in ("one", "two"))
-    with open(tmp_path / "tasks" / "north.yaml", "a", encoding="utf-8") as stream:
-        stream.write(f"filter_list:\n{filters}")
-    monkeypatch.setattr(Invented, "is_cut", lambda *_: True)
-    monkeypatch.setattr(lm_eval_runner, "_model", lambda *_: Invented("q1"))
-    asking = Asking(["north"], include_path=[tmp_path / "tasks"])
-    found = run_harness(["a.pt"], "data", tmp_path / "scores.json", asking)
-    assert found.questions[0].answers.keys() >= {"acc (one)", "acc (two)"}
-    # Both choices of eight questions.
-    assert found.shortened == {"north, 0 solved": 16}
-
-
-def test_a_task_that_cannot_be_loaded_costs_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is named with the reason, whatever its code raises, and is tried once; the others have their answers."""
-    invented_tasks(tmp_path / "tasks")
-    broken = YAML.format(name="broken", data=tmp_path / "absent.jsonl")
-    (tmp_path / "tasks" / "broken.yaml").write_text(broken, encoding="utf-8")
-    code = broken.replace("task: broken", "task: code").replace(
-        "doc_to_target: answer", "doc_to_target: !function no.f"
-    )
-    (tmp_path / "tasks" / "code.yaml").write_text(code, encoding="utf-8")
-    (tmp_path / "story.py").write_text("import datasets\n", encoding="utf-8")
-    script = re.sub(r"dataset_path: json\ndataset_kwargs:(\n +.*)+", f"dataset_path: {tmp_path}/story.py", broken)
-    script = script.replace("task: broken", "task: script")
-    (tmp_path / "tasks" / "script.yaml").write_text(script, encoding="utf-8")
-    monkeypatch.setattr(lm_eval_runner, "_model", lambda *_: Invented("q1"))
-    output, options = tmp_path / "scores.json", {"include_path": [tmp_path / "tasks"], "num_fewshot": (0,)}
-    found = run_harness(["a.pt", "b.pt"], "data", output, Asking(["broken", "north", "code", "script"], **options))  # type: ignore[arg-type]
-    assert [each.task for each in found.questions] == ["north"] and len(found.questions[0].answers["acc"]) == 2
-    assert list(found.not_run) == ["broken", "code", "script"]
-    # As happens with StoryCloze's own data set.
-    assert "Dataset scripts are no longer supported" in found.not_run["script"]
-    assert re.search(r"its data cannot be loaded \(.*absent\.jsonl.*\); add --download", found.not_run["broken"])
-    assert "module 'no'" in found.not_run["code"]
-    printed = format_harness(read_result(HarnessScores, output))
-    assert "Not run: broken: its data cannot be loaded" in printed and re.search(r"^north +acc ", printed, re.MULTILINE)
 
 
 def test_without_the_harness(folder: Path, checkpoints: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -289,7 +289,7 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
           "documents: {train: [none], valid: [none], tests: {a: [none]}}"), "none: no such file"),
         # Here the harness indexes its built-in tasks, which takes 20 s.
         pytest.param(("[long, short]", "[long, sort]"), "lm_eval has no task 'sort'", marks=pytest.mark.long),
-        (("[invented]", "[missing]"), "tasks\\.include_path: missing: no such folder"),
+        (("[invented]", "[missing]"), "include_path: missing: no such folder"),
     ],
 )  # fmt: skip
 def test_an_error_is_one_line_before_anything_is_done(
