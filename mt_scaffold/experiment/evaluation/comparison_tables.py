@@ -105,10 +105,8 @@ def as_latex(comparison: Comparison) -> str:
     """Return the tables of the scores in LaTeX, for the package booktabs, each with a caption; the rest as comments."""
     comparison = comparison.shown
     tables = score_tables(comparison)
-    synthetic, answer, warnings = comparison.synthetic, comparison.answer, comparison.shown_warnings
-    lines = [] if synthetic else [f"% {answer}"]
-    if warnings:
-        lines += [f"% {limits(warnings)}:", *(f"% {line}" for line in _listed(warnings, markdown=False))]
+    synthetic, answer = comparison.synthetic, comparison.answer
+    lines = _said_above(comparison)
     for number, table in enumerate(tables):
         caption = ": ".join(filter(None, (comparison.title, table.title)))
         # A table is copied without the text around it.
@@ -123,12 +121,20 @@ def as_latex(comparison: Comparison) -> str:
     return "\n".join([*lines, *signatures]) + "\n"
 
 
+def _said_above(comparison: Comparison) -> list[str]:
+    """Return the answer and what limits it, as comments in LaTeX."""
+    lines = [] if comparison.synthetic else [comparison.answer]
+    if warnings := comparison.shown_warnings:
+        lines += [f"{limits(warnings)}:", *_listed(warnings, markdown=False)]
+    return [f"% {line}" for line in lines]
+
+
 def as_paper_table(comparison: Comparison) -> str:
     """Return the primary measure as papers print it, in LaTeX: systems by test sets, a mean that is it last."""
     comparison = comparison.shown
     metric = comparison.main_metric
     groups = dict.fromkeys(row.group for row in comparison.rows)
-    lines = ["% Needs \\usepackage{booktabs}.", *([] if comparison.synthetic else [f"% {comparison.answer}"])]
+    lines = ["% Needs \\usepackage{booktabs}.", *_said_above(comparison)]
     for group in groups:
         rows = [*comparison.rows, *(comparison.means if comparison.primary.of_mean else ())]
         cells = {(row.system, row.test_set): row for row in rows if row.group == group}

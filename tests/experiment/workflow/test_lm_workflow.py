@@ -68,7 +68,7 @@ metric_list: [{{metric: acc}}, {{metric: acc_norm}}]
 def write_tasks(folder: Path) -> None:
     """Write the invented tasks of the configuration."""
     (folder / "invented").mkdir(exist_ok=True)
-    for name, count in (("long", 6), ("short", 4)):
+    for name, count in (("long", 7), ("short", 6)):
         (folder / "invented" / f"{name}.yaml").write_text(TASK.format(name=name))
         lines = "".join(json.dumps({"text": f"La {number}", "answer": number % 2}) + "\n" for number in range(count))
         (folder / "invented" / f"{name}.jsonl").write_text(lines)
