@@ -148,7 +148,7 @@ def _precision(layout: Layout[Any], options: Sequence[Mapping[str, Any]]) -> str
 
 def _hours(layout: Layout[Any], calls: Sequence[Call], checked: Checked) -> list[str]:
     """Return an estimate of the time that trainings in half precision take, if their tokens are known."""
-    hours, total = set(), 0.0
+    hours, total = list[float](), 0.0
     for call, parameters in zip(calls, checked.parameters, strict=True):
         options = call.options
         if call.program != "train":
@@ -160,8 +160,8 @@ def _hours(layout: Layout[Any], calls: Sequence[Call], checked: Checked) -> list
         )
         if not parameters or not tokens or not any(options.get(name) for name in (*HALF_PRECISION, "bf16")):
             return []
-        hours.add(_OPERATIONS * parameters * tokens / _H100 / 3600)
-        total += call.trainings * max(hours)
+        hours.append(_OPERATIONS * parameters * tokens / _H100 / 3600)
+        total += call.trainings * hours[-1]
     one = " to ".join(dict.fromkeys(f"{each:,.0f}" for each in (min(hours), max(hours))))
     return [f"about {one} hours of an H100 for one training and {total:,.0f} for all, at 30 % of its peak"]
 

@@ -150,7 +150,7 @@ def _compare(layout: AnyLayout, with_losses: bool = False) -> Comparison:
         dictionaries={name: _dictionary_use(layout, name) for name in config.systems},
         measure=task.measure(),
         reports=reports(layout),
-        # Two of its own trainings may well translate a short test set alike.
+        # Two trainings of one experiment can translate a short test set identically.
         allow_equal=True,
         primary=task.primary(layout),
     )

@@ -91,7 +91,7 @@ def test_mean_and_spread_are_over_the_seeds(scores: list[Path]) -> None:
 
 
 def test_tokenised_bleu_is_tested_as_bleu_is(scores: list[Path], tmp_path: Path) -> None:
-    """It stands beside the paper's; its p is that of its own statistics, which scores of earlier versions lack."""
+    """It is the metric to compare with the paper's. Scores of earlier versions lack the statistics for its p."""
     compared = compare(scores, "bpe", samples=200)
     (row,) = [row for row in compared.rows if row.system == "scaffold"]
     for name in ("tokenised_bleu", "tokenised_bleu_split"):
