@@ -74,7 +74,7 @@ CEILINGS = {
     "mt_scaffold/experiment/commands": 800,
     "mt_scaffold/experiment/configuration": 2_480,
     "mt_scaffold/experiment/data": 2_780,
-    "mt_scaffold/experiment/evaluation": 4_800,
+    "mt_scaffold/experiment/evaluation": 4_820,
     "mt_scaffold/experiment/fairseq_plugin": 2_000,
     "mt_scaffold/experiment/inference": 800,
     "mt_scaffold/experiment/report": 2_100,

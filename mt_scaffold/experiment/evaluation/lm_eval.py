@@ -90,7 +90,8 @@ class HarnessScores:
 
     checkpoints: their paths, as given. limit: the number of questions that each task was cut to, None for all.
     scores: the harness' results, for each checkpoint and number of solved questions. task_versions: the harness'
-    version of each task.
+    version of each task. shortened: for each task and number of solved questions, the number of prompts that were too
+    long for a checkpoint, so that it did not read their beginning.
     """
 
     system: str
@@ -103,6 +104,7 @@ class HarnessScores:
     questions: list[Questions]
     task_versions: dict[str, str]
     versions: dict[str, str]
+    shortened: dict[str, int] = field(default_factory=dict)
 
     def asked(self, task: str) -> list[Questions]:
         """Return the questions of a task, for each number of solved ones before them."""
@@ -191,6 +193,7 @@ def run_harness(
     scores: list[dict[str, Any]] = []
     questions: dict[tuple[str, int], Questions] = {}
     task_versions: dict[str, str] = {}
+    shortened: dict[str, int] = {}
     for checkpoint in checkpoints:
         model = HarnessModel(checkpoint, data, asking.batch_size, asking.gpus)
         done: set[tuple[str, int]] = set()
@@ -208,9 +211,14 @@ def run_harness(
             for task in found["results"]:
                 # A group has no samples, and a task that fixes the number of solved questions was asked before.
                 asked, number = found["samples"].get(task), found["n-shot"].get(task, shots)
-                if asked and (task, number) not in done:
-                    done.add((task, number))
-                    _add(questions, _questions(task, number, asked, found["results"][task]))
+                if not asked or (task, number) in done:
+                    continue
+                done.add((task, number))
+                # The harness repeats every question for each of the task's filters.
+                once = [entry for entry in asked if entry["filter"] == asked[0]["filter"]]
+                if cut := sum(model.is_cut(each) for entry in once for each in entry["arguments"]):
+                    shortened[f"{task}, {number} solved"] = cut
+                _add(questions, _questions(task, number, asked, found["results"][task]))
             task_versions |= {task: str(version) for task, version in found["versions"].items()}
     result = HarnessScores(
         system=training_name(checkpoints[-1]) if system is None else system,
@@ -223,6 +231,7 @@ def run_harness(
         questions=list(questions.values()),
         task_versions=task_versions,
         versions=versions() | {"lm_eval": importlib.metadata.version("lm_eval")},
+        shortened=shortened,
     )
     write_result(output, result)
     return result

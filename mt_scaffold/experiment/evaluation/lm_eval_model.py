@@ -68,6 +68,17 @@ class HarnessModel(HFLM):  # type: ignore[misc]
             return before, self.tok_encode(continuation, add_special_tokens=False)
         return before, after
 
+    def is_cut(self, arguments: Sequence[Any]) -> bool:
+        """Return whether the prompt of a request is too long for the model, which then does not read its beginning."""
+        if len(arguments) == 1:
+            return False  # a rolling likelihood: the text is read in windows
+        context, more = arguments[0], arguments[1]
+        if isinstance(more, str):
+            before, after = self._encode_pair(context, more) if context else ([], [])
+            return len(before) + len(after) > int(self.max_length) + 1
+        room = int(self.max_length) - int(more.get("max_gen_toks", self.max_gen_toks))
+        return len(self.tok_encode(context)) > room
+
     def _loglikelihood_tokens(
         self, requests: Sequence[tuple[Any, list[int], list[int]]], *rest: Any, **named: Any
     ) -> Any:

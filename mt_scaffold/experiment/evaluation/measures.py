@@ -508,7 +508,15 @@ class TaskAnswers(Measure):
             raise MTScaffoldError(f"compare: the files have no task in common ({why}); run lm-eval again")
         warnings = [ResultWarning("not-asked", task, reason) for task, reason in lacking.items()]
         limits = dict.fromkeys(scores.limit for _, scores in files if scores.limit is not None)
-        return found, warnings + [ResultWarning("limited", "", f"{limit:,} questions of each") for limit in limits]
+        warnings += [ResultWarning("limited", "", f"{limit:,} questions of each") for limit in limits]
+        cut: dict[str, int] = {}
+        for labelled, scores in files:
+            for asked, count in scores.shortened.items():
+                if (task := asked.rpartition(", ")[0]) in lacking or task not in tasks:
+                    continue
+                name = ", ".join(filter(None, (labelled.group, labelled.system or scores.system, asked)))
+                cut[name] = cut.get(name, 0) + count
+        return found, warnings + [ResultWarning("shortened", name, f"{count:,}") for name, count in cut.items()]
 
     def _answers(self, labelled: Labelled, scores: HarnessScores, task: str) -> _Answers:
         import numpy

@@ -49,6 +49,7 @@ KINDS = {
     "the published figure",
     "not-asked": "Tasks are not compared",
     "limited": "Not all questions of the tasks were asked: a try, no result",
+    "shortened": "Prompts did not fit into a model, and were read without their beginning",
     "language": "The tokeniser has no rules for a language and uses those of English",
     "markup": "Lines with a tag that the markup does not name are kept as sentences",
 }

@@ -160,6 +160,8 @@ def test_a_local_task_gives_the_figures_computed_by_hand(
         assert re.search(rf"^local_questions +0-shot +{metric} +{mean:.4f}$", printed, re.MULTILINE)
     assert scores.task_versions == {"local_questions": "3"} and "lm_eval" in scores.versions
     assert len(model.ids(str(QUESTIONS[2]["text"]))) > POSITIONS
+    # Both choices of that question.
+    assert scores.shortened == {"local_questions, 0 solved": 2}
 
 
 def instance(kind: Any, *arguments: object) -> Instance:
@@ -185,6 +187,7 @@ def test_rolling_likelihoods_are_the_bits_of_evaluate(folder: Path, checkpoints:
         assert (found[number] + end) / -math.log(2) == pytest.approx(bits[number], rel=1e-5)
     # A longer text: windows that share one token, the last one as long as the model allows.
     long = max(texts, key=len)
+    assert not HarnessModel(folder / "exported").is_cut((long,))
     ids = [END, *model.ids(long)]
     assert len(ids) > 3 * POSITIONS
     expected = 0.0
@@ -282,6 +285,9 @@ class Invented(LM):  # type: ignore[misc]  # lm_eval has no types
     def __init__(self, likes: str) -> None:
         super().__init__()
         self.likes = likes.split()
+
+    def is_cut(self, arguments: object) -> bool:
+        return False
 
     def loglikelihood(self, requests: list[Instance], **options: object) -> list[tuple[float, bool]]:
         found = []

@@ -143,7 +143,7 @@ def test_what_is_not_compared_is_named(tmp_path: Path) -> None:
     accuracy = {"acc": [1.0, 0.0, 1.0]}
     tasks = {"ending": accuracy, "order": accuracy, "length": {"words": [3.0, 4.0, 2.0]}}
     files = trainings(tmp_path, {"bpe": [tasks], "scaffold": [{k: v for k, v in tasks.items() if k != "order"}]})
-    earlier = {"not_run": {"boolq": "no network"}, "shortened": {"ending, 0 solved": 2}}
+    earlier = {"not_run": {"boolq": "no network"}}
     written = json.loads((tmp_path / "bpe-1.json").read_text()) | earlier
     (tmp_path / "bpe-1.json").write_text(json.dumps(written))
     found = compare(files, "bpe", samples=10)
@@ -152,6 +152,22 @@ def test_what_is_not_compared_is_named(tmp_path: Path) -> None:
         "order": f"not in {tmp_path / 'scaffold-1.json'}",
         "length": "no metric that lies between 0 and 1 for every question",
     }
+
+
+def test_prompts_without_their_beginning_are_counted_by_system(tmp_path: Path) -> None:
+    """They are summed over the trainings of a system; those of a task that is not compared are left out."""
+    tasks = {"ending": {"acc": [1.0, 0.0, 1.0]}}
+    files = trainings(tmp_path, {"bpe": [tasks, tasks], "scaffold": [tasks]}, shots=(0, 5))
+    for name, seed, shortened in (
+        ("bpe", 1, {"ending, 5 solved": 700}),
+        ("bpe", 2, {"ending, 5 solved": 800, "order, 0 solved": 2}),
+        ("scaffold", 1, {"ending, 5 solved": 3}),
+    ):
+        path = tmp_path / f"{name}-{seed}.json"
+        write_scores(path, tasks, system=name, seed=seed, shots=(0, 5), shortened=shortened)
+    found = compare(files, "bpe", samples=10)
+    cut = {each.about: each.figure for each in found.warnings if each.kind == "shortened"}
+    assert cut == {"bpe, ending, 5 solved": "1,500", "scaffold, ending, 5 solved": "3"}
 
 
 def test_a_metric_that_one_training_lacks_leaves_out_no_seed(tmp_path: Path) -> None:
