@@ -67,14 +67,20 @@ def test_sentences_that_are_nearly_in_the_training_text(test: str, train: str, n
 
 
 def test_the_cost_of_sentences_that_begin_alike_is_not_their_number_squared() -> None:
-    """Each training line was compared with each test sentence of the same template: here for minutes."""
+    """Each training line was compared with each test sentence of the same template: 16 times the time for 4 times."""
     letters = random.Random(1).choices
-    overlap, began = Overlap(), time.process_time()
-    for name, size in (("test", 2000), ("train", 20000)):
-        lines = (b"Unable to open %b q%b ." % ((bytes(letters(b"abcde", k=20)),) * 2) for _ in range(size))
-        for _, part in overlap.watch(name, [("part", ((line, line) for line in lines))]):
-            assert len([*part]) == size
-    assert sum(overlap.near("test")) < 10 and time.process_time() - began < 10
+
+    def taken(sentences: int) -> float:
+        overlap, began = Overlap(), time.process_time()
+        for name, size in (("test", sentences), ("train", 4 * sentences)):
+            lines = (b"Unable to open %b q%b ." % ((bytes(letters(b"abcde", k=20)),) * 2) for _ in range(size))
+            for _, part in overlap.watch(name, [("part", ((line, line) for line in lines))]):
+                assert len([*part]) == size
+        assert sum(overlap.near("test")) < 10
+        return time.process_time() - began
+
+    few, many = (min(taken(sentences) for _ in range(3)) for sentences in (500, 2000))
+    assert many < 8 * few
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=4, max_size=9), st.data())
