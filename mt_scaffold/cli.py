@@ -96,7 +96,7 @@ FUNCTIONS = {
     "detokenise": "mt_scaffold.experiment.data.tokenise:detokenise_text",
     "dictionary": "mt_scaffold.experiment.binarise.dictionary:make_dictionaries",
     "encode": "mt_scaffold.segment.encode:encode_documents",
-    "evaluate": "mt_scaffold.experiment.commands.evaluate:evaluate_model",
+    "evaluate": "mt_scaffold.experiment.evaluation.bits_per_byte:evaluate",
     "experiment": "mt_scaffold.experiment.commands.experiment",
     "export": "mt_scaffold.experiment.commands.export:export",
     "get-data": "mt_scaffold.experiment.commands.get_data:get_text",

@@ -89,6 +89,10 @@ OPTIONS: dict[str, dict[str, str]] = {
         "--check": "name one NAME.bin per run, whose manifest has its digests",
         "--uniform-sampling": _UNIFORM_SAMPLING,
     },
+    "evaluate": dict.fromkeys(
+        ["--model", "--documents", "--positions"],
+        "lm_eval --model hf measures bits per byte of a model of transformers",
+    ),
     "run": {
         "--redo": "remove the folder of a training (experiments/NAME/SYSTEM/seed-N); the same command trains it again",
         "--yes": "it belonged to --redo; remove the folder of a training to train it again",

@@ -57,7 +57,6 @@ mt-scaffold join < translated.bpe | mt-scaffold detokenise --language de > trans
 mt-scaffold dictionary --train train --source-lang en --target-lang de --codes codes --output dictionaries
 mt-scaffold evaluate --checkpoint averaged.pt --data binarised --output scores.json
 mt-scaffold evaluate --checkpoint averaged.pt --data binarised --counts words.counts --losses losses.json -o scores.json
-mt-scaffold evaluate --model pythia-410m --documents test.jsonl --positions 1024 --output scores.json
 mt-scaffold experiment average --config experiments/demo/config.yaml --system bpe --seed 1
 mt-scaffold export transformers --experiment experiments/lm_demo --system scaffold --output language_model
 mt-scaffold export transformers --model averaged.pt --data binarised --output language_model

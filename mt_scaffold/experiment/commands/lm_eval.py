@@ -16,7 +16,7 @@ def ask(
     checkpoints: Folder | None = None,
     last: Annotated[int | None, Option(short="-n")] = None,
     updates: bool = False,
-    data: Folder | None = None,
+    data: Annotated[str, Option("FOLDER", "-d")],
     asking: Asking,
     system: Name | None = None,
     seed: int = 1,
@@ -24,12 +24,11 @@ def ask(
 ) -> str:
     """Ask a model the tasks, and return the scores as text.
 
-    checkpoint: a checkpoint of --arch llama or gpt_neox, or the folder of a causal model of transformers; with several,
-        the scores are their means
+    checkpoint: a checkpoint of --arch llama or gpt_neox; with several, the scores are their means
     checkpoints: or the folder in which fairseq-train saved them
     last: with --checkpoints: its last N (default: 5, as in the paper)
     updates: with --checkpoints: those within epochs, not at their ends, and the final one
-    data: with checkpoints: the data folder of the training
+    data: the data folder of the training
     system: the system, for compare (default: the training's folder)
     seed: the training's random seed, for compare
     output: the scores, as JSON

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,7 +25,6 @@ from mt_scaffold.experiment.evaluation.losses.loss_split import (
     split_by_word,
     words_of_tokens,
 )
-from mt_scaffold.experiment.inference.causal_model import encode_documents, load_folder
 from mt_scaffold.experiment.inference.language_model import (
     LanguageModel,
     batches,
@@ -35,7 +34,7 @@ from mt_scaffold.experiment.inference.language_model import (
 )
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import write_result
-from mt_scaffold.options_from_signature import Option
+from mt_scaffold.options_from_signature import File, Name, Option, OutputFile
 
 NOT_COMPARABLE = "per token: not comparable between vocabularies"
 
@@ -52,8 +51,7 @@ class Documents:
 class LanguageModelScores:
     """How well one training of a system predicts one test set.
 
-    bits: the sum of -log2 p over ``tokens``, the ``</s>`` of each document included. bytes: of the raw documents, or of
-    the text that a tokenizer decodes if that is shorter, with ``text:decoded`` in the signature.
+    bits: the sum of -log2 p over ``tokens``, the ``</s>`` of each document included. bytes: of the raw documents.
     bytes_per_token: ``bytes / tokens``, each ``</s>`` counted. perplexity_per_token: 2 ** (bits / tokens); ``note``
     states its limits. signature: must be equal in scores that are compared. data_sha256: of the documents. context: a
     description of each token's context.
@@ -114,22 +112,28 @@ class Evaluation:
 
 
 def evaluate(
-    checkpoint: PathLike,
-    data: PathLike,
-    output: PathLike,
-    split: str = "test",
+    checkpoint: File,
+    data: Annotated[PathLike, Option("FOLDER", "-d")],
+    output: OutputFile,
+    split: Name = "test",
     settings: Evaluation = Evaluation(),
     *,
-    counts: PathLike | None = None,
-    losses: PathLike | None = None,
+    counts: File | None = None,
+    losses: File | None = None,
 ) -> LanguageModelScores:
     """Score a checkpoint on one split of a folder of ``binarise_documents``; write the scores as JSON to ``output``.
 
-    Every document is scored by itself, from ``</s>``, and every token of it is predicted once. A document longer than
-    the model's positions is read in windows that overlap (``settings.context_window``).
+    Score a language model in bits per byte of a text (its tasks: lm-eval; translations: score): -log2 p of all tokens,
+    the end of each document included, divided by the bytes of the raw documents. Each document is scored by itself,
+    from </s>; one that is longer than the model's positions is read in windows that overlap (--context-window). The
+    perplexity per token is not comparable between vocabularies.
 
-    losses: a file to write the loss split by the frequency of words and tokens to, a ``LossSplit`` as JSON; it needs
-    ``counts``, the counted words of the training text.
+    checkpoint: a checkpoint of the language model
+    data: the data folder that binarise-documents made
+    output: the scores, as JSON
+    split: train, valid or test
+    counts: with --losses: the counted words of the training text
+    losses: write the loss by frequency of words and tokens to FILE as JSON
 
     Raises MTScaffoldError as ``load_model`` does, and if the folder or its split is missing or damaged; UsageError for
     a context window that leaves no room for a token, and for ``losses`` without ``counts`` or the reverse.
@@ -171,53 +175,6 @@ def evaluate(
     return scores
 
 
-def evaluate_folder(
-    folder: PathLike,
-    documents: Sequence[PathLike],
-    output: PathLike,
-    settings: Evaluation = Evaluation(),
-    *,
-    format: str | None = None,
-    field: str | None = None,
-    positions: int | None = None,
-    trust_remote_code: bool = False,
-) -> LanguageModelScores:
-    """Score a causal model of transformers, with its tokenizer, on raw documents; otherwise as ``evaluate``.
-
-    folder: as ``save_pretrained`` wrote it. documents, format, field: as for ``mt_scaffold.corpus.documents``; empty
-    ones are left out. Each document begins after the bos_token (eos_token if there is none) and ends in the eos_token.
-    positions: fewer than the model has, to compare it with one that has fewer. trust_remote_code: let it run the Python
-    files in its folder.
-
-    For a document that the tokenizer changes, the bytes of the decoded text count if they are fewer; the signature
-    records this.
-
-    Raises MTScaffoldError as ``load_folder`` and ``encode_documents`` do; UsageError as ``evaluate`` does.
-    """
-    _check(settings)
-    refuse_overwriting([output], documents)
-    model = load_folder(folder, settings.gpus, positions, trust_remote_code)
-    read = encode_documents(model, documents, format, field)
-    overlap = _overlap(model.language_model, settings.context_window)
-    scores = _scores(
-        model.language_model,
-        token_bits(model.language_model, read.ids, read.offsets, overlap, settings.max_tokens),
-        read.offsets,
-        read.bytes,
-        overlap,
-        decoded=read.changed > 0,
-        system=settings.system or Path(folder).resolve().name,
-        test_set=settings.test_set or Path(documents[0]).name.partition(".")[0],
-        seed=settings.seed,
-        synthetic=settings.synthetic,
-        data_sha256=read.sha256,
-        vocabulary=model.vocabulary,
-        n_vocab=model.n_vocab,
-    )
-    write_result(output, scores)
-    return scores
-
-
 def _check(settings: Evaluation) -> None:
     if settings.max_tokens < 1:
         raise UsageError(f"--max-tokens {settings.max_tokens}: must be 1 or more")
@@ -239,20 +196,15 @@ def _scores(
     offsets: Any,
     sizes: list[int],
     overlap: int,
-    decoded: bool = False,
     **described: Any,
 ) -> LanguageModelScores:
-    """Return the scores of documents of ``sizes`` bytes, from the bits of their tokens and the offset of each.
-
-    decoded: whether the sizes are of the text that a tokenizer decodes.
-    """
+    """Return the scores of documents of ``sizes`` bytes, from the bits of their tokens and the offset of each."""
     import numpy
 
     by_document = numpy.add.reduceat(bits, offsets[:-1]).tolist()
     total, size, tokens = math.fsum(by_document), sum(sizes), len(bits)
     from mt_scaffold import __version__
 
-    text = "|text:decoded" if decoded else ""
     return LanguageModelScores(
         **described,
         bits_per_byte=total / size,
@@ -263,7 +215,7 @@ def _scores(
         bytes_per_token=size / tokens,
         perplexity_per_token=2 ** (total / tokens) if total / tokens < 1000 else math.inf,
         note=NOT_COMPARABLE,
-        signature=f"bpb|end:yes|positions:{model.positions}|context:{overlap}{text}|version:{__version__}",
+        signature=f"bpb|end:yes|positions:{model.positions}|context:{overlap}|version:{__version__}",
         context=(
             f"each document from </s>; each token with at least {overlap} tokens before it where the document has "
             f"them, and at most {model.positions}"
@@ -355,9 +307,7 @@ def token_bits(model: LanguageModel, ids: Any, offsets: Any, context_window: int
         pairs = []
         for window in batch:
             document = ids[offsets[window.document] : offsets[window.document + 1]].astype("int64")
-            pairs.append(
-                (inputs_of(document, model.start)[window.begin : window.end], document[window.begin : window.end])
-            )
+            pairs.append((inputs_of(document)[window.begin : window.end], document[window.begin : window.end]))
         for window, found in zip(batch, log_probabilities(model, pairs), strict=True):
             scored = found[window.scored - window.begin :].astype("float64")
             first = offsets[window.document]

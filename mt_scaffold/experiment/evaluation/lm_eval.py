@@ -151,7 +151,7 @@ def format_harness(result: HarnessScores) -> str:
 
 def run_harness(
     checkpoints: Sequence[PathLike],
-    data: PathLike | None,
+    data: PathLike,
     output: PathLike,
     asking: Asking,
     *,
@@ -161,9 +161,8 @@ def run_harness(
 ) -> HarnessScores:
     """Run tasks of the harness on each of ``checkpoints``, and write the scores to ``output`` as JSON.
 
-    checkpoints: fairseq's, of an architecture of transformers, or folders of causal models. data: the data folder that
-    checkpoints were trained on. system, seed, synthetic: labels of the scores; system defaults to the name of the
-    checkpoint's training.
+    checkpoints: fairseq's, of an architecture of transformers. data: the data folder that they were trained on. system,
+    seed, synthetic: labels of the scores; system defaults to the name of the checkpoint's training.
 
     A task that fixes the number of solved questions keeps it, and counts once. Raises MTScaffoldError if a task, a
     checkpoint or data cannot be loaded, or without ``lm_eval``; UsageError for a task that ``lm_eval`` does not know.
@@ -225,7 +224,7 @@ def run_harness(
         seed=seed,
         synthetic=synthetic,
         checkpoints=[os.fspath(path) for path in checkpoints],
-        data="" if data is None else os.fspath(data),
+        data=os.fspath(data),
         limit=asking.limit,
         scores=json.loads(json.dumps(scores, default=handle_non_serializable)),
         questions=list(questions.values()),

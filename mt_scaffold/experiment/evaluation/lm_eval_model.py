@@ -1,4 +1,4 @@
-"""The ``hf`` model of lm-evaluation-harness (``lm_eval``) for our checkpoints and for folders of transformers."""
+"""The ``hf`` model of lm-evaluation-harness (``lm_eval``) for checkpoints of fairseq."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from unittest import mock
 from lm_eval.models.huggingface import HFLM
 
 from mt_scaffold.corpus.files import PathLike
-from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.inference.causal_model import difference, given_back, has_unknown, load_folder
+from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.inference.export_transformers import export_transformers
 from mt_scaffold.experiment.inference.language_model import device_of
 
@@ -23,38 +22,26 @@ _MOST_GENERATED = 256
 class HarnessModel(HFLM):  # type: ignore[misc]
     """A language model as the harness runs it, in fp32.
 
-    checkpoint: fairseq's, of an architecture of transformers, which is exported first; or the folder of such a model.
-    data: the folder that a checkpoint was trained on, or one with the same dictionary and codes. batch_size: requests
-    at once. gpus: 1 requires a GPU; with 0, one is used if available.
+    checkpoint: of an architecture of transformers; it is exported first. data: the folder that it was trained on, or
+    one with the same dictionary and codes. batch_size: requests at once. gpus: 1 requires a GPU; with 0, one is used if
+    available.
 
     Unlike ``hf``, it scores a continuation that merges into its context by itself, refuses one that is longer than the
     model's positions (UsageError), starts rolling likelihoods from one ``<|endoftext|>``, not two, and generates at
     most half of the model's positions.
     """
 
-    def __init__(
-        self, checkpoint: PathLike, data: PathLike | None = None, batch_size: int | None = None, gpus: int = 0
-    ) -> None:
+    def __init__(self, checkpoint: PathLike, data: PathLike, batch_size: int | None = None, gpus: int = 0) -> None:
         # Registers our tokenizer.
         import mt_scaffold.integrations.transformers  # noqa: F401
 
         if batch_size is not None and batch_size < 1:
             raise UsageError(f"the batch size must be a positive number, not {batch_size}")
-        options: dict[str, Any] = {
-            "dtype": "float32",
-            "batch_size": batch_size or _AT_ONCE,
-            "device": f"{device_of(gpus)}",
-        }
-        if Path(checkpoint).is_dir():
-            load_folder(checkpoint, gpus)  # checks it: the harness would accept one with missing weights
-            super().__init__(str(checkpoint), **options)
-            return
-        if data is None:
-            raise UsageError(f"{checkpoint}: a checkpoint needs --data, the folder that it was trained on")
+        device = str(device_of(gpus))
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) / "model"
             export_transformers(checkpoint, data, folder)
-            super().__init__(str(folder), **options)
+            super().__init__(str(folder), dtype="float32", batch_size=batch_size or _AT_ONCE, device=device)
 
     @property
     def max_gen_toks(self) -> int:
@@ -91,20 +78,7 @@ class HarnessModel(HFLM):  # type: ignore[misc]
         return super()._loglikelihood_tokens(requests, *rest, **named)
 
     def loglikelihood_rolling(self, requests: Any, disable_tqdm: bool = False) -> list[float]:
-        """Return the natural logarithm of the probability of each text, without the end of the document.
-
-        Raises MTScaffoldError for a text that the tokenizer does not restore: the harness divides by all its bytes.
-        """
-        for text, *_ in (request.args for request in requests):
-            ids = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-            back = given_back(self.tokenizer, ids, text)
-            unknown = has_unknown(self.tokenizer, ids)
-            if back != text or unknown:
-                what = "the tokenizer has no token for a part of it" if unknown else difference(text, back)
-                raise MTScaffoldError(
-                    f"a text of the task: {what}, so that a likelihood per byte would count text "
-                    "that costs nothing; use a task without rolling likelihoods, or mt-scaffold evaluate --model"
-                )
+        """Return the natural logarithm of the probability of each text, without the end of the document."""
         with mock.patch.object(self, "add_bos_token", False):
             found: list[float] = super().loglikelihood_rolling(requests, disable_tqdm)
         return found

@@ -25,8 +25,7 @@ Item = TypeVar("Item")
 class LanguageModel:
     """A model on a device, ready for inference.
 
-    positions: the most tokens it takes at once. symbols: the rows of its output. sha256: of its file. start: the id
-    that it reads before a document.
+    positions: the most tokens it takes at once. symbols: the rows of its output. sha256: of its file.
     """
 
     model: Any
@@ -34,7 +33,6 @@ class LanguageModel:
     positions: int
     symbols: int
     sha256: str
-    start: int = END_ID
 
 
 def device_of(gpus: int) -> Any:
@@ -168,8 +166,8 @@ def _of_targets(model: LanguageModel, sources: Any, targets: Any) -> Any:
     return torch.cat(parts).view(targets.shape)
 
 
-def inputs_of(document: Any, start: int = END_ID) -> Any:
-    """Return the inputs from which a model predicts a document (ids): ``start``, then all but the last token."""
+def inputs_of(document: Any) -> Any:
+    """Return the inputs from which a model predicts a document (ids): ``</s>``, then all but the last token."""
     import numpy
 
-    return numpy.concatenate([[start], document[:-1]]).astype(numpy.int64)
+    return numpy.concatenate([[END_ID], document[:-1]]).astype(numpy.int64)

@@ -31,9 +31,3 @@ def import_transformers(what: str) -> Any:
                 sys.modules["torchaudio"] = None  # type: ignore[assignment]
                 is_torchaudio_available.cache_clear()
     return transformers
-
-
-def in_one_line(error: Exception) -> str:
-    """Return the message of an error from transformers or its dependencies, in one line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]

@@ -26,7 +26,6 @@ from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
 from mt_scaffold.experiment.evaluation import lm_eval_model
-from mt_scaffold.experiment.evaluation.bits_per_byte import evaluate_folder
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.lm_eval import Asking, HarnessScores, as_line, run_harness
 from mt_scaffold.experiment.evaluation.lm_eval_model import HarnessModel
@@ -168,26 +167,23 @@ def instance(kind: Any, *arguments: object) -> Instance:
     return Instance(request_type=kind, doc={}, arguments=arguments, idx=0)
 
 
-def test_rolling_likelihoods_are_the_bits_of_evaluate(folder: Path, checkpoints: list[Path]) -> None:
-    """A document's bits per byte are the same from both, except for its end, which the harness does not count."""
+def test_rolling_likelihoods_start_from_one_end(folder: Path, checkpoints: list[Path]) -> None:
+    """A document is scored from one ``<|endoftext|>``, and its end does not count."""
     data = folder / "data"
     model = ByHand(checkpoints[1], data)
     texts = [document.decode() for document in documents_of(folder / "test") if b"\xff" not in document]
-    (folder / "utf8").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    export_transformers(checkpoints[1], data, folder / "exported")
-    bits = evaluate_folder(folder / "exported", [folder / "utf8"], folder / "bits.json").by_document.bits
     kept = [number for number, text in enumerate(texts) if len(model.ids(text)) < POSITIONS]
     assert len(kept) >= 2
-    found = HarnessModel(folder / "exported", batch_size=3).loglikelihood_rolling(
+    found = HarnessModel(checkpoints[1], data, batch_size=3).loglikelihood_rolling(
         [instance("loglikelihood_rolling", text) for text in texts]
     )
     for number in kept:
         row = [END, *model.ids(texts[number])]
-        end = model.scores(row)[-1, END].item()
-        assert (found[number] + end) / -math.log(2) == pytest.approx(bits[number], rel=1e-5)
+        expected = math.fsum(model.scores(row[:-1])[place, following].item() for place, following in enumerate(row[1:]))
+        assert found[number] == pytest.approx(expected, rel=1e-5)
     # A longer text: windows that share one token, the last one as long as the model allows.
     long = max(texts, key=len)
-    assert not HarnessModel(folder / "exported").is_cut((long,))
+    assert not HarnessModel(checkpoints[1], data).is_cut((long,))
     ids = [END, *model.ids(long)]
     assert len(ids) > 3 * POSITIONS
     expected = 0.0
