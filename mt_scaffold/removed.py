@@ -91,7 +91,7 @@ OPTIONS: dict[str, dict[str, str]] = {
     },
     "evaluate": dict.fromkeys(
         ["--model", "--documents", "--positions"],
-        "lm_eval --model hf measures bits per byte of a model of transformers",
+        "lm_eval --model hf measures bits per byte of transformers' models",
     ),
     "run": {
         "--redo": "remove the folder of a training (experiments/NAME/SYSTEM/seed-N); the same command trains it again",

@@ -63,7 +63,7 @@ IMPORT_NAMES = {
 # The most lines of each folder. Whoever raises one says in the commit what went for it.
 CEILINGS = {
     "benchmarks": 1_500,
-    "mt_scaffold": 2_030,
+    "mt_scaffold": 2_100,
     "mt_scaffold/analysis": 1_600,
     "mt_scaffold/as_subword_nmt": 70,
     "mt_scaffold/commands": 1_000,
@@ -71,12 +71,12 @@ CEILINGS = {
     "mt_scaffold/corpus": 2_700,
     "mt_scaffold/experiment": 60,
     "mt_scaffold/experiment/binarise": 1_500,
-    "mt_scaffold/experiment/commands": 800,
+    "mt_scaffold/experiment/commands": 700,
     "mt_scaffold/experiment/configuration": 2_480,
     "mt_scaffold/experiment/data": 2_780,
-    "mt_scaffold/experiment/evaluation": 4_820,
+    "mt_scaffold/experiment/evaluation": 4_740,
     "mt_scaffold/experiment/fairseq_plugin": 2_000,
-    "mt_scaffold/experiment/inference": 800,
+    "mt_scaffold/experiment/inference": 600,
     "mt_scaffold/experiment/report": 2_100,
     "mt_scaffold/experiment/runtime": 1_700,
     "mt_scaffold/experiment/tasks": 1_490,
@@ -88,7 +88,7 @@ CEILINGS = {
     "mt_scaffold/subword_nmt": 540,
     "scripts": 800,
     "studies": 3_600,
-    "tests": 32_950,
+    "tests": 32_900,
     "tools": 1_300,
 }
 
