@@ -38,7 +38,7 @@ def _code_tokens(folder: Path) -> None:
 
 CALLS: dict[str, Callable[[Path], object]] = {
     "metrics": lambda folder: score(Texts(folder / "a", [folder / "b"]), folder / "c", Scoring(metrics=TEXT)),
-    "checkpoints": lambda folder: run_harness(TEXT, None, folder / "out", Asking(["piqa"])),
+    "checkpoints": lambda folder: run_harness(TEXT, "data", folder / "out", Asking(["piqa"])),
     "options": lambda folder: refuse_options(TEXT, (), "fairseq-train"),
     "tests": lambda folder: subset_prefixes("train", None, TEXT, "en", "de"),
     "train": lambda folder: binarise_documents(folder / "out", folder / "codes", TEXT),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from mt_scaffold.analysis.compare_vocab import compare_sizes, compare_vocab, format_comparison, format_sizes
-from mt_scaffold.commands.option_types import Format, Texts, Threads, Words, sources
+from mt_scaffold.commands.option_types import Format, InputFiles, Threads, Words, sources
 from mt_scaffold.errors import UsageError
 from mt_scaffold.options_from_signature import Option
 
@@ -22,7 +22,7 @@ def run(
     sizes: Annotated[Sequence[int] | None, Option("N")] = None,
     words: Words,
     total_symbols: Annotated[bool, Option(short="-t")] = False,
-    input: Texts = (),
+    input: InputFiles = (),
     format: Format = "text",
     top: int | None = None,
     num_workers: Threads = None,

@@ -17,7 +17,7 @@ MapFile = Annotated[
     str | None, Option("PATH", help="write which tokens are gone and which are new, for a model's embeddings")
 ]
 NewCodes = Annotated[str | None, Option("PATH", "-o", help="codes file (default: standard output)")]
-Texts = Annotated[
+InputFiles = Annotated[
     Sequence[str],
     Option("PATH", "-i", help="texts of words, .gz and .zst too, read as one (default: standard input)"),
 ]

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from mt_scaffold.analysis.stats import format_stats, stats
-from mt_scaffold.commands.option_types import Format, Texts, Threads, sources
+from mt_scaffold.commands.option_types import Format, InputFiles, Threads, sources
 from mt_scaffold.options_from_signature import Option
 
 
 def run(
     codes: Annotated[Sequence[str], Option("PATH", "-c")],
-    input: Texts = (),
+    input: InputFiles = (),
     languages: Annotated[Sequence[str] | None, Option("PATH")] = None,
     format: Format = "text",
     num_workers: Threads = None,

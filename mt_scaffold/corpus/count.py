@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from mt_scaffold import _core
-from mt_scaffold.corpus.documents import Documents, Texts, documents_input, encoded, expanded
+from mt_scaffold.corpus.documents import AnyDocuments, Documents, documents_input, encoded, expanded
 from mt_scaffold.corpus.files import (
     Output,
     PathLike,
@@ -39,7 +39,7 @@ def count_words(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
-    documents: Texts | None = None,
+    documents: AnyDocuments | None = None,
     pretokenise: str = "spaces",
     split_digits: bool = False,
     any_bytes: bool = False,
@@ -111,7 +111,7 @@ def write_counts(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
-    documents: Texts | None = None,
+    documents: AnyDocuments | None = None,
     pretokenise: str = "spaces",
     split_digits: bool = False,
     byte_level: bool = False,
@@ -185,7 +185,7 @@ def counted_text(
     infile: TextFile | None,
     paths: Iterable[TextFile] | None,
     lines: Lines | None,
-    documents: Texts | None,
+    documents: AnyDocuments | None,
     counts: Sequence[PathLike] | None = None,
 ) -> Text:
     """Return the text of a call, empty for count files; raise UsageError unless exactly one input is given."""

@@ -106,7 +106,7 @@ class Documents:
 
 
 # ``Documents``, or the documents themselves.
-Texts = Documents | Iterable[str | bytes]
+AnyDocuments = Documents | Iterable[str | bytes]
 
 
 def encoded(documents: Iterable[str | bytes]) -> Iterator[bytes]:

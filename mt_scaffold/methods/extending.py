@@ -10,7 +10,7 @@ from typing import NamedTuple
 from mt_scaffold import _core
 from mt_scaffold.codes import Codes, CodesSource
 from mt_scaffold.corpus.count import counted_text, sources_of
-from mt_scaffold.corpus.documents import Texts
+from mt_scaffold.corpus.documents import AnyDocuments
 from mt_scaffold.corpus.files import Output, refuse_overwriting, writing_to
 from mt_scaffold.corpus.inputs import Lines, TextFile
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -41,7 +41,7 @@ def extend(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
-    documents: Texts | None = None,
+    documents: AnyDocuments | None = None,
     threshold: float = Picky.threshold,
 ) -> ExtendedCodes:
     """Learn ``num_symbols`` more tokens from another text, and write the codes.

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from mt_scaffold import _core
 from mt_scaffold.corpus.count import count_files, count_text, counted_text, load_counts, sources_of
-from mt_scaffold.corpus.documents import Texts
+from mt_scaffold.corpus.documents import AnyDocuments
 from mt_scaffold.corpus.files import Output, PathLike, refuse_overwriting, writing_to
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile, text_sources
@@ -30,7 +30,7 @@ def learn(
     *,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
-    documents: Texts | None = None,
+    documents: AnyDocuments | None = None,
     counts: Sequence[PathLike] | None = None,
     is_dict: bool = False,
     pretokenise: str = "spaces",

@@ -17,7 +17,7 @@ from typing import ClassVar, Literal, NamedTuple
 from mt_scaffold import _core
 from mt_scaffold.codes import AnyMerge, Codes, CodesSource
 from mt_scaffold.corpus.count import count_files, counted_text, sources_of
-from mt_scaffold.corpus.documents import Texts
+from mt_scaffold.corpus.documents import AnyDocuments
 from mt_scaffold.corpus.files import Output, PathLike, Writable, read_file, refuse_overwriting, shown, writing_to
 from mt_scaffold.corpus.header import CHARACTERS, CodesHeader
 from mt_scaffold.corpus.inputs import Lines, TextFile
@@ -133,7 +133,7 @@ def trim(
     entropy: float | None = None,
     paths: Iterable[TextFile] | None = None,
     lines: Lines | None = None,
-    documents: Texts | None = None,
+    documents: AnyDocuments | None = None,
     counts: Sequence[PathLike] | None = None,
 ) -> TrimmedCodes:
     """Mark tokens of ``codes`` as scaffold, and write the codes; at least one of the three rules is given.

@@ -34,7 +34,7 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
         return self.folder / "documents" / f"{part}.jsonl"
 
     @property
-    def documents_report(self) -> Path:
+    def documents_record(self) -> Path:
         """The number of documents in each part, and their source."""
         return self.folder / "documents.json"
 
@@ -93,9 +93,9 @@ class LanguageModelLayout(Layout[LanguageModelConfig]):
         return Run(system, seed, self.config.run_of(system, comparison))
 
     def baseline_report(self, run: Run) -> Path | None:
-        """The report of the training that read as much text as this one will, or None if a number is configured."""
+        """The record of the training that read as much text as this one will, or None if a number is configured."""
         other = self.config.comparisons[run.comparison].text_of
-        return None if other is None else self.training_report(Run(self.config.baseline, run.seed, other))
+        return None if other is None else self.training_record(Run(self.config.baseline, run.seed, other))
 
     # -- tasks
 

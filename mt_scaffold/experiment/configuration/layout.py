@@ -24,7 +24,7 @@ from mt_scaffold.options_from_signature import Option
 
 CONFIG = "config.yaml"
 # In the folder of a training.
-CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_REPORT = (
+CHECKPOINTS, TRAINING_COMMAND, TRAINING_LOG, TRAINING_RECORD = (
     "checkpoints",
     "command.txt",
     "train.log",
@@ -120,8 +120,8 @@ class Layout(ABC, Generic[AnyConfig]):
         """The log of a step."""
         return self.folder / "logs" / f"{name}.log"
 
-    def step_report(self, name: str) -> Path:
-        """The report of a step: ``get-data``, ``tokenise-PART.LANGUAGE``, ``clean-PART``, ``learn-CODES``."""
+    def step_record(self, name: str) -> Path:
+        """The record of a step: ``get-data``, ``tokenise-PART.LANGUAGE``, ``clean-PART``, ``learn-CODES``."""
         return self.folder / "logs" / f"{name}.json"
 
     # -- codes and binarised data
@@ -179,9 +179,9 @@ class Layout(ABC, Generic[AnyConfig]):
         """The folder of a training, or the file ``name`` in it."""
         return self.folder / run.folder / name
 
-    def training_report(self, run: Run) -> Path:
+    def training_record(self, run: Run) -> Path:
         """The outcome of a training; the file appears once it has ended."""
-        return self.training(run, TRAINING_REPORT)
+        return self.training(run, TRAINING_RECORD)
 
     def checkpoints(self, run: Run) -> Path:
         """The checkpoints of a training."""

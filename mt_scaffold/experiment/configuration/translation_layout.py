@@ -108,8 +108,8 @@ class TranslationLayout(Layout[Config]):
     # -- results
 
     @property
-    def data_report(self) -> Path:
-        """The data report: lines, words and dropped pairs after every data step."""
+    def data_record(self) -> Path:
+        """The record of the data: lines, words and dropped pairs after every data step."""
         return self.folder / "data-report.json"
 
     @property

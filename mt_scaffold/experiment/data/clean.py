@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class CleanReport:
+class CleanRecord:
     """Counts of the pairs that cleaning kept and dropped; a dropped pair counts under the first reason that applies.
 
-    ``words_read`` and ``words_kept`` are (source, target). ``held_out`` is the report of the validation set taken out
+    ``words_read`` and ``words_kept`` are (source, target). ``held_out`` is the record of the validation set taken out
     of the text; its pairs count there only.
     """
 
@@ -32,7 +32,7 @@ class CleanReport:
     dropped: dict[str, int] = field(default_factory=lambda: {"too short": 0, "too long": 0, "ratio": 0})
     words_read: tuple[int, int] = (0, 0)
     words_kept: tuple[int, int] = (0, 0)
-    held_out: CleanReport | None = field(default=None, metadata={"omit_none": True})
+    held_out: CleanRecord | None = field(default=None, metadata={"omit_none": True})
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def clean(
     max_tokens: int = 250,
     max_ratio: float = 1.5,
     hold_out: HoldOut | None = None,
-) -> CleanReport:
+) -> CleanRecord:
     """Copy the pairs of two parallel tokenised files whose lengths are within bounds, byte for byte and in order.
 
     A pair is kept if both sides have ``min_tokens`` to ``max_tokens`` words (between ASCII spaces) and neither has
@@ -98,15 +98,15 @@ def clean(
             taken = candidates & (numbers % hold_out.every == 0)
             train.add(pairs, ~taken)
             held_out.add(pairs, taken)
-        _check_filled(train.report, f"{source}, {target}")
+        _check_filled(train.record, f"{source}, {target}")
         if hold_out is not None and held_out is not None:
-            train.report.held_out = held_out.report
-            if not held_out.report.pairs_kept:
+            train.record.held_out = held_out.record
+            if not held_out.record.pairs_kept:
                 raise MTScaffoldError(
                     f"{source}, {target}: no validation pair among {read} pairs, of which one in {hold_out.every} "
                     "is held out; lower data.valid_every, or take a larger sample"
                 )
-    return train.report
+    return train.record
 
 
 class _Pairs:
@@ -131,32 +131,32 @@ class _Pairs:
 
 
 class _Part:
-    """One part of the text (training or validation): its two outputs and its report."""
+    """One part of the text (training or validation): its two outputs and its record."""
 
     def __init__(self, source: BinaryIO, target: BinaryIO) -> None:
         self._outputs = source, target
-        self.report = CleanReport()
+        self.record = CleanRecord()
 
     def add(self, pairs: _Pairs, mine: Any) -> None:
         """Count the pairs for which ``mine`` is true, and write those that cleaning keeps."""
-        report = self.report
+        record = self.record
         kept = mine & pairs.good
-        report.pairs_read += int(mine.sum())
-        report.pairs_kept += int(kept.sum())
-        report.words_read = _add(report.words_read, pairs.lengths[:, mine])
-        report.words_kept = _add(report.words_kept, pairs.lengths[:, kept])
+        record.pairs_read += int(mine.sum())
+        record.pairs_kept += int(kept.sum())
+        record.words_read = _add(record.words_read, pairs.lengths[:, mine])
+        record.words_kept = _add(record.words_kept, pairs.lengths[:, kept])
         for reason, dropped in pairs.dropped.items():
-            report.dropped[reason] += int((dropped & mine).sum())
+            record.dropped[reason] += int((dropped & mine).sum())
         chosen = kept.tolist()
         for output, lines in zip(self._outputs, pairs.sides, strict=True):
             output.writelines(itertools.compress(lines, chosen))
 
 
-def _check_filled(report: CleanReport, origin: str) -> None:
-    if not report.pairs_kept:
-        dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items())
+def _check_filled(record: CleanRecord, origin: str) -> None:
+    if not record.pairs_kept:
+        dropped = ", ".join(f"{reason} {count}" for reason, count in record.dropped.items())
         raise MTScaffoldError(
-            f"{origin}: cleaning leaves none of {report.pairs_read} pairs (dropped: {dropped}); "
+            f"{origin}: cleaning leaves none of {record.pairs_read} pairs (dropped: {dropped}); "
             "relax min_tokens, max_tokens or max_ratio"
         )
 

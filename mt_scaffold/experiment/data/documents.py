@@ -29,15 +29,15 @@ class WrittenDocuments:
 
 
 @dataclass
-class DocumentsReport:
-    """The report of get_documents: each part, and the files that the documents come from (none: synthetic)."""
+class DocumentsRecord:
+    """The record of get_documents: each part, and the files that the documents come from (none: synthetic)."""
 
     synthetic: bool
     files: list[str]
     parts: dict[str, WrittenDocuments] = field(default_factory=dict)
 
 
-def get_documents(data: DocumentData, output: PathLike, parts: Iterable[str]) -> DocumentsReport:
+def get_documents(data: DocumentData, output: PathLike, parts: Iterable[str]) -> DocumentsRecord:
     """Write the documents of ``parts`` (``train``, ``valid``, test sets) to ``output``/PART.jsonl.
 
     They are generated, or read from the files that ``data`` names: the held-out parts are taken out of train, every
@@ -50,18 +50,18 @@ def get_documents(data: DocumentData, output: PathLike, parts: Iterable[str]) ->
     folder, parts = Path(output), list(parts)
     make_folder(folder)
     files = data.documents
-    report = DocumentsReport(files is None, [], {part: WrittenDocuments() for part in parts})
+    record = DocumentsRecord(files is None, [], {part: WrittenDocuments() for part in parts})
     with contextlib.ExitStack() as stack:
         streams = {part: stack.enter_context(open_output(folder / f"{part}.jsonl")) for part in parts}
-        for part, name, document in _documents(data, report):
+        for part, name, document in _documents(data, record):
             if part in streams and document:
                 _write(streams[part], document, name)
-                report.parts[part].documents += 1
-                report.parts[part].bytes += len(document)
-        for part, written in report.parts.items():
+                record.parts[part].documents += 1
+                record.parts[part].bytes += len(document)
+        for part, written in record.parts.items():
             if not written.documents:
                 raise MTScaffoldError(f"{part}: no documents; give more text, or hold out fewer of them")
-    return report
+    return record
 
 
 def _write(stream: BinaryIO, document: bytes, name: str) -> None:
@@ -75,7 +75,7 @@ def _write(stream: BinaryIO, document: bytes, name: str) -> None:
     stream.write(json.dumps({_FIELD: text}, ensure_ascii=False).encode() + b"\n")
 
 
-def _documents(data: DocumentData, report: DocumentsReport) -> Iterator[tuple[str, str, bytes]]:
+def _documents(data: DocumentData, record: DocumentsRecord) -> Iterator[tuple[str, str, bytes]]:
     """Yield the part that each document belongs to, its name in errors, and the document."""
     if data.synthetic is not None:
         for part, document in _generated(data.synthetic, data.sample):
@@ -86,10 +86,10 @@ def _documents(data: DocumentData, report: DocumentsReport) -> Iterator[tuple[st
     own = {"train": files.train, "valid": files.valid or [], **(files.tests or {})}
     for part, patterns in own.items():
         # The parts held out are documents of train.
-        if not patterns or (part not in report.parts and data.held_out_every is None):
+        if not patterns or (part not in record.parts and data.held_out_every is None):
             continue
         documents = Documents(patterns, files.format, files.field)
-        report.files += map(str, documents.sources)
+        record.files += map(str, documents.sources)
         sample = data.sample if part == "train" else None
         numbered = enumerate(_joined(documents, files.lines_per_document), start=1)
         split: Iterable[tuple[str, int, bytes]]

@@ -29,7 +29,7 @@ class TestOverlap:
 
     near_source, near_target: how many it has exactly or nearly: the same words except for case and numbers, or one word
     more, less or different, of four or more (in scripts without spaces, one character of eight or more). Blank lines
-    never count. near: the numbers, from 0, of the lines of which it has a side, at least nearly; None in reports of
+    never count. near: the numbers, from 0, of the lines of which it has a side, at least nearly; None in records of
     earlier versions, and of generated text, whose sentences are all alike.
     """
 

@@ -71,7 +71,7 @@ class Generator:
 
 
 @dataclass
-class RawReport:
+class RawRecord:
     """The origin and size of an experiment's raw text, by corpus; and how many references, if there are several."""
 
     experiment: str
@@ -86,7 +86,7 @@ class RawReport:
 
 def get_data(
     config: Config, output_dir: PathLike, cache: PathLike | None = None, parts: Sequence[str] | None = None
-) -> RawReport:
+) -> RawRecord:
     """Write the raw text of ``config`` to ``output_dir`` and return its origin and size.
 
     Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8), and further references as ``TEST.TARGET.2``
@@ -106,10 +106,10 @@ def get_data(
         raise UsageError(f"get-data: no part {min(unknown)}; give some of {', '.join(every_part)}")
     folder = Path(output_dir)
     make_folder(folder)
-    report = RawReport(config.name, config.synthetic)
+    record = RawRecord(config.name, config.synthetic)
     if config.data.synthetic is not None:
         data = config.data.synthetic
-        report.generator = Generator(data.pairs, data.seed, data.stems, data.clauses)
+        record.generator = Generator(data.pairs, data.seed, data.stems, data.clauses)
     overlap, other_tags = Overlap(), Counter[str]()
     # A folder for each set of parts, because another call may be writing other parts at the same time.
     members = _Members(folder / f".members-{'all' if parts is None else '-'.join(sorted(wanted))}", other_tags)
@@ -121,12 +121,12 @@ def get_data(
             if name == "train" or name in wanted:
                 text = overlap.watch(name, text)
             if name in wanted:
-                report.corpora[name], report.parts[name] = _write(folder, name, config.languages, text)
+                record.corpora[name], record.parts[name] = _write(folder, name, config.languages, text)
                 for number, files in enumerate(config.further_references(name), 2):
                     lines = [line for file in files for line in _lines_of(fetch(file, cache or default_cache()))]
-                    check_parallel(name, report.corpora[name].lines, f"reference {number}", len(lines))
+                    check_parallel(name, record.corpora[name].lines, f"reference {number}", len(lines))
                     overlap.note_reference(name, lines)
-                    report.references[name] = number
+                    record.references[name] = number
                     with open_output(folder / f"{name}.{config.languages.target}.{number}") as stream:
                         stream.writelines(lines)
             elif config.synthetic or (name == "train" and wanted.intersection(config.test_sets)):
@@ -135,15 +135,15 @@ def get_data(
                     collections.deque(pairs, maxlen=0)
     finally:
         shutil.rmtree(members.folder, ignore_errors=True)
-    report.test_overlap = overlap.counts()
+    record.test_overlap = overlap.counts()
     if config.synthetic:
         # A grammar's sentences are all alike.
-        report.test_overlap = {name: replace(each, near=None) for name, each in report.test_overlap.items()}
-    report.warnings = overlap.warnings(near=not config.synthetic)
+        record.test_overlap = {name: replace(each, near=None) for name, each in record.test_overlap.items()}
+    record.warnings = overlap.warnings(near=not config.synthetic)
     if other_tags:
-        report.warnings += [ResultWarning("markup", f"<{tag}>", f"{count:,}") for tag, count in other_tags.items()]
-    print_warnings(report.warnings)
-    return report
+        record.warnings += [ResultWarning("markup", f"<{tag}>", f"{count:,}") for tag, count in other_tags.items()]
+    print_warnings(record.warnings)
+    return record
 
 
 def _without_marks(parts: Iterable[tuple[str, Pairs]]) -> Iterator[tuple[str, Pairs]]:

@@ -49,7 +49,7 @@ BLOCK = 1 << 18
 
 
 @dataclass(frozen=True)
-class TokeniseReport:
+class TokeniseRecord:
     """The size of the tokenised text: lines (as many as before tokenising) and words."""
 
     language: str
@@ -74,7 +74,7 @@ def tokenise(
     choices: Tokenise = DEFAULT,
     num_workers: Processes = 1,
     report: File | None = None,
-) -> TokeniseReport:
+) -> TokeniseRecord:
     """Tokenise a UTF-8 text, one output line per input line in the same order.
 
     input_path: raw text, plain or .gz (default: standard input)
@@ -110,7 +110,7 @@ def tokenise(
             words += tokenised.words
         if compressed and not lines:
             target.write(gzipped(b""))
-    found = TokeniseReport(language, lines, words, sacremoses.__version__, warnings)
+    found = TokeniseRecord(language, lines, words, sacremoses.__version__, warnings)
     if report is not None:
         write_result(report, found)
     return found

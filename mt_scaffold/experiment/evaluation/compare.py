@@ -13,7 +13,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 from mt_scaffold.experiment.configuration import Primary, Published
-from mt_scaffold.experiment.data.report import DataReport
+from mt_scaffold.experiment.data.record import DataRecord
 from mt_scaffold.experiment.evaluation.comparison import (
     Comparison,
     FarRow,
@@ -57,7 +57,7 @@ from mt_scaffold.experiment.runtime.result_warnings import (
     read_warnings,
 )
 from mt_scaffold.experiment.runtime.results import read_result
-from mt_scaffold.experiment.training.train import TrainingReport
+from mt_scaffold.experiment.training.train import TrainingRecord
 from mt_scaffold.options import refuse_text
 from mt_scaffold.tables import decimal
 
@@ -244,7 +244,7 @@ def near_lines(reports: Iterable[PathLike]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for path in map(_report_in, reports):
         if "get-data" in keys_of(path):
-            overlaps = read_result(DataReport, path).raw.test_overlap
+            overlaps = read_result(DataRecord, path).raw.test_overlap
             found |= {test: overlap.near for test, overlap in overlaps.items() if overlap.near is not None}
     return found
 
@@ -317,7 +317,7 @@ def _warnings(
     """Return the warnings in the reports of all steps; those of a training or its scores name it."""
     found = [warning for path in reports for warning in read_warnings(_report_in(path))]
     for each in trainings:
-        seed = read_result(TrainingReport, each.path).seed
+        seed = read_result(TrainingRecord, each.path).seed
         found += read_warnings(each.path, _named(each.group, str(each.system), seed))
     for scored in several:
         found += read_warnings(scored.path, _named(scored.group, scored.system, scored.seed))
@@ -529,7 +529,7 @@ def training_of(
 
     Raises MTScaffoldError if the report cannot be read.
     """
-    report = read_result(TrainingReport, path)
+    report = read_result(TrainingRecord, path)
     return Training(
         system=system,
         seed=report.seed,

@@ -194,7 +194,7 @@ def differences(
 
 
 Curves = Mapping[str, Sequence[tuple[float, float]]]
-# System → the curves of each of its trainings (``TrainingReport.curves``).
+# System → the curves of each of its trainings (``TrainingRecord.curves``).
 Trainings = Mapping[str, Sequence[Curves]]
 
 

@@ -44,7 +44,7 @@ from mt_scaffold.experiment.report import figures
 from mt_scaffold.experiment.report.embeddings import Embeddings, Spread, read_embeddings, spread
 from mt_scaffold.experiment.runtime.provenance import versions
 from mt_scaffold.experiment.runtime.results import read_result, write_result
-from mt_scaffold.experiment.training.train import TrainingReport
+from mt_scaffold.experiment.training.train import TrainingRecord
 from mt_scaffold.methods import PlainBPE, Scaffold
 from mt_scaffold.segment.draw import labels
 from mt_scaffold.segment.frequencies import Vocabulary
@@ -205,7 +205,7 @@ def _draw(
         show("vocabularies", svg, f"{label}, over N.")
     curves = {
         system: [
-            read_result(TrainingReport, layout.training_report(run)).curves
+            read_result(TrainingRecord, layout.training_record(run)).curves
             for run in layout.runs
             if run.system == system
         ]
@@ -402,7 +402,7 @@ def _draw_language_models(
     for name in config.comparisons:
         curves = {
             system: [
-                read_result(TrainingReport, layout.training_report(layout.run_in(name, system, seed))).curves
+                read_result(TrainingRecord, layout.training_record(layout.run_in(name, system, seed))).curves
                 for seed in config.seeds
             ]
             for system in systems

@@ -1,4 +1,4 @@
-"""The codes of an experiment: which it makes, from which text or other codes, and their reports."""
+"""The codes of an experiment: which it makes, from which text or other codes, and their records."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def trimmed_codes(config: Experiment) -> list[str]:
     return [name for name, codes in config.all_codes.items() if codes.made_of is not None]
 
 
-def reports(layout: Layout[Any]) -> list[Path]:
-    """Return the reports of the codes that the experiment learns or trims."""
+def records(layout: Layout[Any]) -> list[Path]:
+    """Return the records of the codes that the experiment learns or trims."""
     return [
-        layout.step_report(f"learn-{name}") for name in (*learned_codes(layout.config), *trimmed_codes(layout.config))
+        layout.step_record(f"learn-{name}") for name in (*learned_codes(layout.config), *trimmed_codes(layout.config))
     ]
 
 
@@ -109,7 +109,7 @@ def copy_codes(source: PathLike, output: PathLike) -> None:
 
 
 @dataclass(frozen=True)
-class LearnReport:
+class LearnRecord:
     """The outcome of learning. symbols: requested. tokens: normal merged tokens in the codes; None for other models."""
 
     codes: str
@@ -119,7 +119,7 @@ class LearnReport:
     warnings: list[ResultWarning] = field(default_factory=list)
 
 
-def _report(name: str, method: str, symbols: int, learned: Any, with_base_symbols: bool = False) -> LearnReport:
+def _record(name: str, method: str, symbols: int, learned: Any, with_base_symbols: bool = False) -> LearnRecord:
     tokens = None
     if hasattr(learned, "codes"):
         merges = learned.codes.merges
@@ -129,29 +129,29 @@ def _report(name: str, method: str, symbols: int, learned: Any, with_base_symbol
         base = " and the base symbols" if with_base_symbols else ""
         warnings.append(ResultWarning("few-tokens", name, f"{tokens:,}{base} of {symbols:,}"))
     print_warnings(warnings)
-    return LearnReport(name, method, symbols, tokens, warnings)
+    return LearnRecord(name, method, symbols, tokens, warnings)
 
 
 def learn_model(
     name: str, setting: CodesSetting, output: PathLike, num_workers: int, text: Mapping[str, Any]
-) -> LearnReport:
-    """Learn codes, or another model, and return the report.
+) -> LearnRecord:
+    """Learn codes, or another model, and return the record.
 
     text: the arguments of ``learn`` that select the text.
     """
     method = setting.method
     assert method is not None
     learned = learn(method=method, outfile=output, num_workers=num_workers, **text)
-    return _report(name, method.name, method.amount, learned, getattr(method, "total_symbols", False))
+    return _record(name, method.name, method.amount, learned, getattr(method, "total_symbols", False))
 
 
 def trim_codes(
     name: str, setting: CodesSetting, untrimmed: PathLike, output: PathLike, num_workers: int, text: Mapping[str, Any]
-) -> LearnReport:
-    """Trim the vocabulary of codes, and return the report; text: as in ``learn_model``."""
+) -> LearnRecord:
+    """Trim the vocabulary of codes, and return the record; text: as in ``learn_model``."""
     method = setting.method
     assert isinstance(method, Trimmed)
     refill: dict[str, Any] = {"refill": SAME, "min_frequency": method.min_frequency} if method.refill else {}
     which = {key: text[key] for key in ("documents", "counts") if key in text}
     trimmed = trim(untrimmed, outfile=output, below=method.below, num_workers=num_workers, **refill, **which)
-    return _report(name, method.name, len(Codes.read(untrimmed).normal), trimmed)
+    return _record(name, method.name, len(Codes.read(untrimmed).normal), trimmed)

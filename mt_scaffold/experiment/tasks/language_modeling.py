@@ -59,8 +59,8 @@ def get_documents(layout: LanguageModelLayout) -> None:
     """Write the documents that are generated, cut or joined; others are read in place."""
     from mt_scaffold.experiment.data.documents import get_documents
 
-    report = get_documents(layout.config.data, layout.documents("train").parent, layout.written_parts)
-    write_result(layout.documents_report, report)
+    record = get_documents(layout.config.data, layout.documents("train").parent, layout.written_parts)
+    write_result(layout.documents_record, record)
 
 
 def shards(layout: LanguageModelLayout) -> list[list[Path]]:
@@ -222,8 +222,8 @@ def compare_tasks(layout: LanguageModelLayout, systems: Systems = "") -> None:
         layout.title,
         baselines=config.own_baselines,
         measure=TaskAnswers(),
-        trainings=[Labelled(group, run.system, layout.training_report(run)) for group, run in runs],
-        reports=codes.reports(layout),
+        trainings=[Labelled(group, run.system, layout.training_record(run)) for group, run in runs],
+        reports=codes.records(layout),
     )
     print(as_text(comparison), end="")
 
@@ -393,7 +393,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
 
     def measured(self, layout: LanguageModelLayout) -> list[Path]:
         folders = dict.fromkeys(map(layout.binarised_of, layout.config.systems))
-        return [*folders, *layout.every_run(layout.training_report)]
+        return [*folders, *layout.every_run(layout.training_record)]
 
     def statistics(self, layout: LanguageModelLayout) -> None:
         from mt_scaffold.experiment.report.statistics import language_model_statistics

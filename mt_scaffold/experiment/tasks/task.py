@@ -169,9 +169,9 @@ class Task(ABC, Generic[AnyLayout]):
         return Primary()
 
     def reports(self, layout: AnyLayout) -> list[Path]:
-        """Return the step reports and data folders whose warnings the comparison shows.
+        """Return the step records and data folders whose warnings the comparison shows.
 
-        The reports of codes, trainings and scores are added for every task.
+        The records of codes, trainings and scores are added for every task.
         """
         return []
 

@@ -25,7 +25,7 @@ from mt_scaffold.experiment.configuration.layout import TRAINED_ON, Run
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.preprocessed import refuse_preprocessed
-from mt_scaffold.experiment.data.report import gather_reports
+from mt_scaffold.experiment.data.record import gather_records
 from mt_scaffold.experiment.data.tokenise import tokenise
 from mt_scaffold.experiment.report.trained_tokens import COLUMNS, SideTokens, count_drawn
 from mt_scaffold.experiment.runtime.fairseq import gpus_in_all, number_of, option_arguments
@@ -69,17 +69,17 @@ def get_data(layout: TranslationLayout, test_set: TestSet = "", cache: Cache = "
     from mt_scaffold.experiment.data.parallel import get_data
 
     parts = [test_set] if test_set else list(TRAINED_ON)
-    report = get_data(layout.config, layout.folder / "raw", cache or None, parts)
-    write_result(layout.step_report(f"get-data-{test_set}" if test_set else "get-data"), report)
+    record = get_data(layout.config, layout.folder / "raw", cache or None, parts)
+    write_result(layout.step_record(f"get-data-{test_set}" if test_set else "get-data"), record)
 
 
 def tokenise_part(layout: TranslationLayout, part: Part, language: Language, num_workers: Workers = 1) -> None:
     """Tokenise the raw text of one part in one language."""
     output = layout.uncleaned(part, language) if part in TRAINED_ON else layout.words(part, language)
     choices = layout.config.tokenise_for(part, SIDES[layout.languages.index(language)])
-    raw, report = layout.raw(part, language), layout.step_report(f"tokenise-{part}.{language}")
+    raw, record = layout.raw(part, language), layout.step_record(f"tokenise-{part}.{language}")
     refuse_preprocessed(raw, choices)
-    tokenise(raw, output, language=language, choices=choices, num_workers=num_workers, report=report)
+    tokenise(raw, output, language=language, choices=choices, num_workers=num_workers, report=record)
 
 
 def clean_part(layout: TranslationLayout, part: Part) -> None:
@@ -91,7 +91,7 @@ def clean_part(layout: TranslationLayout, part: Part) -> None:
         valid = [layout.words("valid", language) for language in layout.languages]
         hold_out = HoldOut(data.valid_every, valid[0], valid[1], before_cleaning=data.valid_cut == "before_cleaning")
     limits, (source, target) = layout.config.clean, layout.languages
-    report = clean(
+    record = clean(
         layout.uncleaned(part, source),
         layout.uncleaned(part, target),
         layout.words(part, source),
@@ -101,7 +101,7 @@ def clean_part(layout: TranslationLayout, part: Part) -> None:
         limits.max_ratio,
         hold_out,
     )
-    write_result(layout.step_report(f"clean-{part}"), report)
+    write_result(layout.step_record(f"clean-{part}"), record)
 
 
 def raw_parts(config: Config) -> list[str]:
@@ -118,19 +118,19 @@ def held_out(layout: TranslationLayout) -> list[Path]:
 
 
 def report_data(layout: TranslationLayout) -> None:
-    """Gather the reports of every data step into data-report.json."""
-    report = gather_reports(
-        [layout.step_report(name) for name in _fetched(layout)],
-        {name: layout.step_report(f"tokenise-{name}") for name in _tokenised(layout)},
-        {part: layout.step_report(f"clean-{part}") for part in _cleaned(layout)},
+    """Gather the records of every data step into data-report.json."""
+    record = gather_records(
+        [layout.step_record(name) for name in _fetched(layout)],
+        {name: layout.step_record(f"tokenise-{name}") for name in _tokenised(layout)},
+        {part: layout.step_record(f"clean-{part}") for part in _cleaned(layout)},
     )
-    write_result(layout.data_report, report)
+    write_result(layout.data_record, record)
 
 
-def data_reports(layout: TranslationLayout) -> list[Path]:
-    """Return the reports that ``report_data`` gathers."""
+def data_records(layout: TranslationLayout) -> list[Path]:
+    """Return the records that ``report_data`` gathers."""
     names = [*_fetched(layout), *(f"tokenise-{name}" for name in _tokenised(layout))]
-    return [layout.step_report(name) for name in [*names, *(f"clean-{part}" for part in _cleaned(layout))]]
+    return [layout.step_record(name) for name in [*names, *(f"clean-{part}" for part in _cleaned(layout))]]
 
 
 def _tokenised(layout: TranslationLayout) -> list[str]:
@@ -362,7 +362,7 @@ class Translation(Task[TranslationLayout]):
                 )
 
     def results(self, layout: TranslationLayout) -> list[Path]:
-        return [layout.data_report, layout.report, layout.compared_with_losses]
+        return [layout.data_record, layout.report, layout.compared_with_losses]
 
     def closing_words(self, layout: TranslationLayout) -> list[str]:
         return [f"All results are in {layout.folder}; open {layout.report} in a browser."]
@@ -458,7 +458,7 @@ class Translation(Task[TranslationLayout]):
     def reports(self, layout: TranslationLayout) -> list[Path]:
         config = layout.config
         tests = [layout.binarised_test_of(system, test) for system in config.systems for test in config.test_sets]
-        return [layout.data_report, *dict.fromkeys(tests)]
+        return [layout.data_record, *dict.fromkeys(tests)]
 
     def published(self, layout: TranslationLayout) -> Sequence[Published]:
         return layout.config.compare_with
@@ -468,7 +468,7 @@ class Translation(Task[TranslationLayout]):
         return [
             *(layout.words("train", language) for language in layout.languages),
             *map(layout.codes, config.all_codes),
-            *layout.every_run(layout.training_report),
+            *layout.every_run(layout.training_record),
             *(layout.averaged(Run(system, seed)) for system in config.systems),
             *(layout.dictionary(name, layout.source) for name in config.data_settings),
         ]

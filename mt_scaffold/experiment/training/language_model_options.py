@@ -14,7 +14,7 @@ from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET, number_of
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.runtime.schema import OptionValue, nearest
 from mt_scaffold.experiment.training.averaging_check import averaging_options, kept_checkpoints
-from mt_scaffold.experiment.training.train import TrainingReport
+from mt_scaffold.experiment.training.train import TrainingRecord
 
 OWN_TASK = "language_modeling_resumable"
 # fairseq's default.
@@ -69,13 +69,13 @@ def options_for_data(
     data: PathLike,
     baseline_report: PathLike | None = None,
 ) -> dict[str, OptionValue]:
-    """Return training_options for a data folder and, if the comparison needs it, the baseline's training report.
+    """Return training_options for a data folder and, if the comparison needs it, the baseline's training record.
 
     Raises MTScaffoldError if one of them cannot be read, or the report does not have the amount of text.
     """
     text = None
     if baseline_report is not None:
-        text = read_result(TrainingReport, baseline_report).text_bytes
+        text = read_result(TrainingRecord, baseline_report).text_bytes
         if text is None:
             raise MTScaffoldError(f"{baseline_report}: has no text_bytes; train with a task of this package")
     return training_options(config, system, comparison, gpus, read_documents_folder(data), text)

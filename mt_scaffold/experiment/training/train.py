@@ -25,7 +25,7 @@ from mt_scaffold.experiment.configuration.layout import (
     CHECKPOINTS,
     TRAINING_COMMAND,
     TRAINING_LOG,
-    TRAINING_REPORT,
+    TRAINING_RECORD,
 )
 from mt_scaffold.experiment.configuration.training import STOP_OPTIONS, unfair_patience
 from mt_scaffold.experiment.runtime.checkpoints import (
@@ -75,7 +75,7 @@ _KEEPS_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**34), 
 
 
 @dataclass(frozen=True)
-class TrainingReport:
+class TrainingRecord:
     """The outcome of a training.
 
     epochs: completed ones. valid_loss, best_valid_loss: the last and best values of ``valid_metric``, which chooses
@@ -112,7 +112,7 @@ def train(
     launcher: str = "fairseq",
     nodes: int = 1,
     gpus: int = 0,
-) -> TrainingReport:
+) -> TrainingRecord:
     """Train a model on a data folder of ``binarise``, ``binarise_words`` or ``binarise_documents``, up to a limit.
 
     Several folders with the same ids, given as ``a:b:c``, are used in turn, one per epoch.
@@ -122,7 +122,7 @@ def train(
     ``launcher``, ``nodes`` and ``gpus`` (of each node): see runtime.fairseq.launcher_command.
 
     ``output`` gets ``command.txt`` (the exact command), ``train.log``, ``checkpoints/``, and at the end
-    ``training.json`` (the returned report). A training that was stopped resumes from its last checkpoint; one that was
+    ``training.json`` (the returned record). A training that was stopped resumes from its last checkpoint; one that was
     started with other data, or with options that change what is learned, is refused before anything is touched. On
     SIGUSR1 the training saves after the update in flight and ends with StoppedOnRequest, on Ctrl-C with Interrupted; on
     a second Ctrl-C it ends at once.
@@ -154,9 +154,9 @@ def train(
                 updates = _run(start.command, output / TRAINING_LOG, request, "cpu" in chosen)
             if updates is not None:
                 raise on_signal.stopped(updates)
-        report = _report(output, seed, chosen)
-        write_result(output / TRAINING_REPORT, report)
-    return report
+        record = _record(output, seed, chosen)
+        write_result(output / TRAINING_RECORD, record)
+    return record
 
 
 def start_with(
@@ -276,7 +276,7 @@ def _run(command: Sequence[str], log: Path, request: StopRequest, on_cpu: bool) 
     return updates
 
 
-def _report(output: Path, seed: int, options: Mapping[str, OptionValue]) -> TrainingReport:
+def _record(output: Path, seed: int, options: Mapping[str, OptionValue]) -> TrainingRecord:
     checkpoints = output / CHECKPOINTS
     last = checkpoints / LAST_CHECKPOINT
     if not last.exists():
@@ -291,7 +291,7 @@ def _report(output: Path, seed: int, options: Mapping[str, OptionValue]) -> Trai
     if best is not None and valid_loss == best:
         warnings.append(ResultWarning(NOT_CONVERGED, "", f"update {so_far.updates:,}"))
     print_warnings(warnings)
-    return TrainingReport(
+    return TrainingRecord(
         seed=seed,
         updates=so_far.updates,
         epochs=so_far.epochs,

@@ -54,16 +54,16 @@ AnyLayout = Layout[Any]
 def learn(layout: AnyLayout, codes_name: CodesName, num_workers: Workers = 1) -> None:
     """Learn codes, or another model."""
     setting, text = codes.made_codes(layout.config)[codes_name], task_of(layout.config).learning(layout, codes_name)
-    report = codes.learn_model(codes_name, setting, layout.codes(codes_name), num_workers, text)
-    write_result(layout.step_report(f"learn-{codes_name}"), report)
+    record = codes.learn_model(codes_name, setting, layout.codes(codes_name), num_workers, text)
+    write_result(layout.step_record(f"learn-{codes_name}"), record)
 
 
 def trim(layout: AnyLayout, codes_name: CodesName, num_workers: Workers = 1) -> None:
     """Trim the vocabulary of learned codes."""
     setting, text = codes.made_codes(layout.config)[codes_name], task_of(layout.config).learning(layout, codes_name)
     untrimmed = layout.codes(codes.untrimmed_codes(layout.config, codes_name))
-    report = codes.trim_codes(codes_name, setting, untrimmed, layout.codes(codes_name), num_workers, text)
-    write_result(layout.step_report(f"learn-{codes_name}"), report)
+    record = codes.trim_codes(codes_name, setting, untrimmed, layout.codes(codes_name), num_workers, text)
+    write_result(layout.step_record(f"learn-{codes_name}"), record)
 
 
 def copy_codes(layout: AnyLayout, codes_name: CodesName) -> None:
@@ -146,7 +146,7 @@ def _compare(layout: AnyLayout, with_losses: bool = False) -> Comparison:
         layout.title,
         [each for each in task.published(layout) if each.beside in config.systems],
         baselines=config.own_baselines,
-        trainings=[Labelled(group, run.system, layout.training_report(run)) for group, run in compared],
+        trainings=[Labelled(group, run.system, layout.training_record(run)) for group, run in compared],
         dictionaries={name: _dictionary_use(layout, name) for name in config.systems},
         measure=task.measure(),
         reports=reports(layout),
@@ -239,8 +239,8 @@ def _dictionary_use(layout: AnyLayout, system: str) -> DictionaryUse | None:
 
 
 def reports(layout: AnyLayout) -> list[Path]:
-    """Return the step reports and data folders whose warnings the comparison shows, besides trainings and scores."""
-    return [*codes.reports(layout), *task_of(layout.config).reports(layout)]
+    """Return the step records and data folders whose warnings the comparison shows, besides trainings and scores."""
+    return [*codes.records(layout), *task_of(layout.config).reports(layout)]
 
 
 def statistics(layout: AnyLayout, systems: Systems = "") -> None:

@@ -110,7 +110,7 @@ def run_experiment(configuration: PathLike, settings: Settings) -> int:
         # Snakemake does not call the Snakefile's onstart in a dry run.
         asked = requested_experiment([configuration], settings.config)
         layout = layout_of(asked.folder, asked.experiment)
-        trainings = [(run, 0) for run in layout.runs if str(layout.training_report(run)) in display.planned]
+        trainings = [(run, 0) for run in layout.runs if str(layout.training_record(run)) in display.planned]
         # With any number of processes, as another machine may train.
         check_repeated(layout, trainings, display.planned, elsewhere=True)
     return 0

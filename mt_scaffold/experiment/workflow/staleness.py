@@ -48,7 +48,7 @@ def shown_systems(layout: AnyLayout, chosen: Sequence[str]) -> list[str]:
 def is_finished(layout: AnyLayout, system: str) -> bool:
     """Return whether all trainings of a system have ended and been scored with its current settings."""
     task, whole = task_of(layout.config), layout.of_systems([system])
-    wanted = [*whole.every_run(whole.training_report), *whole.every_run(whole.averaged), *whole.every_scores()]
+    wanted = [*whole.every_run(whole.training_record), *whole.every_run(whole.averaged), *whole.every_scores()]
     if not all(path.exists() for path in wanted):
         return False
     for run in whole.runs:

@@ -93,12 +93,12 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
         *(layout.vocabulary(name, language), layout.dictionaries(name), layout.dictionary(name, language)),
         layout.binarised(name),
         layout.binarised_test(name, test),
-        *(layout.training_report(run), layout.averaged(run)),
+        *(layout.training_record(run), layout.averaged(run)),
         *(layout.translation(run, test, form) for form in ("", "words", "subwords")),
         *(layout.translated_source(run, test), layout.scores(run, test)),
         *(layout.comparison(kind) for kind in ("txt", "json")),
-        *(layout.config_file, layout.data_report, layout.statistics, layout.figures, layout.report),
-        *(layout.log("a"), layout.step_report("a")),
+        *(layout.config_file, layout.data_record, layout.statistics, layout.figures, layout.report),
+        *(layout.log("a"), layout.step_record("a")),
     ]
     assert len(set(paths)) == len(paths)
     assert all(path.is_relative_to("experiments/wmt14_en_de") for path in paths)

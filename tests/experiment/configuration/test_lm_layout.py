@@ -68,13 +68,13 @@ def test_no_two_files_of_an_experiment_have_one_path() -> None:
     run = layout.wildcards
     assert run == Run("{system}", "{seed}", "{comparison}")
     paths = [
-        *(layout.documents("{part}"), layout.documents_report, layout.counted("{item}"), layout.counts),
+        *(layout.documents("{part}"), layout.documents_record, layout.counted("{item}"), layout.counts),
         *(layout.codes("{codes}"), layout.binarised("{codes}")),
-        *(layout.binarised_test("{codes}", "{test}"), layout.training_report(run), layout.checkpoints(run)),
+        *(layout.binarised_test("{codes}", "{test}"), layout.training_record(run), layout.checkpoints(run)),
         *(layout.averaged(run), layout.stripped(run), layout.scores(run, "{test}")),
         *(layout.config_file, layout.statistics, layout.vocabulary_table, layout.figures),
         *(layout.comparison(kind) for kind in ("txt", "json")),
-        *(layout.log("a"), layout.step_report("a")),
+        *(layout.log("a"), layout.step_record("a")),
     ]
     assert len(set(paths)) == len(paths)
     assert all(path.is_relative_to("experiments/lm_demo") for path in paths)
@@ -276,7 +276,7 @@ def test_the_task_is_told_how_many_checkpoints_are_averaged() -> None:
 def test_a_system_cannot_be_called_what_a_file_of_the_experiment_is() -> None:
     """Its trainings would overwrite the output of other steps, or mix with it."""
     layout = LanguageModelLayout(Path("x"), small())
-    paths = [layout.documents("train"), layout.documents_report, layout.counts, layout.codes("c")]
+    paths = [layout.documents("train"), layout.documents_record, layout.counts, layout.codes("c")]
     paths += [layout.binarised("c"), layout.binarised_test("c", "t"), layout.config_file]
     paths += [layout.statistics, layout.vocabulary_table, layout.figures, layout.log("a")]
     paths += [layout.report, *map(layout.comparison, COMPARISON_KINDS), *map(layout.task_comparison, COMPARISON_KINDS)]

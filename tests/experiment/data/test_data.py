@@ -25,11 +25,11 @@ from mt_scaffold.experiment.configuration import Config, load_config, parse_conf
 from mt_scaffold.experiment.configuration.data import DataFile
 from mt_scaffold.experiment.configuration.layout import Run
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
-from mt_scaffold.experiment.data.clean import CleanReport
+from mt_scaffold.experiment.data.clean import CleanRecord
 from mt_scaffold.experiment.data.download import fetch
-from mt_scaffold.experiment.data.parallel import RawCorpus, RawPart, RawReport, get_data
-from mt_scaffold.experiment.data.report import DataReport, gather_reports
-from mt_scaffold.experiment.data.tokenise import TokeniseReport
+from mt_scaffold.experiment.data.parallel import RawCorpus, RawPart, RawRecord, get_data
+from mt_scaffold.experiment.data.record import DataRecord, gather_records
+from mt_scaffold.experiment.data.tokenise import TokeniseRecord
 from mt_scaffold.experiment.evaluation.score import Scores
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.tasks.translation import score as scored_step
@@ -278,15 +278,15 @@ def test_multi30k_comes_from_a_folder_without_network(
 
 def test_reports_of_all_steps_become_one(tmp_path: Path) -> None:
     """The page takes its table of the data from it; the written report can be read back."""
-    raw = RawReport("small", False, {"train": RawCorpus(2, {"en": 8})}, {"train": [RawPart("train.en", 2)]})
-    clean = CleanReport(2, 1, {"too short": 1}, (8, 7), (4, 4))
+    raw = RawRecord("small", False, {"train": RawCorpus(2, {"en": 8})}, {"train": [RawPart("train.en", 2)]})
+    clean = CleanRecord(2, 1, {"too short": 1}, (8, 7), (4, 4))
     write_result(tmp_path / "raw", raw)
-    write_result(tmp_path / "train.en", TokeniseReport("en", 2, 9, "0"))
+    write_result(tmp_path / "train.en", TokeniseRecord("en", 2, 9, "0"))
     write_result(tmp_path / "clean", clean)
-    report = gather_reports(tmp_path / "raw", {"train.en": tmp_path / "train.en"}, {"train": tmp_path / "clean"})
-    assert report == DataReport(raw, {"train.en": TokeniseReport("en", 2, 9, "0")}, {"train": clean})
+    report = gather_records(tmp_path / "raw", {"train.en": tmp_path / "train.en"}, {"train": tmp_path / "clean"})
+    assert report == DataRecord(raw, {"train.en": TokeniseRecord("en", 2, 9, "0")}, {"train": clean})
     write_result(tmp_path / "report.json", report)
-    assert read_result(DataReport, tmp_path / "report.json") == report
+    assert read_result(DataRecord, tmp_path / "report.json") == report
     written = json.loads((tmp_path / "report.json").read_text())
     assert written["get-data"]["parts"]["train"] == [{"from": "train.en", "lines": 2}]
     assert "generator" not in written["get-data"]
@@ -316,7 +316,7 @@ def test_a_malformed_report_is_named(tmp_path: Path, content: str, says: str) ->
     """The error says what is wrong and which step to run again."""
     (tmp_path / "broken").write_text(content)
     with pytest.raises(MTScaffoldError, match=f"broken: {says}; run the step that writes this file again"):
-        gather_reports(tmp_path / "broken", {}, {})
+        gather_records(tmp_path / "broken", {}, {})
 
 
 def test_a_part_can_be_written_by_itself(tmp_path: Path, local: Config) -> None:
@@ -338,7 +338,7 @@ def test_a_part_can_be_written_by_itself(tmp_path: Path, local: Config) -> None:
     assert whole.corpora == train.corpora | news.corpora
     write_result(tmp_path / "train.json", train)
     write_result(tmp_path / "news.json", news)
-    assert gather_reports([tmp_path / "train.json", tmp_path / "news.json"], {}, {}).raw == whole
+    assert gather_records([tmp_path / "train.json", tmp_path / "news.json"], {}, {}).raw == whole
     with pytest.raises(UsageError, match="no part test; give some of train, valid, news"):
         get_data(local, folder, parts=["test"])
 

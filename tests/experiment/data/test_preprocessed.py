@@ -136,7 +136,7 @@ def test_what_looks_tokenised_can_be_tokenised_with_a_warning(tmp_path: Path) ->
     """The check can be wrong; without it, a warning appears next to the results."""
     layout = experiment(tmp_path, tokenise={"check": False})
     tokenise_part(layout, "valid", "en")
-    assert [each.kind for each in read_warnings(layout.step_report("tokenise-valid.en"))] == ["preprocessed"]
+    assert [each.kind for each in read_warnings(layout.step_record("tokenise-valid.en"))] == ["preprocessed"]
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 from mt_scaffold.experiment.binarise.data_folder import DictionaryUse
 from mt_scaffold.experiment.configuration import Over, Primary, Published, load_experiment, parse_experiment
 from mt_scaffold.experiment.data.overlap import TestOverlap
-from mt_scaffold.experiment.data.parallel import RawReport
-from mt_scaffold.experiment.data.report import DataReport
+from mt_scaffold.experiment.data.parallel import RawRecord
+from mt_scaffold.experiment.data.record import DataRecord
 from mt_scaffold.experiment.evaluation.compare import compare, unequal_resampling
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison, Row, Spread, untranslated
 from mt_scaffold.experiment.evaluation.comparison_tables import as_text, trainings_table
@@ -32,7 +32,7 @@ from mt_scaffold.experiment.evaluation.score import Origin, Texts, score
 from mt_scaffold.experiment.evaluation.significance import shown_p
 from mt_scaffold.experiment.runtime.result_warnings import of_generated_text
 from mt_scaffold.experiment.runtime.results import read_result, write_result
-from mt_scaffold.experiment.training.train import TrainingReport
+from mt_scaffold.experiment.training.train import TrainingRecord
 from mt_scaffold.tables import latex
 
 VOCABULARY = "der die das Hund Katze läuft schläft im Haus Garten schnell langsam und".split()
@@ -233,18 +233,18 @@ def test_the_interval_of_several_trainings_is_students(scores: list[Path], tmp_p
     assert "Student's t over trainings" in (tmp_path / "table.txt").read_text(encoding="utf-8")
 
 
-def data_report(folder: Path, near: list[int] | None) -> Path:
+def data_record(folder: Path, near: list[int] | None) -> Path:
     """Write a data report by which some lines of the test set are nearly in the training text."""
     overlap = TestOverlap(80, 0, 0, 0, 3, 1, near)
-    raw = RawReport("x", False, test_overlap={"made_up": overlap, "other": overlap})
-    write_result(folder / "data-report.json", DataReport(raw, {}, {}))
+    raw = RawRecord("x", False, test_overlap={"made_up": overlap, "other": overlap})
+    write_result(folder / "data-report.json", DataRecord(raw, {}, {}))
     return folder / "data-report.json"
 
 
 def test_scores_without_what_is_nearly_in_the_training_text(scores: list[Path], tmp_path: Path) -> None:
     """They equal the scores of the other sentences alone, for each seed, and so does the difference."""
     left_out = [3, 10, 41, 79]
-    reports = [data_report(tmp_path, left_out)]
+    reports = [data_record(tmp_path, left_out)]
     comparison = compare(scores, "bpe", tmp_path / "table", samples=20, reports=reports)
     kept = [number for number in range(80) if number not in left_out]
     again = []
@@ -279,7 +279,7 @@ def test_there_is_no_such_table_where_it_would_say_nothing(
     scores: list[Path], tmp_path: Path, near: list[int] | None
 ) -> None:
     """That is, if the report has no line numbers, if no line is near, or if fewer than two are left."""
-    comparison = compare(scores, "bpe", samples=20, reports=[data_report(tmp_path, near)])
+    comparison = compare(scores, "bpe", samples=20, reports=[data_record(tmp_path, near)])
     assert comparison.far == [] and "Without test sentences" not in as_text(comparison)
 
 
@@ -572,7 +572,7 @@ def test_trainings_are_a_second_table(scores: list[Path], tmp_path: Path) -> Non
     """Systems that saw more text, or have more parameters, do not differ in segmentation alone."""
     files = []
     for system, seed in (("bpe", 1), ("scaffold", 2)):
-        report = TrainingReport(seed, 1200, 3, 4.5, None, 1_234_567, 5400.0, {}, "fairseq-train", {})
+        report = TrainingRecord(seed, 1200, 3, 4.5, None, 1_234_567, 5400.0, {}, "fairseq-train", {})
         path = tmp_path / f"{system}.json"
         write_result(path, report)
         files.append(Labelled("", system, path))

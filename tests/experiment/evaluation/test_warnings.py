@@ -18,8 +18,8 @@ from mt_scaffold.experiment.configuration import Config, parse_config, parse_exp
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.configuration.systems import CodesSetting
-from mt_scaffold.experiment.data.parallel import RawReport
-from mt_scaffold.experiment.data.report import gather_reports
+from mt_scaffold.experiment.data.parallel import RawRecord
+from mt_scaffold.experiment.data.record import gather_records
 from mt_scaffold.experiment.data.tokenise import tokenise
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison import Comparison
@@ -31,7 +31,7 @@ from mt_scaffold.experiment.runtime.result_warnings import KINDS, ResultWarning,
 from mt_scaffold.experiment.runtime.results import read_result, write_result
 from mt_scaffold.experiment.tasks.codes import learn_model
 from mt_scaffold.experiment.tasks.language_modeling import LanguageModeling
-from mt_scaffold.experiment.training.train import TrainingReport
+from mt_scaffold.experiment.training.train import TrainingRecord
 from mt_scaffold.methods import PlainBPE, Scaffold
 
 REFERENCES = ["Der Hund läuft im Haus.", "Die Katze schläft im Garten.", "Das Haus und der Garten."] * 10
@@ -67,7 +67,7 @@ def scored(folder: Path, system: str, seed: int, translations: list[str]) -> Pat
 def training(folder: Path, seed: int, *warnings: ResultWarning) -> Path:
     path = folder / f"training-{seed}.json"
     curves: dict[str, list[tuple[float, float]]] = {"train": [], "valid": []}
-    report = TrainingReport(seed, 400, 1, 4.5, 4.5, 9, 60.0, {}, "fairseq-train", curves, warnings=[*warnings])
+    report = TrainingRecord(seed, 400, 1, 4.5, 4.5, 9, 60.0, {}, "fairseq-train", curves, warnings=[*warnings])
     write_result(path, report)
     return path
 
@@ -180,7 +180,7 @@ def test_empty_translations_are_counted(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_a_training_whose_best_validation_is_the_last_has_not_converged(tmp_path: Path, tiny_model: Path) -> None:
     """The report of a training that improved until its end has a warning that a comparison reads."""
-    report = read_result(TrainingReport, tiny_model / "training.json")
+    report = read_result(TrainingRecord, tiny_model / "training.json")
     assert report.valid_loss is not None
     late = report.valid_loss == report.best_valid_loss
     assert kinds(report.warnings) == ["not-converged"] * late
@@ -221,10 +221,10 @@ def test_the_data_report_has_the_warnings_of_its_steps(tmp_path: Path, capsys: p
     error = capsys.readouterr().err
     assert f"mt-scaffold: warning: {KINDS['language']}: qq." in error
     assert f"mt-scaffold: warning: {KINDS['preprocessed']}: raw.qq (" in error
-    raw = RawReport("small", False, warnings=[ResultWarning("test-in-train", "test", "1 of 9")])
+    raw = RawRecord("small", False, warnings=[ResultWarning("test-in-train", "test", "1 of 9")])
     write_result(tmp_path / "raw.json", raw)
     words = {"train.qq": tmp_path / "words.json", "valid.qq": tmp_path / "words.json"}
-    report = gather_reports([tmp_path / "raw.json"] * 2, words, {})
+    report = gather_records([tmp_path / "raw.json"] * 2, words, {})
     assert kinds(report.warnings) == ["test-in-train", "language", "preprocessed"]
 
 

@@ -21,10 +21,10 @@ for needed in ("jinja2", "matplotlib", "sacrebleu", "sacremoses", "torch", "yaml
     pytest.importorskip(needed)
 
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout  # noqa: E402
-from mt_scaffold.experiment.data.clean import CleanReport  # noqa: E402
-from mt_scaffold.experiment.data.parallel import RawCorpus, RawReport  # noqa: E402
-from mt_scaffold.experiment.data.report import DataReport  # noqa: E402
-from mt_scaffold.experiment.data.tokenise import TokeniseReport  # noqa: E402
+from mt_scaffold.experiment.data.clean import CleanRecord  # noqa: E402
+from mt_scaffold.experiment.data.parallel import RawCorpus, RawRecord  # noqa: E402
+from mt_scaffold.experiment.data.record import DataRecord  # noqa: E402
+from mt_scaffold.experiment.data.tokenise import TokeniseRecord  # noqa: E402
 from mt_scaffold.experiment.evaluation.compare import compare  # noqa: E402
 from mt_scaffold.experiment.evaluation.comparison import Comparison  # noqa: E402
 from mt_scaffold.experiment.evaluation.score import Origin, Texts, score  # noqa: E402
@@ -37,7 +37,7 @@ from mt_scaffold.experiment.report.html import (  # noqa: E402
 from mt_scaffold.experiment.report.statistics import _by_size, statistics  # noqa: E402
 from mt_scaffold.experiment.runtime.result_warnings import KINDS, ResultWarning  # noqa: E402
 from mt_scaffold.experiment.runtime.results import read_result, write_result  # noqa: E402
-from mt_scaffold.experiment.training.train import TrainingReport  # noqa: E402
+from mt_scaffold.experiment.training.train import TrainingRecord  # noqa: E402
 from mt_scaffold.methods import Unigram  # noqa: E402
 from mt_scaffold.methods.learn import learn  # noqa: E402
 
@@ -86,10 +86,10 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "codes").mkdir(exist_ok=True)
         learn_bpe(None, layout.codes_of(algorithm)[0], 60, algorithm=algorithm, paths=trained_on)
     parts = ("train", "valid", "test")
-    report = DataReport(
-        RawReport("small", True, {part: RawCorpus(4, {"en": 20, "de": 18}) for part in parts}),
-        {f"{part}.{code}": TokeniseReport(code, 4, 21, "0") for part in parts for code in ("en", "de")},
-        {part: CleanReport(4, 3, {"too long": 1, "ratio": 0}, (20, 18), (15, 14)) for part in parts[:2]},
+    report = DataRecord(
+        RawRecord("small", True, {part: RawCorpus(4, {"en": 20, "de": 18}) for part in parts}),
+        {f"{part}.{code}": TokeniseRecord(code, 4, 21, "0") for part in parts for code in ("en", "de")},
+        {part: CleanRecord(4, 3, {"too long": 1, "ratio": 0}, (20, 18), (15, 14)) for part in parts[:2]},
     )
     write_result(folder / "data-report.json", report)
     references = (folder / "raw" / "test.de").read_text(encoding="utf-8").splitlines()
@@ -108,7 +108,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             write(run / "translations" / "test.de.subwords", "".join(f"{bpe.segment(line)}\n" for line in translated))
             curves = {"train": [(30.0, 7.0)], "valid": [(30.0, 6.3)]}
             command = f"fairseq-train --seed {seed}\n"
-            training = TrainingReport(seed, 30, 1, 7.1, None, 9, 60.0, {}, command, curves)
+            training = TrainingRecord(seed, 30, 1, 7.1, None, 9, 60.0, {}, command, curves)
             write_result(run / "training.json", training)
             weights = torch.randn(len(forms) + 4, 8, generator=torch.Generator().manual_seed(seed))
             torch.save({"model": {"encoder.embed_tokens.weight": weights}}, run / "averaged.pt")

@@ -29,7 +29,7 @@ from mt_scaffold.experiment.training.average import last_checkpoints
 from mt_scaffold.experiment.training.progress import PROGRESS_FILE
 from mt_scaffold.experiment.training.start import write_start
 from mt_scaffold.experiment.training.stop_request import STOP_FILE, StopRequest
-from mt_scaffold.experiment.training.train import TrainingReport, _run, start_with, train
+from mt_scaffold.experiment.training.train import TrainingRecord, _run, start_with, train
 
 
 def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path, tiny_words: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_training_leaves_command_log_checkpoints_and_report(tiny_model: Path, 
     command = (tiny_model / "command.txt").read_text()
     assert "fairseq_cli.train" in command and "--seed 7" in command and "--max-epoch 3" in command
     assert "done training" in (tiny_model / "train.log").read_text()
-    report = read_result(TrainingReport, tiny_model / "training.json")
+    report = read_result(TrainingRecord, tiny_model / "training.json")
     assert report.epochs == 3 and report.seed == 7 and report.updates > 3
     assert report.parameters > 1000 and report.versions["fairseq-fixed"]
     bpe = BPE(tiny_words / "codes")
@@ -300,20 +300,20 @@ def test_bleu_of_the_validation_set_ends_a_training_even_across_a_stop(tiny_data
     command += ["--output", str(tmp_path / "model")]
     # Nothing is learned, so the second and the third validation, of whole epochs, are no better than that of the stop.
     assert main([*command, "--", "--max-update", "5"]) == 0
-    stopped = read_result(TrainingReport, tmp_path / "model" / "training.json")
+    stopped = read_result(TrainingRecord, tmp_path / "model" / "training.json")
     assert main(command) == 0
-    report = read_result(TrainingReport, tmp_path / "model" / "training.json")
+    report = read_result(TrainingRecord, tmp_path / "model" / "training.json")
     assert (stopped.stop, stopped.epochs, report.stop, report.epochs) == ("updates", 0, "patience", 2)
     assert report.valid_metric == "bleu" and len(report.curves["valid_bleu"]) == 3
     assert main(command) == 0
-    assert read_result(TrainingReport, tmp_path / "model" / "training.json").updates == report.updates
+    assert read_result(TrainingRecord, tmp_path / "model" / "training.json").updates == report.updates
 
 
 def test_a_training_that_logs_no_epoch_is_complete(tiny_data: Path, tmp_path: Path) -> None:
     """``--log-format none`` is fairseq's: there are no curves to report, and nothing has failed."""
     report = train(tiny_data, tmp_path, [*TINY_MODEL, "--max-epoch", "1", "--log-format", "none"], seed=7)
     assert report.epochs == 1 and report.curves == {"train": [], "valid": []}
-    assert read_result(TrainingReport, tmp_path / "training.json") == report
+    assert read_result(TrainingRecord, tmp_path / "training.json") == report
 
 
 def test_a_second_training_in_the_same_folder_waits(tiny_data: Path, tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def trained(path: Path, finished: bool = True) -> Path:
         assert start is not None
         write_start(layout.training(run), dataclasses.replace(start, processes=1))
         if finished:
-            layout.training_report(run).write_text("{}")
+            layout.training_record(run).write_text("{}")
     write_config(plan.experiment, layout.config_file)
     return layout.folder
 

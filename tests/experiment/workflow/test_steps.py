@@ -54,7 +54,7 @@ def test_a_step_finds_its_files_by_the_configuration(layout: TranslationLayout) 
         raw = layout.raw(part, layout.source)
         raw.write_text(f"{text}\n", encoding="utf-8")
         assert main(["experiment", "tokenise", *config, "--part", part, "--language", layout.source]) == 0
-        assert layout.step_report(f"tokenise-{part}.{layout.source}").exists()
+        assert layout.step_record(f"tokenise-{part}.{layout.source}").exists()
     assert layout.words("test", layout.source).read_text(encoding="utf-8").lower() == "hello , world !\n"
     with gzip.open(layout.uncleaned("valid", layout.source), "rt", encoding="utf-8") as stream:
         assert "@-@" in stream.read()

@@ -17,8 +17,8 @@ from mt_scaffold.experiment.configuration import Config
 from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.configuration.layout import Run, of_finished, read_folder
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
-from mt_scaffold.experiment.data.clean import CleanReport
-from mt_scaffold.experiment.data.report import DataReport
+from mt_scaffold.experiment.data.clean import CleanRecord
+from mt_scaffold.experiment.data.record import DataRecord
 from mt_scaffold.experiment.evaluation.comparison import Comparison
 from mt_scaffold.experiment.evaluation.comparison_tables import published_tables, score_tables
 from mt_scaffold.experiment.report.html.parts import (
@@ -31,11 +31,11 @@ from mt_scaffold.experiment.report.html.parts import (
 )
 from mt_scaffold.experiment.report.statistics import LanguageModelStatistics, Statistics, documents_table
 from mt_scaffold.experiment.runtime.results import read_result
-from mt_scaffold.experiment.training.train import TrainingReport
+from mt_scaffold.experiment.training.train import TrainingRecord
 from mt_scaffold.segment.draw import description
 from mt_scaffold.segment.segmenter import Segmenter
 
-# The metrics that can choose checkpoint_best.pt (TrainingReport.valid_metric), as the page names them.
+# The metrics that can choose checkpoint_best.pt (TrainingRecord.valid_metric), as the page names them.
 _VALID_METRICS = {"loss": "loss", "bleu": "BLEU", "bits_per_byte": "loss per byte"}
 
 
@@ -63,7 +63,7 @@ def _content(layout: TranslationLayout | LanguageModelLayout, examples: int) -> 
     comparison = read_result(Comparison, layout.comparison("json")).shown
     layout = layout.of_systems({row.system for row in comparison.rows})
     config = layout.config
-    runs = [{"run": run, "training": read_result(TrainingReport, layout.training_report(run))} for run in layout.runs]
+    runs = [{"run": run, "training": read_result(TrainingRecord, layout.training_record(run))} for run in layout.runs]
     if isinstance(layout, TranslationLayout):
         template, own = "translation.html.jinja", _of_translation(layout, examples, runs)
     else:
@@ -135,7 +135,7 @@ def _system_row(config: Config, name: str) -> dict[str, str]:
 
 def _data_rows(layout: TranslationLayout) -> list[dict[str, Any]]:
     """Return one row per part (train, valid, each test set): pairs and words at every step."""
-    report = read_result(DataReport, layout.data_report)
+    report = read_result(DataRecord, layout.data_record)
     held_out = report.clean["train"].held_out if "train" in report.clean else None
     rows = []
     for part in layout.parts:
@@ -145,7 +145,7 @@ def _data_rows(layout: TranslationLayout) -> list[dict[str, Any]]:
         missing = {part} - report.raw.corpora.keys()
         missing |= {f"{part}.{language}" for language in layout.languages} - report.tokenise.keys()
         if missing:
-            raise MTScaffoldError(f"{layout.data_report}: no {min(missing)}; run the experiment to completion first")
+            raise MTScaffoldError(f"{layout.data_record}: no {min(missing)}; run the experiment to completion first")
         corpus = report.raw.corpora[part]
         cleaned = report.clean.get(part)
         rows.append(
@@ -162,7 +162,7 @@ def _data_rows(layout: TranslationLayout) -> list[dict[str, Any]]:
     return rows
 
 
-def _held_out_row(cleaned: CleanReport) -> dict[str, Any]:
+def _held_out_row(cleaned: CleanRecord) -> dict[str, Any]:
     """Return the row of a validation set that cleaning took out of the training text."""
     return {
         "part": "valid (held out of train)",

@@ -8,7 +8,7 @@ SHARDS = experiment.prepare.shards
 # Only documents that are generated, cut or joined are written; other files are read in place.
 if layout.written_parts:
     rule get_documents:
-        output: [layout.documents(part) for part in layout.written_parts], layout.documents_report
+        output: [layout.documents(part) for part in layout.written_parts], layout.documents_record
         params: depends_on=staleness.depends_on(layout, "get-documents")
         log: layout.log("get-documents")
         shell: "{STEP} get-documents {CONFIG} > {log:q} 2>&1"
@@ -63,7 +63,7 @@ rule evaluate_tasks:
 
 
 rule compare_tasks:
-    input: shown.every_run(shown.task_scores), shown.every_run(shown.training_report), codes.reports(shown)
+    input: shown.every_run(shown.task_scores), shown.every_run(shown.training_record), codes.records(shown)
     output: [layout.task_comparison(kind) for kind in COMPARISON_KINDS]
     params: depends_on=staleness.depends_on(shown, "compare-tasks"), systems=SHOWN
     log: layout.log("compare-tasks")
@@ -74,7 +74,7 @@ rule report:
     input:
         [layout.comparison("json"), layout.statistics, layout.figures],
         [layout.codes(layout.segmentation_of(system)) for system in shown.config.systems],
-        shown.every_run(shown.training_report),
+        shown.every_run(shown.training_record),
         layout.task_comparison("json") if experiment.tasks is not None else [],
     output: layout.report
     log: layout.log("report")

@@ -19,7 +19,7 @@ rule get_data:
     output:
         [layout.raw("train", lang) for lang in LANGUAGES],
         [layout.raw("valid", lang) for lang in LANGUAGES if "valid" in translation.raw_parts(experiment)],
-        layout.step_report("get-data"),
+        layout.step_record("get-data"),
     params: depends_on=staleness.depends_on(layout, "get-data"), test=""
     log: layout.log("get-data")
     shell: "{STEP} get-data {CONFIG} {params.test} {CACHE} > {log:q} 2>&1"
@@ -28,10 +28,10 @@ rule get_data:
 # A separate rule, so that a test set can be added at any time. It looks for the set's sentences in the training text,
 # which is not an input, so that a new test set does not wait for it.
 use rule get_data as get_test_set with:
-    input: layout.step_report("get-data")
+    input: layout.step_record("get-data")
     output:
         [layout.raw("{test}", lang) for lang in LANGUAGES],
-        layout.step_report("get-data-{test}"),
+        layout.step_record("get-data-{test}"),
     params: depends_on=lambda wildcards: staleness.depends_on(layout, "get-data", wildcards.test), test="--test-set {test}"
     log: layout.log("get-data-{test}")
 
@@ -39,7 +39,7 @@ use rule get_data as get_test_set with:
 # The slowest step for a large corpus.
 rule tokenise:
     input: layout.raw("{trained_on}", "{lang}")
-    output: temp(layout.uncleaned("{trained_on}", "{lang}")), layout.step_report("tokenise-{trained_on}.{lang}")
+    output: temp(layout.uncleaned("{trained_on}", "{lang}")), layout.step_record("tokenise-{trained_on}.{lang}")
     params:
         depends_on=lambda wildcards: staleness.depends_on(layout, "tokenise", wildcards.trained_on),
         part="{trained_on}",
@@ -53,7 +53,7 @@ rule tokenise:
 # Test sets are never cleaned: every sentence is translated and scored.
 use rule tokenise as tokenise_test with:
     input: layout.raw("{test}", "{lang}")
-    output: layout.words("{test}", "{lang}"), layout.step_report("tokenise-{test}.{lang}")
+    output: layout.words("{test}", "{lang}"), layout.step_record("tokenise-{test}.{lang}")
     params: depends_on=lambda wildcards: staleness.depends_on(layout, "tokenise", wildcards.test), part="{test}"
     log: layout.log("tokenise-{test}.{lang}")
     threads: 1
@@ -67,15 +67,15 @@ rule clean:
     output:
         [layout.words(CLEANED, lang) for lang in LANGUAGES],
         translation.held_out(layout),
-        layout.step_report(f"clean-{CLEANED}"),
+        layout.step_record(f"clean-{CLEANED}"),
     params: depends_on=staleness.depends_on(layout, "clean"), part=CLEANED
     log: layout.log(f"clean-{CLEANED}")
     shell: "{STEP} clean {CONFIG} --part {params.part} > {log:q} 2>&1"
 
 
 rule report_data:
-    input: translation.data_reports(layout)
-    output: layout.data_report
+    input: translation.data_records(layout)
+    output: layout.data_record
     log: layout.log("report-data")
     shell: "{STEP} report-data {CONFIG} > {log:q} 2>&1"
 
@@ -87,7 +87,7 @@ rule report_data:
 use rule learn as learn_model with:
     output:
         layout.model(f"{{codes,{common_steps.one_of(codes.learned_codes(experiment, Unigram.suffix))}}}", Unigram.suffix),
-        layout.step_report(f"learn-{{codes,{common_steps.one_of(codes.learned_codes(experiment, Unigram.suffix))}}}"),
+        layout.step_record(f"learn-{{codes,{common_steps.one_of(codes.learned_codes(experiment, Unigram.suffix))}}}"),
 
 
 # For a vocabulary threshold: the frequencies of the subwords in the training text of one language.
@@ -165,11 +165,11 @@ rule losses:
 
 rule report:
     input:
-        [layout.comparison("json"), layout.data_report, layout.statistics, layout.figures],
+        [layout.comparison("json"), layout.data_record, layout.statistics, layout.figures],
         [layout.codes(name) for name in shown.config.all_codes],
         [layout.words(TESTS[0], SRC), layout.raw(TESTS[0], SRC), layout.raw(TESTS[0], TGT)],
         shown.every_run(shown.translation, TESTS[:1]),
-        shown.every_run(shown.training_report),
+        shown.every_run(shown.training_record),
     output: layout.report
     log: layout.log("report")
     shell: "{STEP} report {CONFIG} > {log:q} 2>&1"
