@@ -68,8 +68,7 @@ def test_the_papers_models_have_the_papers_sizes(
     assert sum(parameter.numel() for parameter in model.parameters()) == parameters
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("arch", ["llama", "gpt_neox"])
+@pytest.mark.parametrize(("arch", "precision"), [("llama", "bf16"), ("gpt_neox", "fp32")])
 def test_a_training_that_is_stopped_resumes_bit_for_bit(data: Path, tmp_path: Path, arch: str, precision: str) -> None:
     """The losses and all final parameters are equal; with dropout, within an epoch, and with fp32 copies of bf16."""
     arguments = [str(data), *TINY_LLAMA, *TASK, *PRECISIONS[precision], "--arch", arch, "--seed", "3"]
