@@ -50,6 +50,7 @@ GROUPS = {
     },
     "experiments": {
         "init": "write a commented configuration for your own files",
+        "keys": "print every key of a configuration",
         "run": "check and run an experiment, from raw text to the comparison",
         "check": "check an experiment without running it: files, options, models, disk space",
         "get-data": "fetch or generate the parallel text of an experiment",
@@ -102,6 +103,7 @@ FUNCTIONS = {
     "get-data": "mt_scaffold.experiment.commands.get_data:get_text",
     "init": "mt_scaffold.experiment.commands.init:init",
     "join": "mt_scaffold.segment.join:join_text",
+    "keys": "mt_scaffold.experiment.commands.keys:keys",
     "learn-unigram": "mt_scaffold.experiment.commands.learn_unigram:learn_unigram",
     "lm-eval": "mt_scaffold.experiment.commands.lm_eval:ask",
     "plan": "mt_scaffold.experiment.workflow.common_steps:plan",

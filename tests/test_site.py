@@ -9,10 +9,7 @@ import argparse
 import dataclasses
 import re
 import shlex
-import typing
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,6 +19,7 @@ for needed in ("griffe", "markdown_it", "mkdocs", "yaml"):
 import yaml  # noqa: E402
 
 from mt_scaffold import cli, options_from_signature  # noqa: E402
+from mt_scaffold.experiment.configuration.keys import keys_of  # noqa: E402
 from mt_scaffold.experiment.runtime.schema import build  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,52 +43,23 @@ def test_the_reference_has_every_command_and_every_key(monkeypatch: pytest.Monke
         written = {
             (path.strip("`"), *line.split("`")[1:2]): line for path, lines in found for line in lines.splitlines()
         }
-        wanted = dict(keys_of(config))
+        wanted = {(key.section or "The keys of the file", key.name): key for key in keys_of(config)}
         assert written.keys() == wanted.keys()
-        for place, (hint, limits, default) in wanted.items():
+        for place, key in wanted.items():
             meaning, _, example = written[place].partition(" Example: ")
-            assert default in meaning, place
-            build(hint, yaml.safe_load(example.strip("`"))[place[1]], place[1], limits)
+            value = str(key.default).lower() if isinstance(key.default, bool) else str(key.default).replace("'", "")
+            if key.default is dataclasses.MISSING:
+                assert "**required**" in meaning, place
+            elif not (key.default is None or key.default == "" or dataclasses.is_dataclass(key.default)):
+                assert f"default: `{value}`" in meaning, place
+            build(key.kind, yaml.safe_load(example.strip("`"))[place[1]], place[1], key.limits)
 
 
-def keys_of(config: type) -> Iterator[tuple[tuple[str, str], tuple[Any, Any, str]]]:
-    """Yield the keys of a configuration: section and name, with the key's type, limits and default on the page."""
-    waiting, places = [("The keys of the file", config)], {config}
-    for path, kind in waiting:
-        hints = typing.get_type_hints(kind)
-        fields = {str(each.metadata.get("key", each.name)): each for each in dataclasses.fields(kind)}
-        keys = {
-            name: (
-                hints[each.name],
-                each.metadata,
-                each.default if each.default_factory is dataclasses.MISSING else each.default_factory(),
-            )
-            for name, each in fields.items()
-        }
-        for name, (hint, limits, default) in keys.items():
-            below = "" if path == "The keys of the file" else f"{path}."
-            for inner, suffix in dataclasses_in(hint):
-                if inner not in places:
-                    places.add(inner)
-                    waiting.append((f"{below}{name}{suffix}", inner))
-            shown = f"default: `{str(default).lower() if isinstance(default, bool) else default}`".replace("'", "")
-            if default is None or default == "" or dataclasses.is_dataclass(default):
-                shown = ""
-            yield (path, name), (hint, limits, "**required**" if default is dataclasses.MISSING else shown)
-
-
-def dataclasses_in(kind: Any, suffix: str = "") -> Iterator[tuple[type, str]]:
-    """Yield the dataclasses in a type, each with the part of its path that follows the key."""
-    if dataclasses.is_dataclass(kind):
-        yield typing.cast(type, kind), suffix
-    inner = typing.get_args(kind)
-    if typing.get_origin(kind) is dict:
-        yield from dataclasses_in(inner[1], f"{suffix}.NAME")
-    elif typing.get_origin(kind) is list:
-        yield from dataclasses_in(inner[0], f"{suffix}[]")
-    elif inner and typing.get_origin(kind) is not typing.Literal:
-        for each in inner:
-            yield from dataclasses_in(each, suffix)
+def test_keys_prints_every_key_with_its_default(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a site, and of both kinds of experiments."""
+    assert cli.main(["keys"]) == 0 == cli.main(["keys", "--documents"])
+    printed = capsys.readouterr().out.splitlines()
+    assert {"average.last: whole number, 0 or more; default 5", "comparisons.NAME.text_of: text"} < {*printed}
 
 
 def test_the_reference_has_every_public_name() -> None:

@@ -66,6 +66,8 @@ mt-scaffold init corpus/train.en corpus/train.de
 mt-scaffold init train.en train.de --valid dev.en dev.de --test test.en test.de --output ours.yaml
 mt-scaffold init corpus/all.en corpus/all.de --hold-out 2000
 mt-scaffold init --documents 'shards/*.jsonl.zst' --output lm.yaml
+mt-scaffold keys | grep average
+mt-scaffold keys --documents
 mt-scaffold learn-unigram --symbols 8000 --input train.en train.de --output unigram.model
 mt-scaffold lm-eval --checkpoints model/checkpoints --last 5 --data binarised --tasks paper --num-fewshot 0 5 \\
     --output tasks.json
