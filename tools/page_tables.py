@@ -19,22 +19,18 @@ PAGES = (ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("resu
 
 def papers_figures() -> list[list[str]]:
     """Return the paper's figures, of original BPE and of Scaffold-BPE."""
-    rows = [["quantity", "text", "N", "original BPE", "Scaffold-BPE", "where in the paper"]]
+    rows = [["quantity", "text", "N", "original BPE", "Scaffold-BPE", "from"]]
     for figure in PAPER["figures"]:
-        # The paper does not say which BLEU it reports. Its baseline equals the tokenised BLEU of Ott et al. 2018.
-        quantity = figure["quantity"].replace("BLEU", "BLEU (likely tokenised)", 1)
         symbols = " or ".join(f"{number:,}" for number in PAPER["texts"][figure["text"]]["symbols"])
-        rows.append([quantity, figure["text"], symbols, figure["bpe"], figure["scaffold"], figure["place"]])
+        rows.append([figure["quantity"], figure["text"], symbols, figure["bpe"], figure["scaffold"], figure["place"]])
     return rows
 
 
 def papers_language_models() -> list[list[str]]:
-    """Return the paper's scores of language models, with "BPE / Scaffold-BPE" in a cell."""
+    """Return the paper's scores of language models, with "BPE/Scaffold-BPE" in a cell."""
     scores = PAPER["language_models"]
     benchmarks = list(dict.fromkeys(score["benchmark"] for score in scores))
-    cells = {
-        (each["table"], each["setting"], each["benchmark"]): "{bpe} / {scaffold}".format(**each) for each in scores
-    }
+    cells = {(each["table"], each["setting"], each["benchmark"]): "{bpe}/{scaffold}".format(**each) for each in scores}
     rows = [["table, setting", *benchmarks]]
     for table, setting in dict.fromkeys((score["table"], score["setting"]) for score in scores):
         shown = [cells.get((table, setting, benchmark), "") for benchmark in benchmarks]
@@ -113,8 +109,10 @@ def _shown(rows: list[list[str]]) -> str:
 TABLES: dict[str, Callable[[str], str]] = {
     "paper.json": lambda name: _shown({"figures": papers_figures, "language_models": papers_language_models}[name]()),
     "comparison": lambda name: _shown(comparison(name)),
+    "original test sets": lambda name: _shown([row for row in comparison(name) if not row[0].endswith("typos")]),
     "comparison with bits": lambda name: _shown(comparison(name, bits=True)),
     "named comparisons": lambda name: _shown(named_comparisons(name)),
+    "named comparison with dropout": lambda name: _shown([named_comparisons(name)[row] for row in (0, 2)]),
     "contrasts": lambda names: _shown(contrasts(names)),
     "bits per byte": lambda name: _shown(bits_per_byte(name)),
 }
