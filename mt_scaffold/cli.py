@@ -103,7 +103,7 @@ FUNCTIONS = {
     "get-data": "mt_scaffold.experiment.commands.get_data:get_text",
     "init": "mt_scaffold.experiment.commands.init:init",
     "join": "mt_scaffold.segment.join:join_text",
-    "keys": "mt_scaffold.experiment.commands.keys:keys",
+    "keys": "mt_scaffold.experiment.configuration.keys:keys",
     "learn-unigram": "mt_scaffold.experiment.commands.learn_unigram:learn_unigram",
     "lm-eval": "mt_scaffold.experiment.commands.lm_eval:ask",
     "plan": "mt_scaffold.experiment.workflow.common_steps:plan",

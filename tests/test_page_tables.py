@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 from paths import ROOT
-
-from mt_scaffold.cli import main
 
 RESULTS = ROOT / "docs" / "results"
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
@@ -27,18 +24,6 @@ def test_no_row_is_cut_off_from_its_table(page: Path) -> None:
         if line.startswith("|") and not before.startswith("|") and not after.startswith(("|-", "|:", "| -", "| :"))
     ]
     assert not cut
-
-
-@pytest.mark.parametrize("text", [b"x" * 17 + b"\xe4\n", b"a\n"], ids=["latin-1", "no-pair"])
-def test_troubleshooting_quotes_the_messages(text: bytes, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Who searches the page for the message finds its row."""
-    path = tmp_path / "text"
-    path.write_bytes(text)
-    main(["learn-bpe", "--symbols", "1", "--input", str(path), "--output", str(tmp_path / "codes")])
-    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
-    quoted = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
-    printed = capfd.readouterr().err
-    assert [message for message in quoted if message in printed]
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_keys_prints_every_key_with_its_default(capsys: pytest.CaptureFixture[st
     """Without a site, and of both kinds of experiments."""
     assert cli.main(["keys"]) == 0 == cli.main(["keys", "--documents"])
     printed = capsys.readouterr().out.splitlines()
-    assert {"average.last: whole number, 0 or more; default 5", "comparisons.NAME.text_of: text"} < {*printed}
+    assert {"average.last: a whole number, 0 or more; default 5", "comparisons.NAME.text_of: text"} < {*printed}
 
 
 def test_the_reference_has_every_public_name() -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import types
 import typing
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from mt_scaffold.experiment.runtime.schema import OptionValue
-
-_TYPES = {bool: "true or false", int: "whole number", float: "number", str: "text", OptionValue: "option of fairseq"}
+from mt_scaffold.experiment.configuration import Config
+from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
+from mt_scaffold.experiment.runtime.schema import in_words
 
 
 class Key(NamedTuple):
@@ -38,6 +37,23 @@ def keys_of(config: type) -> Iterator[Key]:
             yield Key(section, name, hints[field.name], field.metadata, default)
 
 
+def keys(documents: bool = False) -> str:
+    """Return every key of a configuration, one per line, with its type and its default.
+
+    documents: those of language models, not of translation
+    """
+    lines = []
+    for section, name, kind, limits, default in keys_of(LanguageModelConfig if documents else Config):
+        least = limits.get("least")
+        line = f"{section}.{name}: ".lstrip(".") + in_words(kind) + (f", {least} or more" if least is not None else "")
+        if default is dataclasses.MISSING:
+            line += "; required"
+        elif not (default is None or default == "" or dataclasses.is_dataclass(default)):
+            line += f"; default {str(default).lower() if isinstance(default, bool) else default}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
 def _dataclasses_in(kind: Any, suffix: str = "") -> Iterator[tuple[type, str]]:
     """Yield the dataclasses in a type, each with the part of its path that follows the key."""
     if dataclasses.is_dataclass(kind):
@@ -48,19 +64,3 @@ def _dataclasses_in(kind: Any, suffix: str = "") -> Iterator[tuple[type, str]]:
     elif inner and origin is not Literal:
         for each in inner:
             yield from _dataclasses_in(each, suffix)
-
-
-def in_words(kind: Any) -> str:
-    """Return a type as users read it."""
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if dataclasses.is_dataclass(kind):
-        return "section"
-    if kind in _TYPES:
-        return _TYPES[kind]
-    if origin in (types.UnionType, typing.Union):
-        return in_words(next(each for each in inner if each is not type(None)))
-    if origin is Literal:
-        return " or ".join(map(str, inner))
-    if origin in (list, dict):
-        return f"{'list' if origin is list else 'names'}, each: {in_words(inner[-1])}"
-    return "text or a list"

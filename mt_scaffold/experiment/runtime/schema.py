@@ -191,6 +191,24 @@ _BITS = 64
 _TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
+def in_words(kind: Any) -> str:
+    """Return a type as users read it."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if dataclasses.is_dataclass(kind):
+        return "a section"
+    if kind in _TYPE_NAMES:
+        return _TYPE_NAMES[kind]
+    if kind == OptionValue:
+        return "an option of fairseq"
+    if origin in (types.UnionType, typing.Union):
+        return in_words(next(each for each in inner if each is not type(None)))
+    if origin is Literal:
+        return " or ".join(map(str, inner))
+    if origin in (list, dict):
+        return f"{'a list' if origin is list else 'names'}, each: {in_words(inner[-1])}"
+    return "text or a list"
+
+
 def _build_scalar(kind: type, value: Any, key: str, limits: Mapping[str, Any]) -> Any:
     # In Python True is a number; in a configuration it is not.
     fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
