@@ -19,9 +19,12 @@ VERSION_1, JAVASCRIPT = (Path(sys.prefix) / name for name in ("tokenizers-1", "j
 PROGRAM = """
 import fs from "node:fs";
 import { PreTrainedTokenizer } from "@huggingface/transformers";
-const tokenizer = new PreTrainedTokenizer(JSON.parse(fs.readFileSync(process.argv[2])), {});
-for (const line of fs.readFileSync("text", "utf8").split("\\n").slice(0, -1))
-  console.log(JSON.stringify(tokenizer.encode(line)));
+const settings = { clean_up_tokenization_spaces: false };
+const tokenizer = new PreTrainedTokenizer(JSON.parse(fs.readFileSync(process.argv[2])), settings);
+for (const line of fs.readFileSync("lines", "utf8").split("\\n").slice(0, -1)) {
+  const ids = tokenizer.encode(line);
+  console.log(JSON.stringify([ids, tokenizer.decode(ids, { skip_special_tokens: true })]));
+}
 """
 
 
@@ -58,13 +61,17 @@ def test_version_1_writes_and_checks_the_same_files(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not JAVASCRIPT.exists(), reason="make test-integrations installs transformers.js if there is npm")
+@pytest.mark.parametrize("pattern", ["exact", "published"])
 @pytest.mark.parametrize("name", ["spaces", "gpt2"])
-def test_transformers_js_gives_the_same_ids(folder: Path, name: str) -> None:
+def test_transformers_js_gives_the_same_ids_and_text(folder: Path, name: str, pattern: str) -> None:
     """It read a pattern that is a string as a group, which kept the spaces between words."""
+    export_tokenizers(folder / name, folder / "js.json", pattern=pattern)
+    lines = [*(folder / "text").read_text("utf-8").splitlines(), "the chairs , or the red chair ?"]
+    (folder / "lines").write_text("".join(f"{line}\n" for line in lines), "utf-8")
     (JAVASCRIPT / "ids.mjs").write_text(PROGRAM, encoding="utf-8")
-    command = ["node", str(JAVASCRIPT / "ids.mjs"), f"{name}.json"]
+    command = ["node", str(JAVASCRIPT / "ids.mjs"), "js.json"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    tokenizer = to_tokenizers(folder / name, pattern="published")
-    lines = (folder / "text").read_text("utf-8").splitlines()
-    assert [json.loads(line) for line in done.stdout.splitlines()] == [tokenizer.encode(line).ids for line in lines]
+    tokenizer = to_tokenizers(folder / name, pattern=pattern)
+    expected = [[ids, tokenizer.decode(ids)] for ids in (tokenizer.encode(line).ids for line in lines)]
+    assert [json.loads(line) for line in done.stdout.splitlines()] == expected
