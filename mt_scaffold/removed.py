@@ -132,7 +132,7 @@ KEYS: dict[str, Key] = {
     "tasks.storycloze": Key("name a task of your own that reads the files (tasks.include_path)"),
     "tasks.download": Key(_DOWNLOAD, (False, True)),
     "not_run": Key("a task that cannot be loaded is an error", None),
-    "tasks.paper_setting": Key("docs/paper.md has the paper's figures", ({},)),
+    "tasks.paper_setting": Key("tools/paper.json has the paper's scores", ({},)),
     "translate.engine": Key(_CTRANSLATE2, ("fairseq",)),
     "translate.quantization": Key(_CTRANSLATE2, (None,)),
     ".samples": Key(

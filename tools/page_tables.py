@@ -26,18 +26,6 @@ def papers_figures() -> list[list[str]]:
     return rows
 
 
-def papers_language_models() -> list[list[str]]:
-    """Return the paper's scores of language models, with "BPE/Scaffold-BPE" in a cell."""
-    scores = PAPER["language_models"]
-    benchmarks = list(dict.fromkeys(score["benchmark"] for score in scores))
-    cells = {(each["table"], each["setting"], each["benchmark"]): "{bpe}/{scaffold}".format(**each) for each in scores}
-    rows = [["table, setting", *benchmarks]]
-    for table, setting in dict.fromkeys((score["table"], score["setting"]) for score in scores):
-        shown = [cells.get((table, setting, benchmark), "") for benchmark in benchmarks]
-        rows.append([f"{table}: {setting}" if setting not in table else table, *shown])
-    return rows
-
-
 def comparison(experiment: str, bits: bool = False) -> list[list[str]]:
     """Return BLEU of two systems on each test set, and their difference, with ``bits`` also in bits per byte."""
     found = json.loads((DOCS / "results" / experiment / "comparison.json").read_text(encoding="utf-8"))
@@ -107,7 +95,7 @@ def _shown(rows: list[list[str]]) -> str:
 
 
 TABLES: dict[str, Callable[[str], str]] = {
-    "paper.json": lambda name: _shown({"figures": papers_figures, "language_models": papers_language_models}[name]()),
+    "paper.json": lambda _: _shown(papers_figures()),
     "comparison": lambda name: _shown(comparison(name)),
     "original test sets": lambda name: _shown([row for row in comparison(name) if not row[0].endswith("typos")]),
     "comparison with bits": lambda name: _shown(comparison(name, bits=True)),

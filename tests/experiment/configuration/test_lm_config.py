@@ -105,7 +105,7 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
         ("name: small", "name: small\ntasks: {names: [a], num_fewshot: [-1]}", 3, "tasks.num_fewshot[0]: must be 0 or"),
         (
             "name: small", "name: small\ntasks: {names: [a], paper_setting: {x: 1B}}", 3,
-            "tasks.paper_setting: removed; docs/paper.md has",
+            "tasks.paper_setting: removed; tools/paper.json has",
         ),
     ],
 )  # fmt: skip
