@@ -114,6 +114,22 @@ def test_words_made_to_share_their_hash_cost_as_much_as_others() -> None:
     assert cost(counted(96_000), 3) < 80 * cost(counted(6_000))
 
 
+def test_another_script_costs_less_than_new_words() -> None:
+    """Bytes that no merge joins were looked up in a dictionary of strings, one by one, which cost twice as much."""
+    draw = random.Random(1)
+
+    def words(letters: str, length: int) -> str:
+        return " ".join("".join(draw.choices(letters, k=length)) for _ in range(20_000))
+
+    own, other = words("abcdefgh", 36), words("".join(map(chr, range(0x4E00, 0x5E00))), 12)
+    codes = learn_with(lines=[own], num_symbols=1_000, pretokenise="gpt2").text
+    costs = []
+    for text in (own, other):
+        fresh = [BPE(codes) for _ in range(3)]
+        costs.append(cost(lambda fresh=fresh, text=text: fresh.pop().encode_to_numpy(text), 3))  # type: ignore[misc]
+    assert costs[1] < costs[0]
+
+
 def test_ctrl_c_ends_work_on_a_long_word() -> None:
     """Ctrl-C is handled before the word is done."""
     letters = random.Random(1).choices("abcdefgh", k=1_000_000)

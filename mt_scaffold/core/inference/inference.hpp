@@ -50,8 +50,7 @@ class Inference {
 
   // The same, without decisions, for a word whose symbols are its bytes and that is readable for kPadding bytes past
   // its end. Writes its tokens to `tokens`, which has room for one per byte and for kTokensAtOnce, and returns their
-  // number; none if only apply() can tell, as for any word of more than kMostTokens bytes.
-  static constexpr size_t kMostTokens = 128;
+  // number; none if only apply() can tell.
   virtual std::optional<size_t> tokens_of(std::string_view /* word */, int32_t* /* tokens */) const { return {}; }
 };
 

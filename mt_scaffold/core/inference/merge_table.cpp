@@ -20,6 +20,8 @@ MergeTable::MergeTable(const Codes& codes)
     texts.intern(split.token);
     for (const std::string& piece : split.pieces) texts.intern(piece);
   }
+  if (alphabet.bytes && !alphabet.end_of_word)
+    for (int byte = 0; byte < 256; ++byte) texts.intern(std::string(1, static_cast<char>(byte)));
   scaffold.resize(texts.size());
   for (size_t token = 0; token < texts.size(); ++token) {
     const std::string_view name = texts[static_cast<int32_t>(token)];

@@ -14,7 +14,8 @@
 namespace mt_scaffold {
 
 struct MergeTable {
-  static constexpr int32_t kUnknown = -1;  // a symbol that is in no merge
+  // A symbol that is in no merge. Bytes without an end-of-word marker all have tokens, so that none needs a detour.
+  static constexpr int32_t kUnknown = -1;
   static constexpr int32_t kNoRank = PairTable::kNone;
 
   explicit MergeTable(const Codes& codes);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "io/interruption.hpp"
 #include "text/instructions.hpp"
 
 namespace mt_scaffold {
@@ -19,7 +20,7 @@ constexpr int kPlaceBits = 7;
 constexpr size_t kBefore = (size_t{1} << kPlaceBits) - 1;
 constexpr Key kNone = ~Key{0} << kPlaceBits;
 constexpr size_t kBlock = 16;
-static_assert(kLongest < kBefore && kLongest <= Inference::kMostTokens);
+static_assert(kLongest < kBefore);
 
 // `number`: the rank of a pair plus one, or 0.
 inline Key key_of(uint32_t number, size_t place) { return (number - 1) << kPlaceBits | static_cast<Key>(place); }
@@ -148,11 +149,17 @@ MergesOneByOne::MergesOneByOne(const MergeTable& table)
   merged_of_number_.push_back(MergeTable::kUnknown);
   merged_of_number_.insert(merged_of_number_.end(), table.merged_of_rank.begin(), table.merged_of_rank.end());
   if (!table.alphabet.bytes || table.alphabet.end_of_word) return;
+  joined_.resize(size_t{1} << 16);
   number_of_bytes_.resize(size_t{1} << 16);
   token_of_byte_.resize(256, MergeTable::kUnknown);
   const std::vector<int32_t>& base = table.internal_base;  // up to the last byte that is in a merge
   std::copy(base.begin(), base.end(), token_of_byte_.begin());
   characters_.emplace(table);
+  ranks_.for_each([&](int32_t left, int32_t right, int32_t) {
+    const auto before = static_cast<unsigned char>(table.texts[left].back());
+    const auto after = static_cast<unsigned char>(table.texts[right].front());
+    joined_[static_cast<size_t>(after) << 8 | before] = 1;
+  });
   for (size_t left = 0; left < base.size(); ++left)
     for (size_t right = 0; right < base.size(); ++right)
       number_of_bytes_[left << 8 | right] = ranks_.number(base[left], base[right]);
@@ -339,12 +346,52 @@ bool MergesOneByOne::apply(Symbols& symbols) const {
 
 std::optional<size_t> MergesOneByOne::tokens_of(std::string_view word, int32_t* tokens) const {
   const size_t n = word.size();
-  if (n < 2 || n > kLongest || number_of_bytes_.empty()) return {};
-  if (is_ascii(word)) return merge_with_fastest(n, word, tokens);
+  if (n < 2 || number_of_bytes_.empty()) return {};
+  if (n <= kLongest && is_ascii(word)) return merge_with_fastest(n, word, tokens);
+  // Cuts the word where no merge joins its bytes: most bytes of a script that the codes were not learned on are alone.
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(word.data());
+  const auto joined = [&](size_t i) {
+    uint16_t both;
+    std::memcpy(&both, bytes + i, sizeof both);
+    return joined_[both];
+  };
+  int32_t* to = tokens;
+  for (size_t begin = 0, steps = 0; begin < n;) {
+    may_interrupt(++steps);
+    constexpr size_t kAtOnce = 8;
+    if (begin + kAtOnce < n) {
+      uint8_t any = 0;
+      for (size_t i = 0; i < kAtOnce; ++i) any |= joined(begin + i);
+      if (any == 0) {
+        for (size_t i = 0; i < kAtOnce; ++i) *to++ = token_of_byte_[bytes[begin++]];
+        continue;
+      }
+    }
+    size_t end = begin + 1;
+    while (end < n && joined(end - 1)) ++end;
+    const uint32_t pair =
+        end == begin + 2 ? number_of_bytes_[static_cast<size_t>(bytes[begin]) << 8 | bytes[begin + 1]] : 0;
+    if (pair != 0) {
+      *to++ = merged_of_number_[pair];
+    } else if (end <= begin + 2) {
+      for (size_t i = begin; i < end; ++i) *to++ = token_of_byte_[bytes[i]];
+    } else if (const auto count = tokens_of_part(word.substr(begin, end - begin), to)) {
+      to += *count;
+    } else {
+      return {};
+    }
+    begin = end;
+  }
+  std::fill_n(to, kTokensAtOnce, MergeTable::kUnknown);
+  return static_cast<size_t>(to - tokens);
+}
+
+std::optional<size_t> MergesOneByOne::tokens_of_part(std::string_view part, int32_t* tokens) const {
+  if (part.size() > kLongest) return {};
   std::array<EarlyCharacters::Symbol, kLongest> symbols;
-  const size_t count = characters_->symbols_of(word, symbols.data());
+  const size_t count = characters_->symbols_of(part, symbols.data());
   if (count > 1) return merge_with_fastest(count, symbols, count, tokens);
-  std::fill_n(tokens, kTokensAtOnce, symbols[0].token);
+  *tokens = symbols[0].token;
   return 1;
 }
 

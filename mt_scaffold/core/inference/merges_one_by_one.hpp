@@ -27,8 +27,8 @@ class MergesOneByOne {
   // or if the word or the codes are too long.
   bool apply(Symbols& symbols) const;
 
-  // As Inference::tokens_of(): none if apply() would return false, for a word of one byte, and if symbols are not
-  // bytes.
+  // As Inference::tokens_of(): none if apply() would return false for a part of the word that no merge crosses the ends
+  // of, for a word of one byte, and if symbols are not bytes.
   std::optional<size_t> tokens_of(std::string_view word, int32_t* tokens) const;
 
  private:
@@ -41,6 +41,7 @@ class MergesOneByOne {
   template <typename Keys, typename Bits>
   std::optional<size_t> merge(const std::array<EarlyCharacters::Symbol, kLongest>& symbols, size_t count,
                               int32_t* tokens) const;
+  std::optional<size_t> tokens_of_part(std::string_view part, int32_t* tokens) const;
   // Calls merge() with the processor's fastest instructions for finding the lowest rank, which is most of the work.
   template <typename... Arguments>
   auto merge_with_fastest(size_t n, Arguments&&... arguments) const;
@@ -56,6 +57,8 @@ class MergesOneByOne {
   // By the left and the right byte, and by byte; empty if symbols are not bytes.
   std::vector<uint32_t> number_of_bytes_;
   std::vector<int32_t> token_of_byte_;
+  // By two bytes, the first one lowest: whether the left half of some merge ends, and its right half begins with them.
+  std::vector<uint8_t> joined_;
   std::optional<EarlyCharacters> characters_;
 };
 

@@ -66,6 +66,8 @@ class SplitWords {
 // A worker with larger buffers, after a long word, is not kept.
 constexpr size_t kMostKept = size_t{4} << 20;
 
+constexpr size_t kFewMerges = 8;  // one for this many bytes
+
 // So that positions, and ids in bytes, fit into 32 bits.
 constexpr size_t kLongestWord = (size_t{1} << 30) - 1;
 
@@ -140,10 +142,13 @@ const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& wo
     throw InputError("a word of " + std::to_string(word.text.size()) + " bytes; no word may have 2^30 or more");
   const WordTable::Key key = WordTable::word_key(word);
   if (output_ == Output::kIdsOfTokens) {
-    int32_t ids[Inference::kMostTokens];
+    int32_t ids[kMostIds];
     uint32_t merges;
     if (const auto count = ids_of_word(word.text, ids, merges)) {
       const std::string_view output(reinterpret_cast<const char*>(ids), *count * sizeof *ids);
+      // A long word with few merges takes no longer than fetching its many ids would.
+      const bool cheap = word.text.size() > WordCache::kLongest && merges <= word.text.size() / kFewMerges;
+      if (cheap) return worker.passing_entry(merges, output);
       if (const WordEntry* entry = worker.table->insert(worker.arena, key, merges, output)) return entry;
     }
   }
@@ -152,11 +157,7 @@ const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& wo
     if (const WordEntry* entry = worker.table->insert(worker.arena, key, decisions, worker.text)) return entry;
   }
   if (worker.text.size() >> 32 != 0) throw InputError("a word becomes 2^32 bytes or more; use a shorter separator");
-  worker.long_entry.clear();
-  auto* entry = new (worker.long_entry.reserve(sizeof(WordEntry) + worker.text.size())) WordEntry;
-  *entry = {{0, 0}, 0, static_cast<uint32_t>(worker.text.size()), decisions, 0};
-  std::memcpy(entry->output(), worker.text.data(), worker.text.size());
-  return entry;
+  return worker.passing_entry(decisions, worker.text);
 }
 
 namespace {

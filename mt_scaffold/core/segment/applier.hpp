@@ -114,8 +114,9 @@ class Applier {
   // Appends the ids of a document's words; nothing is drawn.
   void append_ids(Worker& worker, std::string_view text, OutputBuffer& output);
   const WordEntry* entry_of_new_word(Worker& worker, const HashedWord& word);
-  // Writes the ids of a word to `ids` and returns their number; none if only segment_word() can. `merges`: the number
-  // of merges.
+  // Writes the ids of a word to `ids`, which has room for kMostIds, and returns their number; none if only
+  // segment_word() can. `merges`: the number of merges.
+  static constexpr size_t kMostIds = kLongestRememberedWord + kTokensAtOnce;
   std::optional<size_t> ids_of_word(std::string_view word, int32_t* ids, uint32_t& merges) const;
   uint32_t segment_word(Worker& worker, std::string_view word, Decisions* decisions);
   // Writes worker.pieces of a word to worker.text.

@@ -112,7 +112,8 @@ const Kind kKind = fastest_kind();
 }  // namespace
 
 std::optional<size_t> Applier::ids_of_word(std::string_view word, int32_t* ids, uint32_t& merges) const {
-  int32_t tokens[Inference::kMostTokens];
+  if (word.size() > kLongestRememberedWord) return {};
+  int32_t tokens[kMostIds];
   const std::optional<size_t> found = segmenter_->tokens_of(word, tokens);
   if (!found) return {};
   const size_t count = *found;

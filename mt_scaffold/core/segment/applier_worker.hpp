@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,15 @@ class alignas(128) Applier::Worker {
   std::string text;  // the output of the last segmented word
   std::vector<size_t> word_ends;
   OutputBuffer long_entry, output;
+
+  // An entry for a word that is not remembered, valid until the next one.
+  const WordEntry* passing_entry(uint32_t decisions, std::string_view word_output) {
+    long_entry.clear();
+    auto* entry = new (long_entry.reserve(sizeof(WordEntry) + word_output.size())) WordEntry;
+    *entry = {{0, 0}, 0, static_cast<uint32_t>(word_output.size()), decisions, 0};
+    std::memcpy(entry->output(), word_output.data(), word_output.size());
+    return entry;
+  }
 
   // The memory of its buffers, which one long word can fill.
   size_t bytes() const {

@@ -152,6 +152,10 @@ __attribute__((always_inline)) inline size_t cut_chunks(const char* p, const cha
       p += std::bit_width(found.starts) - 1;  // not ends[count - 1], which is known later
       continue;
     }
+    if (found.letters) {
+      for (p += kChunk - 1; (*p & 0xC0) == 0x80;) --p;
+      continue;
+    }
     // In some texts, chunks that tell nothing are frequent, so the next kChunk bytes are cut word by word.
     const char* const resume = p + kChunk;
     while (p < end && p < resume && count + 1 < kBatch) count += cut_word<Pattern, split_digits>(p, end, ends + count);

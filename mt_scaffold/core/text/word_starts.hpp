@@ -21,6 +21,7 @@ inline constexpr size_t kChunk = 64;
 struct WordStarts {
   uint64_t starts;  // without bit 0, where a word is known to start
   bool complete;    // whether these are all starts up to the end of the document
+  bool letters;     // whether these bytes are all letters, of a word that may be cut as if it began at any of them
 };
 
 namespace chunk {
@@ -67,6 +68,17 @@ __attribute__((always_inline)) inline void classify_wide(const char* p, const ch
     classes.of[kLower] = seconds | before(seconds);
     classes.inner = seconds;
     wide &= ~classes.of[kLower];
+  }
+  {
+    // U+4E00 to U+9FBF, which are all letters without case.
+    const Bytes bytes(p);
+    const uint64_t seconds = (after(bytes.equal('\xE4')) & bytes.in_range('\xB8', '\xBF')) |
+                             (after(bytes.in_range('\xE5', '\xE8')) & bytes.in_range('\x80', '\xBF')) |
+                             (after(bytes.equal('\xE9')) & bytes.in_range('\x80', '\xBE'));
+    const uint64_t thirds = after(seconds) & bytes.in_range('\x80', '\xBF') & wide;
+    classes.of[kCaseless] = thirds | before(thirds) | before(before(thirds));
+    classes.inner |= thirds | before(thirds);
+    wide &= ~classes.of[kCaseless];
   }
   while (wide != 0) {
     const size_t at = first(wide);
@@ -284,7 +296,8 @@ __attribute__((always_inline)) inline WordStarts word_starts(const char* p, cons
     previous = at + length;
     if (previous < size) starts |= uint64_t{1} << previous;
   }
-  return {starts & known & within & ~uint64_t{1}, known == ~uint64_t{0} && p + size == end};
+  return {starts & known & within & ~uint64_t{1}, known == ~uint64_t{0} && p + size == end,
+          !kIsO200k && letters == ~uint64_t{0}};
 }
 
 #endif  // __SSE2__
