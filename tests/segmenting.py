@@ -13,17 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from reference.picky import LearnedPicky, learn_picky
 
 from mt_scaffold import BPE, learn_bpe
 from mt_scaffold.analysis.reference import Learned, Pair, ReferenceBPE, always, learn_merges
-from mt_scaffold.analysis.reference_picky import (
-    Event,
-    LearnedPicky,
-    MergeEvent,
-    ReferencePickyBPE,
-    SplitEvent,
-    learn_picky,
-)
+from mt_scaffold.analysis.reference_picky import Event, MergeEvent, ReferencePickyBPE, SplitEvent
 from mt_scaffold.corpus.text import bytes_to_notation, notation_to_bytes
 
 VECTORS = Path(__file__).parent / "vectors"

@@ -20,7 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from learning import learn_with
 from reference import trimming
+from reference.distribution import dropout_distribution
 from reference.ids import ReferenceIds
+from reference.picky import LearnedPicky
 from segmenting import (
     CHARACTERS,
     MODE_NAMES,
@@ -40,7 +42,7 @@ from segmenting import (
 
 from mt_scaffold import BPE, Codes, count_words
 from mt_scaffold.analysis.reference import Learned, ReferenceBPE, base_symbols, pretokenise
-from mt_scaffold.analysis.reference_picky import Event, LearnedPicky, MergeEvent, SplitEvent
+from mt_scaffold.analysis.reference_picky import Event, MergeEvent, SplitEvent
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.corpus.pretokenise import PATTERNS, Pretokeniser
 from mt_scaffold.corpus.text import END_OF_WORD, bytes_to_notation, is_base_symbol, notation_to_bytes, words_of
@@ -379,7 +381,7 @@ def test_dropout_gives_what_can_be_drawn(kind: str, mode: Mode, data: st.DataObj
     def segmented(dropout: float, seed: int) -> bytes:
         return b" ".join(bpe.segment_tokens([mode.word(word)], dropout, seed))
 
-    possible = {mode.subwords(pieces) for pieces in reference.dropout_distribution(word, 0.5)}
+    possible = {mode.subwords(pieces) for pieces in dropout_distribution(reference, word, 0.5)}
     assert {segmented(0.5, seed) for seed in range(20)} <= possible
     assert segmented(1e-300, 1) == segmented(0, 1) == mode.subwords(reference.segment_word(word))
     assert segmented(1, 1) == mode.subwords([*word])
@@ -404,7 +406,7 @@ def test_dropout_has_the_exact_distribution(codes: bytes, words: list[str], drop
     lines = sampled(codes, given, 20_000, dropout)
     drawn = [words_of_line(line) for line in lines] if mode.end_of_word else [[line] for line in lines]
     for place, word in enumerate(repeated):
-        outcomes = reference.dropout_distribution(word, dropout)
+        outcomes = dropout_distribution(reference, word, dropout)
         exact = {
             mode.subwords(pieces).decode("utf-8", "surrogateescape").replace("@@ ", "@@"): probability
             for pieces, probability in outcomes.items()

@@ -1,6 +1,6 @@
 """The plain Python reference of the native core, to be read alongside the paper's Algorithms 1 and 2.
 
-``mt_scaffold.analysis.reference_picky`` is that of PickyBPE; tests/reference has those of other methods.
+``mt_scaffold.analysis.reference_picky`` segments as PickyBPE does; tests/reference learns it and other methods.
 
 Everything here is written to be checked by eye, not to be fast: the tests hold the native core to it.
 Frequencies are recounted and the queue is rebuilt in every iteration, and a word is segmented one step at a time.
@@ -231,17 +231,17 @@ class ReferenceBPE:
     def scaffolding(self, symbols: list[str], survives: Survives = always) -> list[str]:
         """Merge until no pair is left: each step takes the lowest rank among the pairs that survive dropout."""
         while True:
-            candidates = [(rank, i) for rank, i in self._pairs_in_codes(symbols) if survives()]
+            candidates = [(rank, i) for rank, i in self.pairs_in_codes(symbols) if survives()]
             if not candidates:
                 return symbols
-            symbols = self._step(symbols, candidates)
+            symbols = self.step(symbols, candidates)
 
-    def _pairs_in_codes(self, symbols: list[str]) -> list[tuple[int, int]]:
+    def pairs_in_codes(self, symbols: list[str]) -> list[tuple[int, int]]:
         """Return the rank and position of each adjacent pair that is in the codes."""
         pairs = enumerate(itertools.pairwise(symbols))
         return [(self.rank[pair], i) for i, pair in pairs if pair in self.rank]
 
-    def _step(self, symbols: list[str], candidates: list[tuple[int, int]]) -> list[str]:
+    def step(self, symbols: list[str], candidates: list[tuple[int, int]]) -> list[str]:
         """Replace the candidates of the lowest rank from the left, without overlap."""
         lowest, _ = min(candidates)
         merged: list[str] = []
@@ -316,9 +316,10 @@ class ReferenceBPE:
             inner, last = symbols[:-1], symbols[-1]
             symbols = [piece for symbol in inner for piece in self._split(symbol, False)]
             symbols += self._split(last, True)
-        return [*symbols[:-1], self._without_mark(symbols[-1])]
+        return [*symbols[:-1], self.without_mark(symbols[-1])]
 
-    def _without_mark(self, symbol: str) -> str:
+    def without_mark(self, symbol: str) -> str:
+        """Return a word's last symbol as the text has it."""
         return symbol.removesuffix(END_OF_WORD) if self.end_of_word else symbol
 
     def segment(self, sentence: str, survives: Survives = always) -> str:
@@ -336,28 +337,3 @@ class ReferenceBPE:
             return line
         start = len(line) - len(line.lstrip(LINE_MARGIN))
         return line[:start] + self.segment(stripped, survives) + line[start + len(stripped) :]
-
-    def dropout_distribution(self, word: str, dropout: float) -> dict[tuple[str, ...], float]:
-        """Return every segmentation of a (short) word under BPE-dropout, with its exact probability."""
-        result: dict[tuple[str, ...], float] = {}
-        self._enumerate(base_symbols(word, self.end_of_word), dropout, 1.0, result)
-        return result
-
-    def _enumerate(
-        self, symbols: list[str], dropout: float, probability: float, result: dict[tuple[str, ...], float]
-    ) -> None:
-        pairs = self._pairs_in_codes(symbols)
-        for outcomes in itertools.product([True, False], repeat=len(pairs)):
-            weight = probability
-            for survives in outcomes:
-                weight *= (1 - dropout) if survives else dropout
-            if weight == 0.0:
-                continue
-            candidates = list(itertools.compress(pairs, outcomes))
-            if candidates:
-                # One step of scaffolding with these outcomes; then all outcomes are drawn again.
-                self._enumerate(self._step(symbols, candidates), dropout, weight, result)
-                continue
-            pieces = [piece for symbol in symbols for piece in self.demolish(symbol)]
-            key = (*pieces[:-1], self._without_mark(pieces[-1]))
-            result[key] = result.get(key, 0.0) + weight

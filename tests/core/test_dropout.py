@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from dropping import CODES, PICKY_CODES, SUSPICIOUS, sampled, surprise, surprise_of_two, words_of
+from reference.distribution import dropout_distribution
 from segmenting import hard_text, learn_with_reference, reference_of
 from subword_nmt import apply_bpe as their_apply
 
@@ -29,7 +30,7 @@ from mt_scaffold.cli import main
 def test_words_of_a_line_are_independent() -> None:
     """Neighbours, the same word among them, are drawn independently: the probabilities of pairs are products."""
     reference = reference_of(CODES)
-    exact = {"@@".join(pieces): p for pieces, p in reference.dropout_distribution("aaab", 0.4).items()}
+    exact = {"@@".join(pieces): p for pieces, p in dropout_distribution(reference, "aaab", 0.4).items()}
     pairs = Counter(tuple(words_of(line)) for line in sampled(CODES, "aaab aaab", 20_000, 0.4, seed=2))
     assert surprise(pairs, {(a, b): p * q for a, p in exact.items() for b, q in exact.items()}) > SUSPICIOUS
 

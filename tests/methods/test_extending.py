@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from learning import learn_with
+from reference.picky import learn_picky
 from segmenting import reference_of
 
 from mt_scaffold import BPE, Codes, UsageError, learn_bpe
 from mt_scaffold.analysis.reference import learn_merges
-from mt_scaffold.analysis.reference_picky import Event, ReferencePickyBPE, learn_picky
+from mt_scaffold.analysis.reference_picky import Event, ReferencePickyBPE
 from mt_scaffold.cli import main
 from mt_scaffold.corpus.text import surface_form
 from mt_scaffold.methods.extending import extend

@@ -7,6 +7,7 @@ from awkward_words import word_counts
 from hypothesis import given
 from hypothesis import strategies as st
 from learning import learn_with
+from reference.distribution import dropout_distribution
 from segmenting import CHARACTERS, MODE_NAMES, MODES, Mode, reference_of
 
 from mt_scaffold import BPE, count_words
@@ -25,7 +26,7 @@ def forms(segmentation: tuple[str, ...]) -> set[str]:
 def enumerated(codes: bytes, words: list[str], dropout: float) -> set[str]:
     """Every subword of every outcome of dropout, each merge at each step dropped or not."""
     reference = reference_of(codes)
-    outcomes = (outcome for word in words for outcome in reference.dropout_distribution(word, dropout).items())
+    outcomes = (outcome for word in words for outcome in dropout_distribution(reference, word, dropout).items())
     return {form for outcome, probability in outcomes if probability for form in forms(outcome)}
 
 

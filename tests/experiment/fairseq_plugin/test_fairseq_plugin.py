@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from fairseq_training import Step, fairseq_config, fairseq_train, load_plugin, run_processes
 from fork_server import ForkServer
+from reference.distribution import dropout_distribution
 from segmenting import reference_of
 from test_average import Malicious
 
@@ -256,7 +257,7 @@ def test_a_sentence_is_drawn_from_the_exact_distribution(words: Path, tmp_path: 
     codes = words / f"{algorithm}.codes"
     reference = reference_of(codes.read_bytes())
     known = sorted(set((words / "train.en").read_text(encoding="utf-8").split()))
-    short = ((word, reference.dropout_distribution(word, 0.4)) for word in known if 4 <= len(word) <= 6)
+    short = ((word, dropout_distribution(reference, word, 0.4)) for word in known if 4 <= len(word) <= 6)
     chosen = list(islice(((word, possible) for word, possible in short if len(possible) > 4), 2))
     exact: dict[str, float] = {"": 1.0}
     for _, possible in chosen:
