@@ -333,7 +333,8 @@ def test_the_last_place_of_a_merge_is_its_rank(tmp_path: Path) -> None:
     merges = [["a", "b"], ["\u2581", "a"], ["a", "b"]]
     model = {"vocab": vocabulary, "merges": merges, "unk_token": "<unk>", "fuse_unk": True}
     words = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first"}
-    (tmp_path / "tokenizer.json").write_text(json.dumps(_json(model, pre_tokenizer=words)))
+    # With a byte order mark, the format was once not recognised.
+    (tmp_path / "tokenizer.json").write_text(json.dumps(_json(model, pre_tokenizer=words)), encoding="utf-8-sig")
     imported, original = _imported(tmp_path / "tokenizer.json")
     assert segmentation(imported)("ab b") == original("ab b") == [4, 2, 0, 2]
     out = json.dumps(tokenizer_json.write(imported.codes, imported.numbering))
@@ -773,6 +774,7 @@ def test_pieces_that_sentencepiece_does_not_load_are_refused(
         (_json({}, pre_tokenizer={"type": "Whitespace"}), "the pre-tokeniser (Whitespace) is neither"),
         (_json({}, pre_tokenizer={"type": "ByteLevel", "add_prefix_space": True}), "add_prefix_space"),
         (_json({}), "'Ā' has no id"),
+        ({"a": 0, "b": 1}, "ids of tokens without merges (vocab.json); give tokenizer.json instead"),
         (_json({}, added_tokens=[{"id": 9, "content": "<m>", "lstrip": True}]), "the added token '<m>' has lstrip"),
         (_pieces([_added("<a>", 400)]), "the added token '<a>' has the id 400, but 6 in tokenizers"),
         (_pieces([_added("<a>", 6), _added("<a>", 7)]), "the added token '<a>' is listed twice"),

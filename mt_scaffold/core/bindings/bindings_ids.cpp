@@ -377,24 +377,28 @@ void bind_ids(nb::module_& module) {
              for (size_t id = 0; id < self.tokens->n_vocab(); ++id) tokens.append(to_bytes(self.tokens->bytes_of(id)));
              return tokens;
            })
-      .def("encode_plain",
-           [](Ids& self, nb::handle text) { return encode_one(self, text, nullptr, Draw(), 0, as_list(self)); })
-      .def("encode_plain_array",
-           [](const Ids& self, nb::handle text) { return encode_one(self, text, nullptr, Draw(), 0, numpy_array); })
+      .def(
+          "encode_plain",
+          [](Ids& self, nb::handle text) { return encode_one(self, text, nullptr, Draw(), 0, as_list(self)); },
+          nb::arg().none())
+      .def(
+          "encode_plain_array",
+          [](const Ids& self, nb::handle text) { return encode_one(self, text, nullptr, Draw(), 0, numpy_array); },
+          nb::arg().none())
       .def(
           "encode_array",
           [](const Ids& self, nb::handle text, const std::string& special, const Draw& draw, uint64_t index) {
             const std::vector<Special> states = specials(special);
             return encode_one(self, text, &states, draw, index, numpy_array);
           },
-          nb::arg("text"), nb::arg("special"), nb::arg("draw") = nb::none(), nb::arg("index") = 0)
+          nb::arg("text").none(), nb::arg("special"), nb::arg("draw") = nb::none(), nb::arg("index") = 0)
       .def(
           "encode",
           [](Ids& self, nb::handle text, const std::string& special, const Draw& draw, uint64_t index) {
             const std::vector<Special> states = specials(special);
             return encode_one(self, text, &states, draw, index, as_list(self));
           },
-          nb::arg("text"), nb::arg("special"), nb::arg("draw") = nb::none(), nb::arg("index") = 0)
+          nb::arg("text").none(), nb::arg("special"), nb::arg("draw") = nb::none(), nb::arg("index") = 0)
       .def("encode_batch", &encode_batch, nb::arg("texts"), nb::arg("special"),
            nb::arg("indices") = std::vector<uint64_t>(), nb::arg("draw") = nb::none(), nb::arg("workers") = 1,
            nb::arg("width") = 4, nb::arg("append") = -1)
@@ -415,8 +419,8 @@ void bind_ids(nb::module_& module) {
           nb::arg("input"), nb::arg("ids"), nb::arg("sizes"), nb::arg("special"), nb::arg("first") = 0,
           nb::arg("width") = 4, nb::arg("append") = -1, nb::arg("draw") = nb::none(), nb::arg("workers") = 1,
           nb::arg("progress") = nb::none())
-      .def("decode", &decode_ids, nb::arg("ids"))
-      .def("decode_with_starts", &decode_with_starts, nb::arg("ids"))
+      .def("decode", &decode_ids, nb::arg("ids").none())
+      .def("decode_with_starts", &decode_with_starts, nb::arg("ids").none())
       .def("decode_documents", &decode_documents, nb::arg("ids"), nb::arg("sizes"), nb::arg("end") = "\n",
            nb::arg("strip") = -1, nb::arg("number") = 1);
 

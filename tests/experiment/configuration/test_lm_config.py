@@ -103,6 +103,7 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
         ("name: small", "name: small\ntasks: {names: [piqa, piqa]}", 3, "tasks.names: duplicate entry; list each once"),
         ("name: small", "name: small\ntasks: {names: [a]}", 20, "train.options.arch: tasks need a model of"),
         ("name: small", "name: small\ntasks: {names: [a], num_fewshot: [-1]}", 3, "tasks.num_fewshot[0]: must be 0 or"),
+        ("name: small", f"name: small\nseeds: [{2**32 + 1}]", 3, "seeds[0]: a seed must be from 0 to 4000000000"),
         (
             "name: small", "name: small\ntasks: {names: [a], paper_setting: {x: 1B}}", 3,
             "tasks.paper_setting: removed; tools/paper.json has",

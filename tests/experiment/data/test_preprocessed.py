@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import ROOT
 
 pytest.importorskip("sacremoses", reason="needs the extra 'workflow'")
 
 from mt_scaffold.corpus.text import read_lines
-from mt_scaffold.errors import MTScaffoldError, UsageError
-from mt_scaffold.experiment.configuration import parse_config
+from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.experiment.configuration import load_experiment, parse_config
 from mt_scaffold.experiment.configuration.data import Tokenise
+from mt_scaffold.experiment.configuration.language_model_layout import LanguageModelLayout
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.moses import Tokeniser
 from mt_scaffold.experiment.data.parallel import get_data
-from mt_scaffold.experiment.data.preprocessed import looks_tokenised
+from mt_scaffold.experiment.data.preprocessed import looks_tokenised, refuse_markup
 from mt_scaffold.experiment.runtime.result_warnings import read_warnings
-from mt_scaffold.experiment.tasks.training_text import parallel_text
+from mt_scaffold.experiment.tasks.training_text import documents, parallel_text
 from mt_scaffold.experiment.tasks.translation import tokenise_part
 from mt_scaffold.experiment.workflow.initial import Pair, ParallelTexts, init_documents, init_translation
 
@@ -92,7 +94,9 @@ def experiment(folder: Path, **changes: Any) -> TranslationLayout:
     return layout
 
 
-def test_tokenised_text_is_refused_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokenised_text_is_refused_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Tokenised again, &apos; would silently become &amp; apos ;."""
     layout = experiment(tmp_path)
     with pytest.raises(MTScaffoldError, match=r"valid\.en: looks tokenised already .*&apos;t.*write tokenise: none"):
@@ -110,6 +114,12 @@ def test_tokenised_text_is_refused_with_a_remedy(tmp_path: Path, monkeypatch: py
     (tmp_path / "text.xz").write_bytes(b"\xfd7zXZ\0")
     with pytest.raises(MTScaffoldError, match="compressed by xz"):
         init_documents(["text.xz"])
+    text = {"train": ["text.xz"], "valid": ["train.en"], "tests": {"t": ["train.en"]}}
+    config = load_experiment(ROOT / "configs" / "lm_demo.yaml", {"data": {"documents": text}})
+    ((key, says),) = documents(LanguageModelLayout(tmp_path, config)).problems  # type: ignore[arg-type]
+    assert key == "data.documents.train" and "compressed by xz" in says
+    refuse_markup([RAW], "text.tmx.gz")
+    assert capsys.readouterr().err.endswith("text.tmx: marked up by its suffix, and read as a sentence per line\n")
 
 
 @pytest.mark.parametrize("section", ["none", {"source": "none"}])
@@ -137,20 +147,6 @@ def test_what_looks_tokenised_can_be_tokenised_with_a_warning(tmp_path: Path) ->
     layout = experiment(tmp_path, tokenise={"check": False})
     tokenise_part(layout, "valid", "en")
     assert [each.kind for each in read_warnings(layout.step_record("tokenise-valid.en"))] == ["preprocessed"]
-
-
-@pytest.mark.parametrize(
-    ("section", "says"),
-    [
-        ("off", "tokenise: must be none or 'key: value' lines, not 'off'"),
-        ({"source": {"target": "none"}}, r"tokenise\.source\.target: a side has no sides"),
-        ({"lowercased": True}, r"tokenise\.lowercased: unknown key; did you mean lowercase\?"),
-    ],
-)
-def test_a_wrong_section_is_named(section: object, says: str) -> None:
-    """Like every other wrong key."""
-    with pytest.raises(UsageError, match=says):
-        parse_config(SMALL | {"tokenise": section})
 
 
 def test_a_side_has_the_settings_of_both_but_for_its_own() -> None:

@@ -34,7 +34,7 @@ from mt_scaffold.experiment.tasks.language_modeling import LanguageModeling
 from mt_scaffold.experiment.training.train import TrainingRecord
 from mt_scaffold.methods import PlainBPE, Scaffold
 
-REFERENCES = ["Der Hund läuft im Haus.", "Die Katze schläft im Garten.", "Das Haus und der Garten."] * 10
+REFERENCES = ["Der Hund läuft im Haus.", "Die Katze schläft im Garten.", "Das Haus und der Garten."] * 9
 CONFIGURATION = {
     "name": "small",
     "languages": {"source": "en", "target": "de"},
@@ -78,7 +78,7 @@ def kinds(warnings: list[ResultWarning]) -> list[str]:
 
 def test_every_form_has_the_answer_the_table_and_what_limits_it(tmp_path: Path) -> None:
     """In this order, the gravest limit first, from scores, trainings and the reports of other steps; also in JSON."""
-    paths = [scored(tmp_path, "bpe", 1, REFERENCES), scored(tmp_path, "scaffold", 1, ["s to to to to"] * 30)]
+    paths = [scored(tmp_path, "bpe", 1, REFERENCES), scored(tmp_path, "scaffold", 1, ["s to to to to"] * 27)]
     report = tmp_path / "learn.json"
     report.write_text('{"codes": "x", "warnings": [{"kind": "few-tokens", "about": "x", "figure": "2 of 9"}]}')
     folder = tmp_path / "data"
@@ -98,9 +98,10 @@ def test_every_form_has_the_answer_the_table_and_what_limits_it(tmp_path: Path) 
     assert read_result(Comparison, tmp_path / "table.json") == comparison
     expected = [
         f"{KINDS['length']}: scaffold, seed 1, test (0.52 times as long).",
-        f"{KINDS['repetition']}: scaffold, seed 1, test (30 of 30, such as 'to to to to').",
+        f"{KINDS['repetition']}: scaffold, seed 1, test (27 of 27, such as 'to to to to').",
         f"{KINDS['not-converged']}: scaffold, seed 1 (update 400).",
         f"{KINDS['few-seeds']}: bpe (1 seed); scaffold (1 seed).",
+        f"{KINDS['few-segments']}: test, BLEU (27 sentences).",
         f"{KINDS['unknown']}: test.de, x (3 of 90 subwords).",
         f"{KINDS['few-tokens']}: x (2 of 9).",
     ]
@@ -113,7 +114,7 @@ def test_every_form_has_the_answer_the_table_and_what_limits_it(tmp_path: Path) 
     )
     assert comparison.grave and comparison.answer == answer
     assert text.startswith(f"{answer}\n\ntest set ") and markdown.startswith(f"**{answer}**\n\n| test set")
-    assert "\n\n6 things limit this result:\n" + "".join(f"- {line}\n" for line in expected) + "\n" in text
+    assert "\n\n7 things limit this result:\n" + "".join(f"- {line}\n" for line in expected) + "\n" in text
     for line in expected:
         assert f"> - {line.replace('<', '&lt;')}\n" in markdown
         assert f"% - {line}\n" in latex
@@ -169,8 +170,8 @@ def test_empty_translations_are_counted(tmp_path: Path, capsys: pytest.CaptureFi
     """By test set, system and seed, with the first line, in the step and the table; except for empty references."""
     translations = [REFERENCES[0], " ", *REFERENCES[2:]]
     files = [scored(tmp_path, "scaffold", 1, translations), scored(tmp_path, "bpe", 1, REFERENCES)]
-    assert "Translations are empty where the reference is not: test (1 of 30, line 2)." in capsys.readouterr().err
-    says = "Translations are empty where the reference is not: scaffold, seed 1, test (1 of 30, line 2)."
+    assert "Translations are empty where the reference is not: test (1 of 27, line 2)." in capsys.readouterr().err
+    says = "Translations are empty where the reference is not: scaffold, seed 1, test (1 of 27, line 2)."
     assert says in as_text(compare(files, "bpe", samples=10))
     found = check_translations(["a", "", "", "b"], ["a", "", "c", "b"], "test")
     assert [str(each) for each in found if each.kind == "empty"] == ["test (1 of 4, line 3)"]
