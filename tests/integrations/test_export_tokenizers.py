@@ -18,8 +18,7 @@ tokenizers: Any = pytest.importorskip("tokenizers", reason="comes with the extra
 from mt_scaffold.integrations import oniguruma  # noqa: E402
 from mt_scaffold.integrations.tokenizers import check_expressible, to_tokenizers  # noqa: E402
 
-# The example of docs/transformers.md.
-DIFFERENT = b"#version: 0.2\nab a\na b\n"
+DIFFERENT = b"#version: 0.2\nab a\na b\n"  # in ababz, all places at once give ab ab z; one at a time, aba b z
 TEXTS = [
     "",
     " ",
