@@ -157,12 +157,13 @@ NB_MODULE(_core, module) {
             // The dictionary's keys (UTF-8 or bytes) are subwords, each but the last of a word followed by the
             // separator; without an end-of-word marker, the bytes of tokens, without separator. With bytes and a
             // marker, only a separator that contains a space distinguishes "a" inside a word from "a" at its end.
-            std::shared_ptr<const Dictionary> shared;
-            if (dictionary) shared = std::make_shared<const Dictionary>(std::move(*dictionary));
+            Applier::Output output = WordText(*segmenter);
+            if (dictionary)
+              output.emplace<WordIds>(*segmenter, std::make_shared<const Dictionary>(std::move(*dictionary)), unknown);
             auto split = pretokeniser_of(segmenter->header(), std::move(pretokeniser));
             const bool bytes = segmenter->alphabet().bytes;
             new (self) Applier(std::move(segmenter), make_isolate(std::move(isolate), bytes), std::move(split),
-                               TableLimits{max_words, max_bytes}, std::move(shared), unknown);
+                               TableLimits{max_words, max_bytes}, std::move(output));
           },
           nb::arg("segmenter"), nb::arg("isolate") = nb::none(), nb::arg("dictionary") = nb::none(),
           nb::arg("unknown") = 0, nb::arg("max_words") = TableLimits().max_words,

@@ -12,7 +12,7 @@
 #include "bindings/bindings_common.hpp"
 #include "bindings/bindings_draw.hpp"
 #include "bindings/bindings_numpy.hpp"
-#include "segment/encode_ids.hpp"
+#include "segment/encode_documents.hpp"
 #include "segment/imported_spaces.hpp"
 #include "segment/token_ids.hpp"
 
@@ -360,7 +360,7 @@ void bind_ids(nb::module_& module) {
                                                            multiple, given);
             auto dictionary = std::make_shared<const Dictionary>(tokens->dictionary(segmenter->separator()));
             auto applier = std::make_shared<Applier>(segmenter, nullptr, pretokeniser, TableLimits(),
-                                                     std::move(dictionary), Applier::kSpellOut);
+                                                     WordIds(*segmenter, std::move(dictionary), WordIds::kSpellOut));
             auto encoder = std::make_unique<IdEncoder>(applier, tokens, pretokeniser);
             new (self) Ids{std::move(tokens), std::move(encoder), {}};
           },

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "count/word_counts.hpp"
@@ -16,21 +16,19 @@
 #include "memory/output_buffer.hpp"
 #include "segment/isolate.hpp"
 #include "segment/segmenter.hpp"
+#include "segment/word_ids.hpp"
 #include "segment/word_table.hpp"
-#include "text/hashing.hpp"
 #include "text/pretokeniser.hpp"
 
 namespace mt_scaffold {
 
-using Dictionary = std::unordered_map<std::string, int32_t, StringHash, std::equal_to<>>;
-
 // All methods may be called by several threads at once.
 class Applier {
  public:
-  // Outputs subwords as text or, with a dictionary, as int32 ids (`unknown` for other subwords). The dictionary's keys
-  // are subwords with the separator; for codes with a pre-tokeniser, which then must be given, the bytes of tokens.
+  // `output` refers to the segmenter. `pretokeniser`: null if spaces separate words.
+  using Output = std::variant<WordText, WordIds>;
   Applier(std::shared_ptr<const Segmenter> segmenter, Isolate isolate, std::shared_ptr<const Pretokeniser> pretokeniser,
-          TableLimits limits, std::shared_ptr<const Dictionary> dictionary, int32_t unknown);
+          TableLimits limits, Output output);
   Applier(const Applier&) = delete;
   ~Applier();
 
@@ -57,12 +55,8 @@ class Applier {
   // Every subword that segmenting counted words with this draw can make, in no particular order.
   std::vector<std::string> reachable(const WordCounts& counts, const Draw& draw) const;
 
-  // A value of `unknown`: a subword without an id becomes its bytes, whose ids are their values, plus 256 at the end of
-  // a word that has an end-of-word marker.
-  static constexpr int32_t kSpellOut = -1;
-
   // The room, in bytes, that Documents::append() reserves beyond an id of four bytes per byte of text.
-  static constexpr size_t kMargin = size_t{1} << 13;
+  static constexpr size_t kMargin = size_t{9} << 10;
 
   // Encodes documents one after the other, in one thread.
   class Documents;
@@ -72,18 +66,10 @@ class Applier {
   WordCounts count_subwords(const WordCounts& counts);
 
  private:
-  static constexpr int32_t kNoId = INT32_MIN;
   class Worker;  // the state of one thread
 
-  // How a word is written: as subwords with separators, or in GPT-2's notation without; as the ids of subwords with
-  // separators, or of tokens, wherever they are in a word.
-  enum class Output { kSubwords, kNotation, kIdsOfSubwords, kIdsOfTokens };
-  static Output output_of(const Segmenter& segmenter, bool ids);
-  bool writes_text() const { return output_ == Output::kSubwords || output_ == Output::kNotation; }
-  // Whether a word must be UTF-8 and is not.
-  bool is_refused(std::string_view word) const {
-    return !segmenter_->alphabet().bytes && first_invalid_byte(word) != word.size();
-  }
+  // Throws InputError for a word that must be UTF-8 and is not.
+  void refuse_unless_utf8(std::string_view word) const;
 
   // A worker for one call, kept afterwards for its room in the table of words.
   class Lease {
@@ -100,44 +86,27 @@ class Applier {
   // Starts the random numbers of a line or document.
   static void start(Worker& worker, uint64_t index);
 
-  static constexpr size_t kValid = ~size_t{0};
-  // Appends the subwords of a line, which must be readable for kPadding bytes past its end. Returns kValid, or the
-  // position of the first byte that is not UTF-8.
-  size_t append_line(Worker& worker, std::string_view line, Margins margins, OutputBuffer& output);
-  // Appends the subwords of each word of `words.next(word)`, readable for kPadding bytes past its end. Returns kValid,
-  // or the position of the first byte that is not UTF-8 in the text that begins at `begin`.
-  template <typename Words>
-  size_t append_words(Worker& worker, Words words, const char* begin, OutputBuffer& output);
-  template <bool kDropout, typename Words>
-  size_t append_words_as(Worker& worker, Words words, const char* begin, OutputBuffer& output);
-
+  // Appends the output of a line, which must be readable for kPadding bytes past its end. Returns null, or the first
+  // byte that is not UTF-8.
+  const char* append_line(Worker& worker, std::string_view line, Margins margins, OutputBuffer& output);
+  // The same for a word, which may hold spaces, and a space after it. Throws InputError if it must be UTF-8 and is not.
+  void append_word(Worker& worker, std::string_view word, OutputBuffer& output);
+  // Appends the output of each word, in text followed by a space. `word_at(i)` is word i, readable for kPadding bytes
+  // past its end. Returns null, or the first byte that is not UTF-8.
+  template <typename WordAt>
+  const char* append_given(Worker& worker, size_t count, const WordAt& word_at, OutputBuffer& output);
+  template <bool kDropout, typename WordAt>
+  const char* append_words(Worker& worker, size_t count, const WordAt& word_at, OutputBuffer& output);
   // Appends the ids of a document's words; nothing is drawn.
   void append_ids(Worker& worker, std::string_view text, OutputBuffer& output);
   const WordEntry* entry_of_new_word(Worker& worker, const HashedWord& word);
-  // Writes the ids of a word to `ids`, which has room for kMostIds, and returns their number; none if only
-  // segment_word() can. `merges`: the number of merges.
-  static constexpr size_t kMostIds = kLongestRememberedWord + kTokensAtOnce;
-  std::optional<size_t> ids_of_word(std::string_view word, int32_t* ids, uint32_t& merges) const;
   uint32_t segment_word(Worker& worker, std::string_view word, Decisions* decisions);
-  // Writes worker.pieces of a word to worker.text.
-  void write_pieces(Worker& worker, std::string_view word) const;
-  // Appends the id of a subword by its `form`; of one that is not in the dictionary, `unknown_`, or the ids of the
-  // bytes of `piece`. `final`: it ends a word with an end-of-word marker.
-  void append_id_of(const std::string& form, std::string_view piece, bool final, std::string& text) const;
   void refresh_table(Worker& worker);
-  void collect_ids_of_tokens();
 
   const std::shared_ptr<const Segmenter> segmenter_;
   const Isolate isolate_;
   const std::shared_ptr<const Pretokeniser> pretokeniser_;
   const Output output_;
-  const TableLimits limits_;
-  const std::shared_ptr<const Dictionary> dictionary_;
-  // With kIdsOfTokens, the id of each token, kNoId for those not in the dictionary; and by token plus one, with kNoId
-  // for kUnknown and for tokens that expand.
-  std::vector<int32_t> id_of_token_, id_of_whole_token_;
-  const int32_t unknown_;
-
   // Guarded by shared_state. Workers in use by other threads at a fork are missing in the child.
   std::shared_ptr<WordTable> table_;
   std::vector<std::unique_ptr<Worker>> idle_;
@@ -145,7 +114,7 @@ class Applier {
 
 class Applier::Documents {
  public:
-  // The applier must have a dictionary, and codes whose symbols are bytes.
+  // The applier must write ids, of codes whose symbols are bytes.
   Documents(Applier& applier, const Draw& draw) : applier_(applier), worker_(applier, draw) {}
 
   // Begins a document: under dropout its ids depend on (seed, epoch, index) alone.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,29 +30,20 @@ class alignas(128) Applier::Worker {
   std::shared_ptr<WordTable> table;
   WordTable::Arena arena;
   std::unique_ptr<WordCache> cache;
+  unsigned batches_aside = 0;        // batches that are still to pass by the cache
   std::vector<MissingWord> missing;  // of the current batch
 
   Segmenter::Scratch scratch;
   std::vector<Piece> pieces, part_pieces;
   std::string text;  // the output of the last segmented word
-  std::vector<size_t> word_ends;
   OutputBuffer long_entry, output;
-
-  // An entry for a word that is not remembered, valid until the next one.
-  const WordEntry* passing_entry(uint32_t decisions, std::string_view word_output) {
-    long_entry.clear();
-    auto* entry = new (long_entry.reserve(sizeof(WordEntry) + word_output.size())) WordEntry;
-    *entry = {{0, 0}, 0, static_cast<uint32_t>(word_output.size()), decisions, 0};
-    std::memcpy(entry->output(), word_output.data(), word_output.size());
-    return entry;
-  }
 
   // The memory of its buffers, which one long word can fill.
   size_t bytes() const {
     const LongWord& word = scratch.long_word;
     const auto of = [](const auto&... buffers) { return (... + (buffers.capacity() * sizeof buffers[0])); };
     return of(scratch.symbols.token, scratch.symbols.end, word.token, word.previous, word.next, word.heap, word.group,
-              word.dropped, pieces, part_pieces, text, word_ends) +
+              word.dropped, pieces, part_pieces, text) +
            long_entry.capacity() + output.capacity();
   }
 };

@@ -127,8 +127,11 @@ class WordCache {
   };
   View view() const { return {sets_.data(), mask()}; }
 
+  // Whether it no longer grows.
+  bool full() const { return sets_.size() == size_t{1} << kMostBits; }
+
   void add(Key key, const int32_t* ids, size_t count) {
-    if (words_ >= sets_.size() / 2 && sets_.size() < size_t{1} << kMostBits) grow();
+    if (words_ >= sets_.size() / 2 && !full()) grow();
     put(key, ids, count);
   }
 

@@ -63,27 +63,17 @@ class WordTable {
     return larger;
   }
 
-  struct Key {
-    uint64_t head[2];
-    uint32_t length;
-    uint64_t hash;
-    std::string_view text;  // of words of more than 16 bytes
-  };
-  static Key word_key(const HashedWord& word) {
-    return {{word.head[0], word.head[1]}, static_cast<uint32_t>(word.text.size()), word.hash, word.text};
-  }
-
   // To be called in this order ahead of find(): the slot, then the entry it most likely refers to.
   void prefetch_slot(uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
   void prefetch_entry(uint64_t hash) const {
     __builtin_prefetch(entry_of(slots_[hash & mask_].load(std::memory_order_relaxed)));
   }
 
-  const WordEntry* find(const Key& key) const {
-    for (size_t i = key.hash & mask_;; i = (i + 1) & mask_) {
+  const WordEntry* find(const HashedWord& word) const {
+    for (size_t i = word.hash & mask_;; i = (i + 1) & mask_) {
       const uint64_t slot = slots_[i].load(std::memory_order_acquire);
       if (slot == 0) return nullptr;
-      if (matches(slot, key)) return entry_of(slot);
+      if (matches(slot, word)) return entry_of(slot);
     }
   }
 
@@ -95,28 +85,28 @@ class WordTable {
   };
 
   // Adds an entry. Returns it, or the one that another thread has added meanwhile, or null if there is no room.
-  const WordEntry* insert(Arena& arena, const Key& key, uint32_t decisions, std::string_view output) {
-    const size_t spilled = key.length > 16 ? key.length : 0;
+  const WordEntry* insert(Arena& arena, const HashedWord& word, uint32_t decisions, std::string_view output) {
+    const size_t spilled = word.text.size() > 16 ? word.text.size() : 0;
     const size_t bytes = (sizeof(WordEntry) + output.size() + spilled + kLine - 1) / kLine * kLine;
     // Half of the slots stay free, give or take one per thread.
     if (words_.load(std::memory_order_relaxed) >= (mask_ + 1) / 2 || !reserve(arena, bytes)) {
       crowded_.store(true, std::memory_order_relaxed);
       return nullptr;
     }
-    auto* entry = new (arena.free) WordEntry{{key.head[0], key.head[1]},
-                                             key.length,
+    auto* entry = new (arena.free) WordEntry{{word.head[0], word.head[1]},
+                                             static_cast<uint32_t>(word.text.size()),
                                              static_cast<uint32_t>(output.size()),
                                              decisions,
-                                             static_cast<uint32_t>(key.hash)};
+                                             static_cast<uint32_t>(word.hash)};
     std::memcpy(entry->output(), output.data(), output.size());
-    if (spilled) std::memcpy(entry->output() + output.size(), key.text.data(), spilled);
+    if (spilled) std::memcpy(entry->output() + output.size(), word.text.data(), spilled);
     const auto pointer = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(entry));
     if (pointer >> kPointerBits != 0) return nullptr;
-    const uint64_t added = pointer | (key.hash & ~kPointerMask);
-    for (size_t i = key.hash & mask_;; i = (i + 1) & mask_) {
+    const uint64_t added = pointer | (word.hash & ~kPointerMask);
+    for (size_t i = word.hash & mask_;; i = (i + 1) & mask_) {
       uint64_t slot = slots_[i].load(std::memory_order_acquire);
       if (slot == 0 && slots_[i].compare_exchange_strong(slot, added, std::memory_order_acq_rel)) break;
-      if (matches(slot, key)) return entry_of(slot);
+      if (matches(slot, word)) return entry_of(slot);
     }
     arena.free += bytes;
     arena.left -= bytes;
@@ -149,11 +139,12 @@ class WordTable {
     return reinterpret_cast<const WordEntry*>(static_cast<uintptr_t>(slot & kPointerMask));
   }
 
-  static bool matches(uint64_t slot, const Key& key) {
-    if ((slot ^ key.hash) >> kPointerBits != 0) return false;
+  static bool matches(uint64_t slot, const HashedWord& word) {
+    if ((slot ^ word.hash) >> kPointerBits != 0) return false;
     const WordEntry* entry = entry_of(slot);
-    if (entry->key[0] != key.head[0] || entry->key[1] != key.head[1] || entry->key_length != key.length) return false;
-    return key.length <= 16 || std::memcmp(entry->output() + entry->output_length, key.text.data(), key.length) == 0;
+    const size_t size = word.text.size();
+    if (entry->key[0] != word.head[0] || entry->key[1] != word.head[1] || entry->key_length != size) return false;
+    return size <= 16 || std::memcmp(entry->output() + entry->output_length, word.text.data(), size) == 0;
   }
 
   bool reserve(Arena& arena, size_t bytes) {

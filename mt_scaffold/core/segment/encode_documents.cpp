@@ -1,4 +1,4 @@
-#include "segment/encode_ids.hpp"
+#include "segment/encode_documents.hpp"
 
 #include <algorithm>
 #include <cstring>
