@@ -27,6 +27,8 @@ PYTHON = VENV / "bin" / "python"
 
 FASTBPE = "0.1.0"
 FASTBPE_SHA256 = "95eef4be2689e822a918ac4eae3349cd78ca3f28af591afa421f8fac6d4cd889"
+# Its first version with an encoder of its own; it cannot learn, so that the environment has an older one.
+TOKENIZERS = "1.0.0rc3"
 # The flags in fastBPE's README, and -DNDEBUG, as in a Release build.
 FASTBPE_FLAGS = ("-std=c++11", "-O3", "-DNDEBUG", "-pthread")
 
@@ -108,6 +110,13 @@ def install_fastbpe() -> None:
     )
 
 
+def install_tokenizers() -> None:
+    """Install version 1 of tokenizers in a separate environment, benchmarks/out/tokenizers."""
+    venv.create(OUT / "tokenizers", with_pip=True)
+    python = OUT / "tokenizers" / "bin" / "python"
+    run(python, "-m", "pip", "--disable-pip-version-check", "install", f"tokenizers=={TOKENIZERS}", "numpy")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--old", metavar="REVISION", help="also install this revision of mt_scaffold, to compare with")
@@ -144,11 +153,12 @@ def main() -> int:
             pip("install", *constraints, *isolation, requirement)
         except InstallError as error:
             missing[requirement.split("==")[0]] = str(error)
-    print(f"compiling fastBPE {FASTBPE}", flush=True)
-    try:
-        install_fastbpe()
-    except (InstallError, OSError) as error:
-        missing["fastBPE"] = str(error)
+    for name, install in (("fastBPE", install_fastbpe), (f"tokenizers {TOKENIZERS}", install_tokenizers)):
+        print(f"installing {name}", flush=True)
+        try:
+            install()
+        except (InstallError, OSError) as error:
+            missing[name] = str(error)
     for name, reason in missing.items():
         print(f"benchmarks: {name} could not be installed and is left out: {reason}", file=sys.stderr)
     (OUT / "missing.json").write_text(json.dumps(missing, indent=1) + "\n", encoding="utf-8")
