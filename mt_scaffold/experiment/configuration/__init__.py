@@ -97,7 +97,7 @@ class Translate:
 
 
 def _check_argument(argument: str) -> None:
-    known = ("source", "hypothesis", "references", "output")
+    known = ("source", "hypothesis", "reference", "references", "output")
     if unknown := [name for name in re.findall(r"\{(\w*)\}", argument) if name not in known]:
         raise UsageError(f"no {{{unknown[0]}}} is filled in, but {', '.join(f'{{{name}}}' for name in known)}")
     if "{references}" in argument and argument != "{references}":
@@ -108,8 +108,9 @@ def _check_argument(argument: str) -> None:
 class External:
     """A metric that another program computes, which writes a score for each segment.
 
-    command: its arguments, without a shell, in which paths replace ``{source}``, ``{hypothesis}``, ``{references}`` and
-    ``{output}``. signature: the model and the versions that computed it; scores with different ones are not compared.
+    command: its arguments, without a shell, in which paths replace ``{source}``, ``{hypothesis}``, ``{output}``, and
+    ``{reference}`` (the first) or ``{references}``. signature: the model and the versions that computed it; scores with
+    different ones are not compared.
     """
 
     command: list[str] = field(metadata=bounds(filled=True, check=_check_argument))

@@ -42,7 +42,7 @@ def score_tables(comparison: Comparison) -> list[Table]:
     tables = []
     for name in comparison.main_metrics:
         label = KINDS[name].label
-        title, rows = f"{label[0].upper()}{label[1:]}", comparison.rows
+        title, rows = label if label.startswith("chrF") else f"{label[0].upper()}{label[1:]}", comparison.rows
         if name == comparison.main_metric and comparison.primary.of_mean:
             means = comparison.means
             tables.append(

@@ -77,10 +77,10 @@ def computed(
     output.parent.mkdir(parents=True, exist_ok=True)
     part = output.with_name(f"{output.name}.part")
     part.unlink(missing_ok=True)
-    places = {key: os.fspath(path) for key, path in files.items()} | {"output": str(part)}
+    several = [os.fspath(path) for path in references]
+    places = {key: os.fspath(path) for key, path in files.items()} | {"output": str(part), "reference": several[0]}
     arguments = list[str]()
     for argument in metric.command:
-        several = [os.fspath(path) for path in references]
         arguments += several if argument == "{references}" else [_filled(argument, places)]
     try:
         done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")

@@ -170,7 +170,7 @@ def init_translation(texts: ParallelTexts, output: PathLike | None = None, hold_
         count, states = _look_at_pair(pair)
         pairs += count if name == "train" else 0
         shown = " and ".join(f"{language} {state}" for language, state in zip(languages, states, strict=True))
-        found.append(f"{name}: {count:,} pairs, {shown}: {pair.source}, {pair.target}")
+        found.append(f"{name}: {count:,} pairs, {shown}: {', '.join((pair.source, pair.target, *pair.references))}")
         for state, text in zip(states, (pair.source, pair.target), strict=True):
             warnings += suffix_of_markup(text)
             if state == "marked up":

@@ -337,7 +337,7 @@ def test_a_program_of_a_metric_is_run_once_for_the_same_input(tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     program = tmp_path / "two words; rm.py"
     program.write_text(PROGRAM)
-    command = [sys.executable, str(program), "{source}", "{hypothesis}", "{output}", "{references}"]
+    command = [sys.executable, str(program), "{reference}", "{hypothesis}", "{output}", "{references}"]
     length = {"command": command, "signature": "v1"}
     settings = {"external": {"length": length}, "primary": {"metric": "length"}}
     config = parse_config({**PLAIN, "score": settings})
