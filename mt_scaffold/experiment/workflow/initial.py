@@ -313,6 +313,11 @@ def _look_at_pair(pair: Pair) -> tuple[int, tuple[str, str]]:
     return counts[0], (_state(pair.source), _state(pair.target))
 
 
+def _lines(path: Path) -> int:
+    with open_input(path) as stream:
+        return sum(1 for _ in stream)
+
+
 def _state(path: str) -> str:
     """Return the apparent state of a text: raw, tokenised or segmented."""
     found = looks_tokenised(path)
