@@ -146,8 +146,9 @@ def test_a_test_set_may_have_several_references(tmp_path: Path, monkeypatch: pyt
 def test_a_sample_takes_the_first_pairs_of_each_training_corpus_only(tmp_path: Path, local: Config) -> None:
     """A rehearsal is short, but scored on the whole test sets."""
     sampled = parse_config(local.to_dict() | {"data": local.to_dict()["data"] | {"sample": 2}})
-    get_data(sampled, tmp_path / "raw")
+    record = get_data(sampled, tmp_path / "raw")
     assert (tmp_path / "raw" / "train.en").read_bytes() == b"A dog .\nTwo dogs .\nfour\n"
+    assert [part.lines for part in record.parts["train"]] == [2, 1]
     assert (tmp_path / "raw" / "valid.en").read_bytes() == b"four\n"
 
 
