@@ -85,6 +85,20 @@ time.sleep(0.3)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "_core.Pretokeniser('own', False, lambda text: [len(text)])",
+        "BPE(b'#version: 0.2\\na b\\n', glossaries=['[A-Z]+'])",
+    ],
+)
+def test_a_program_ends_that_keeps_what_calls_python(kept: str) -> None:
+    """Python frees what a program still has when it ends, and does not let the core wait for the GIL that it holds."""
+    program = f"import sys\nfrom mt_scaffold import BPE, _core\nsys.kept = {kept}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("call", ["batch", "one text with dropout"])
 def test_ctrl_c_ends_encoding(call: str) -> None:
     """Ctrl-C is handled before all texts are encoded, and within a text."""

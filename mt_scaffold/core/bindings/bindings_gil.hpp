@@ -44,7 +44,12 @@ auto or_wait_for_exit(Call&& call) {
 class HoldGil {
  public:
   HoldGil() {
-    if (exits()) wait_for_exit();
+    if (exits()) {
+      // The thread that ends Python frees its objects, and holds the GIL.
+      if (!PyGILState_Check()) wait_for_exit();
+      return;
+    }
+    takes_ = true;
     or_wait_for_exit([&] {
       if (PyGILState_GetThisThreadState()) {
         before_ = PyGILState_Ensure();
@@ -60,6 +65,7 @@ class HoldGil {
   HoldGil(const HoldGil&) = delete;
   HoldGil& operator=(const HoldGil&) = delete;
   ~HoldGil() {
+    if (!takes_) return;
     if (!own_) {
       PyGILState_Release(before_);
       return;
@@ -77,6 +83,7 @@ class HoldGil {
 #endif
   }
 
+  bool takes_ = false;
   PyThreadState* own_ = nullptr;
   PyGILState_STATE before_ = PyGILState_UNLOCKED;
 };
