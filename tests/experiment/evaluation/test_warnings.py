@@ -50,11 +50,11 @@ def configuration(**changes: Any) -> Config:
     return parse_config(CONFIGURATION | changes)
 
 
-def scored(folder: Path, system: str, seed: int, translations: list[str]) -> Path:
-    """Score translations of REFERENCES."""
-    (folder / "ref.de").write_text("".join(f"{line}\n" for line in REFERENCES), encoding="utf-8")
+def scored(folder: Path, system: str, seed: int, translations: list[str], times: int = 1) -> Path:
+    """Score translations of REFERENCES, both repeated."""
+    (folder / "ref.de").write_text("".join(f"{line}\n" for line in REFERENCES * times), encoding="utf-8")
     hypothesis, path = folder / f"{system}-{seed}.de", folder / f"{system}-{seed}.json"
-    hypothesis.write_text("".join(f"{line}\n" for line in translations), encoding="utf-8")
+    hypothesis.write_text("".join(f"{line}\n" for line in translations * times), encoding="utf-8")
     score(
         Texts(hypothesis, [folder / "ref.de"]),
         path,
@@ -126,7 +126,7 @@ def test_every_form_has_the_answer_the_table_and_what_limits_it(tmp_path: Path) 
 
 def test_a_sound_result_has_no_warning(tmp_path: Path) -> None:
     """Three seeds, and translations like their references."""
-    paths = [scored(tmp_path, system, seed, REFERENCES) for system in ("bpe", "scaffold") for seed in (1, 2, 3)]
+    paths = [scored(tmp_path, system, seed, REFERENCES, 2) for system in ("bpe", "scaffold") for seed in (1, 2, 3)]
     trainings = [Labelled("", "bpe", training(tmp_path, seed)) for seed in (1, 2, 3)]
     comparison = compare(paths, "bpe", samples=10, trainings=trainings, allow_equal=True)
     assert comparison.warnings == []

@@ -223,7 +223,9 @@ def test_the_final_model_counts_among_those_by_updates(tmp_path: Path) -> None:
         last_checkpoints(tmp_path, 1, by_updates=True)
 
 
-@pytest.mark.parametrize("command", ["average a.pt --output b.pt", "lm-eval --checkpoint a.pt --tasks t --output b"])
+@pytest.mark.parametrize(
+    "command", ["average a.pt --output b.pt", "lm-eval --checkpoint a.pt --data d --tasks t --output b"]
+)
 @pytest.mark.parametrize("option", ["--last=3", "--updates"])
 def test_what_chooses_from_a_folder_is_refused_with_names(
     command: str, option: str, capsys: pytest.CaptureFixture[str]
