@@ -11,7 +11,6 @@ namespace mt_scaffold {
 
 namespace {
 
-constexpr size_t kAhead = 64;                    // words whose memory is fetched before it is needed
 constexpr size_t kSlotsAhead = 8;                // the same for missing words, from the slot to the entry
 constexpr size_t kCopied = WordCache::kMostIds;  // ids at once
 constexpr size_t kFilled = 8;                    // ids at once of a missing word
@@ -184,7 +183,7 @@ template <bool kDropout, typename WordAt>
 const char* Applier::append_words(Worker& worker, size_t count, const WordAt& word_at, OutputBuffer& output) {
   const bool text = std::holds_alternative<WordText>(output_);
   const WordTable& table = *worker.table;
-  HashedWord words[2 * kAhead];
+  auto& words = worker.hashed;
   size_t hashed = 0;
   const auto hash_up_to = [&](size_t end) {
     for (end = std::min(end, count); hashed < end; ++hashed) {
@@ -321,7 +320,7 @@ const char* Applier::append_line(Worker& worker, std::string_view line, Margins 
     });
   } else {
     if (!ids) output.append(begin, margins.leading);
-    std::string_view words[Pretokeniser::kBatch];
+    auto& words = worker.words;
     for (const char* p = begin + margins.leading; p < last && !bad;) {
       check_now_and_then(++batches);
       size_t n = 0;

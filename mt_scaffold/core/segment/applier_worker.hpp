@@ -1,6 +1,7 @@
 // The state of one thread of an Applier.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,6 +18,8 @@ struct MissingWord {
   int32_t* gap;
 };
 
+constexpr size_t kAhead = 64;  // words whose memory is fetched before it is needed
+
 // Padded against false sharing.
 class alignas(128) Applier::Worker {
  public:
@@ -32,6 +35,9 @@ class alignas(128) Applier::Worker {
   std::unique_ptr<WordCache> cache;
   unsigned batches_aside = 0;        // batches that are still to pass by the cache
   std::vector<MissingWord> missing;  // of the current batch
+  // Here, as a loop over each line would initialise them again.
+  std::array<HashedWord, 2 * kAhead> hashed;
+  std::array<std::string_view, Pretokeniser::kBatch> words;
 
   Segmenter::Scratch scratch;
   std::vector<Piece> pieces, part_pieces;
