@@ -27,7 +27,7 @@ PYTHON = VENV / "bin" / "python"
 
 FASTBPE = "0.1.0"
 FASTBPE_SHA256 = "95eef4be2689e822a918ac4eae3349cd78ca3f28af591afa421f8fac6d4cd889"
-# Its first version with an encoder of its own; it cannot learn, so that the environment has an older one.
+# This version encodes on its own. It cannot learn, so an older one stands in the environment of the learners.
 TOKENIZERS = "1.0.0rc3"
 # The flags in fastBPE's README, and -DNDEBUG, as in a Release build.
 FASTBPE_FLAGS = ("-std=c++11", "-O3", "-DNDEBUG", "-pthread")
