@@ -45,8 +45,9 @@ class HoldGil {
  public:
   HoldGil() {
     if (exits()) {
-      // The thread that ends Python frees its objects, and holds the GIL.
-      if (!PyGILState_Check()) wait_for_exit();
+      // The thread that ends Python frees its objects, and holds the GIL. When it is done, PyGILState_Check() is true
+      // in every thread, and none has a state.
+      if (!PyGILState_Check() || !PyGILState_GetThisThreadState()) wait_for_exit();
       return;
     }
     takes_ = true;
