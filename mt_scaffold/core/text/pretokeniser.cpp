@@ -143,7 +143,7 @@ __attribute__((always_inline)) inline size_t cut_chunks(const char* p, const cha
   size_t count = 0;
   while (p < end && count + kChunk < kBatch) {
     const WordStarts found = word_starts<Pattern::kPattern, split_digits, Bytes>(p, end);
-    count += Bytes::write_ends(p, found.starts, ends + count);
+    count += chunk::write_ends(p, found.starts, ends + count);
     if (found.complete) {
       ends[count++] = end;
       break;
@@ -161,11 +161,6 @@ __attribute__((always_inline)) inline size_t cut_chunks(const char* p, const cha
     while (p < end && p < resume && count + 1 < kBatch) count += cut_word<Pattern, split_digits>(p, end, ends + count);
   }
   return count;
-}
-
-template <typename Pattern, bool split_digits, size_t kBatch>
-MT_SCAFFOLD_AVX512 size_t cut_avx512(const char* p, const char* end, const char** ends) {
-  return cut_chunks<Pattern, split_digits, kBatch, chunk::Avx512>(p, end, ends);
 }
 
 template <typename Pattern, bool split_digits, size_t kBatch>
@@ -191,7 +186,6 @@ using Cut = size_t (*)(const char* begin, const char* end, const char** ends);
 template <typename Pattern, bool split_digits, size_t kBatch>
 Cut fastest_cut() {
 #if defined(__SSE2__)
-  if (may_use_avx512()) return cut_avx512<Pattern, split_digits, kBatch>;
   if (may_use_avx2()) return cut_avx2<Pattern, split_digits, kBatch>;
 #endif
   return cut<Pattern, split_digits, kBatch>;
