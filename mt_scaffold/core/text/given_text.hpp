@@ -1,14 +1,12 @@
 // A text as Python holds it: UTF-8, or code points of 1, 2 or 4 bytes.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
-#include "text/instructions.hpp"
 #include "text/text.hpp"
 
 namespace mt_scaffold {
@@ -37,37 +35,24 @@ constexpr ptrdiff_t kAtOnce = 16;
 template <typename Unit>
 inline size_t copy_ascii(const Unit* from, char* to) {
 #if defined(__SSE2__)
-  const auto load = [from](size_t i) {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(reinterpret_cast<const char*>(from) + 16 * i));
-  };
-  __m128i bytes;
-  unsigned wide;
-  if constexpr (sizeof(Unit) == 1) {
-    bytes = load(0);
-    wide = static_cast<unsigned>(_mm_movemask_epi8(bytes));
-  } else if constexpr (sizeof(Unit) == 2) {
-    const __m128i a = load(0), b = load(1), high = _mm_set1_epi16(static_cast<int16_t>(0xFF80)),
-                  zero = _mm_setzero_si128();
-    const __m128i ascii =
-        _mm_packs_epi16(_mm_cmpeq_epi16(_mm_and_si128(a, high), zero), _mm_cmpeq_epi16(_mm_and_si128(b, high), zero));
-    bytes = _mm_packus_epi16(a, b);
-    wide = ~static_cast<unsigned>(_mm_movemask_epi8(ascii)) & 0xFFFF;
-  } else {
-    const __m128i a = load(0), b = load(1), c = load(2), d = load(3), high = _mm_set1_epi32(~0x7F),
-                  zero = _mm_setzero_si128();
-    const auto is_ascii = [&](__m128i units) { return _mm_cmpeq_epi32(_mm_and_si128(units, high), zero); };
-    const __m128i ascii =
-        _mm_packs_epi16(_mm_packs_epi32(is_ascii(a), is_ascii(b)), _mm_packs_epi32(is_ascii(c), is_ascii(d)));
-    bytes = _mm_packus_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d));
-    wide = ~static_cast<unsigned>(_mm_movemask_epi8(ascii)) & 0xFFFF;
+  if constexpr (sizeof(Unit) <= 2) {
+    const auto load = [from](size_t i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)); };
+    __m128i bytes = load(0);
+    auto wide = static_cast<unsigned>(_mm_movemask_epi8(bytes));
+    if constexpr (sizeof(Unit) == 2) {
+      const __m128i next = load(8), zero = _mm_setzero_si128();
+      const auto ascii = [&](__m128i units) { return _mm_cmpeq_epi16(_mm_srli_epi16(units, 7), zero); };
+      wide = ~static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(ascii(bytes), ascii(next))));
+      bytes = _mm_packus_epi16(bytes, next);
+    }
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
+    // A branch, so that the next block need not wait for this one.
+    return (wide & 0xFFFF) == 0 ? kAtOnce : static_cast<size_t>(std::countr_zero(wide));
   }
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
-  return wide == 0 ? kAtOnce : static_cast<size_t>(std::countr_zero(wide));
-#else
+#endif
   size_t i = 0;
   for (; i < kAtOnce && from[i] < 0x80; ++i) to[i] = static_cast<char>(from[i]);
   return i;
-#endif
 }
 
 // Writes UTF-8 and returns its end, or null at a lone surrogate that does not stand for a byte.

@@ -138,11 +138,11 @@ inline size_t cut_word(const char*& p, const char* end, const char** ends) {
 }
 
 #if defined(__SSE2__)
-template <typename Pattern, bool split_digits, size_t kBatch, typename Bytes>
-__attribute__((always_inline)) inline size_t cut_chunks(const char* p, const char* end, const char** ends) {
+template <typename Pattern, bool split_digits, size_t kBatch>
+MT_SCAFFOLD_AVX2 size_t cut_avx2(const char* p, const char* end, const char** ends) {
   size_t count = 0;
   while (p < end && count + kChunk < kBatch) {
-    const WordStarts found = word_starts<Pattern::kPattern, split_digits, Bytes>(p, end);
+    const WordStarts found = word_starts<Pattern::kPattern, split_digits>(p, end);
     count += chunk::write_ends(p, found.starts, ends + count);
     if (found.complete) {
       ends[count++] = end;
@@ -162,22 +162,13 @@ __attribute__((always_inline)) inline size_t cut_chunks(const char* p, const cha
   }
   return count;
 }
-
-template <typename Pattern, bool split_digits, size_t kBatch>
-MT_SCAFFOLD_AVX2 size_t cut_avx2(const char* p, const char* end, const char** ends) {
-  return cut_chunks<Pattern, split_digits, kBatch, chunk::Avx2>(p, end, ends);
-}
 #endif
 
 template <typename Pattern, bool split_digits, size_t kBatch>
 size_t cut(const char* p, const char* end, const char** ends) {
-#if defined(__SSE2__)
-  return cut_chunks<Pattern, split_digits, kBatch, chunk::Sse2>(p, end, ends);
-#else
   size_t count = 0;
   while (p < end && count + 1 < kBatch) count += cut_word<Pattern, split_digits>(p, end, ends + count);
   return count;
-#endif
 }
 
 using Cut = size_t (*)(const char* begin, const char* end, const char** ends);

@@ -54,10 +54,35 @@ struct WideClasses {
   uint64_t of[8], inner;
 };
 
+// The next 64 bytes. in_range(), equal() and wide() are masks of those in a range, equal to a byte, and above ASCII.
+struct Bytes {
+  MT_SCAFFOLD_AVX2 explicit Bytes(const char* p)
+      : low(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))),
+        high(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))) {}
+  MT_SCAFFOLD_AVX2 uint64_t in_range(char from, char to) const {
+    const __m256i first = _mm256_set1_epi8(from), span = _mm256_set1_epi8(static_cast<char>(to - from));
+    const __m256i a = _mm256_sub_epi8(low, first), b = _mm256_sub_epi8(high, first);
+    return mask(_mm256_cmpeq_epi8(_mm256_min_epu8(a, span), a), _mm256_cmpeq_epi8(_mm256_min_epu8(b, span), b));
+  }
+  MT_SCAFFOLD_AVX2 uint64_t equal(char c) const {
+    const __m256i wanted = _mm256_set1_epi8(c);
+    return mask(_mm256_cmpeq_epi8(low, wanted), _mm256_cmpeq_epi8(high, wanted));
+  }
+  MT_SCAFFOLD_AVX2 uint64_t wide() const { return mask(low, high); }
+
+ private:
+  MT_SCAFFOLD_AVX2 static uint64_t mask(__m256i a, __m256i b) {
+    return static_cast<uint32_t>(_mm256_movemask_epi8(a)) |
+           static_cast<uint64_t>(static_cast<uint32_t>(_mm256_movemask_epi8(b))) << 32;
+  }
+
+  __m256i low, high;
+};
+
 // `wide`: the bytes above ASCII. `caseless`: all letters may get the same class.
-template <bool caseless, typename Bytes>
-__attribute__((always_inline)) inline void classify_wide(const char* p, const char* end, uint64_t wide,
-                                                         WideClasses& classes) {
+template <bool caseless>
+MT_SCAFFOLD_AVX2 [[gnu::noinline]] void classify_wide(const char* p, const char* end, uint64_t wide,
+                                                      WideClasses& classes) {
   if constexpr (caseless) {
     // U+00C0 to U+027F and U+0400 to U+047F: all are letters except the signs of multiplication and division.
     const Bytes bytes(p);
@@ -89,75 +114,11 @@ __attribute__((always_inline)) inline void classify_wide(const char* p, const ch
   }
 }
 
-// The next 64 bytes. in_range(), equal() and wide() are masks of those in a range, equal to a byte, and above ASCII.
-struct Sse2 {
-  explicit Sse2(const char* p) {
-    for (int i = 0; i < 4; ++i) bytes[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16 * i));
-  }
-  uint64_t in_range(char from, char to) const {
-    const __m128i low = _mm_set1_epi8(from), span = _mm_set1_epi8(static_cast<char>(to - from));
-    return of_each([&](__m128i b) {
-      const __m128i offset = _mm_sub_epi8(b, low);
-      return _mm_cmpeq_epi8(_mm_min_epu8(offset, span), offset);
-    });
-  }
-  uint64_t equal(char c) const {
-    return of_each([wanted = _mm_set1_epi8(c)](__m128i b) { return _mm_cmpeq_epi8(b, wanted); });
-  }
-  uint64_t wide() const {
-    return of_each([](__m128i b) { return b; });
-  }
-  template <bool caseless>
-  [[gnu::noinline]] static void classify(const char* p, const char* end, uint64_t wide, WideClasses& classes) {
-    classify_wide<caseless, Sse2>(p, end, wide, classes);
-  }
-
- private:
-  template <typename Find>
-  uint64_t of_each(Find&& find) const {
-    uint64_t mask = 0;
-    for (int i = 0; i < 4; ++i)
-      mask |= static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(find(bytes[i])))) << 16 * i;
-    return mask;
-  }
-
-  __m128i bytes[4];
-};
-
-struct Avx2 {
-  MT_SCAFFOLD_AVX2 explicit Avx2(const char* p)
-      : low(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))),
-        high(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))) {}
-  MT_SCAFFOLD_AVX2 uint64_t in_range(char from, char to) const {
-    const __m256i first = _mm256_set1_epi8(from), span = _mm256_set1_epi8(static_cast<char>(to - from));
-    const __m256i a = _mm256_sub_epi8(low, first), b = _mm256_sub_epi8(high, first);
-    return mask(_mm256_cmpeq_epi8(_mm256_min_epu8(a, span), a), _mm256_cmpeq_epi8(_mm256_min_epu8(b, span), b));
-  }
-  MT_SCAFFOLD_AVX2 uint64_t equal(char c) const {
-    const __m256i wanted = _mm256_set1_epi8(c);
-    return mask(_mm256_cmpeq_epi8(low, wanted), _mm256_cmpeq_epi8(high, wanted));
-  }
-  MT_SCAFFOLD_AVX2 uint64_t wide() const { return mask(low, high); }
-  template <bool caseless>
-  MT_SCAFFOLD_AVX2 [[gnu::noinline]] static void classify(const char* p, const char* end, uint64_t wide,
-                                                          WideClasses& classes) {
-    classify_wide<caseless, Avx2>(p, end, wide, classes);
-  }
-
- private:
-  MT_SCAFFOLD_AVX2 static uint64_t mask(__m256i a, __m256i b) {
-    return static_cast<uint32_t>(_mm256_movemask_epi8(a)) |
-           static_cast<uint64_t>(static_cast<uint32_t>(_mm256_movemask_epi8(b))) << 32;
-  }
-
-  __m256i low, high;
-};
-
 }  // namespace chunk
 
 // The starts of words among the next kChunk bytes of a document, as far as these bytes tell; a word starts at `p`.
 // Bytes of a character all have its class. The document must be readable for kPadding bytes past its end.
-template <PublishedPattern kPattern, bool split_digits, typename Bytes>
+template <PublishedPattern kPattern, bool split_digits>
 __attribute__((always_inline)) inline WordStarts word_starts(const char* p, const char* end) {
   using namespace chunk;
   constexpr bool kIsGpt2 = kPattern == PublishedPattern::kGpt2;
@@ -179,7 +140,7 @@ __attribute__((always_inline)) inline WordStarts word_starts(const char* p, cons
   uint64_t known = ~uint64_t{0};
   if (const uint64_t wide = bytes.wide() & within) {
     WideClasses classes{};
-    Bytes::template classify<!kIsO200k>(p, end, wide, classes);
+    classify_wide<!kIsO200k>(p, end, wide, classes);
     const auto& of = classes.of;
     inner = classes.inner;
     upper |= of[kUpper];
