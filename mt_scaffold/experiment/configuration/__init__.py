@@ -17,7 +17,7 @@ from typing import Any, Literal
 from mt_scaffold.corpus.files import PathLike
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import checks, language_model_checks, yaml_file
-from mt_scaffold.experiment.configuration.data import NAME, Data, DataFile, Limits, Tokenise
+from mt_scaffold.experiment.configuration.data import NAME, ArchiveTest, Data, Limits, Tokenise
 from mt_scaffold.experiment.configuration.language_model import LanguageModelConfig
 from mt_scaffold.experiment.configuration.overrides import overridden
 from mt_scaffold.experiment.configuration.shared import AnyConfig
@@ -29,6 +29,7 @@ from mt_scaffold.experiment.configuration.systems import (
     System,
 )
 from mt_scaffold.experiment.configuration.training import OPTION, Average, Train
+from mt_scaffold.experiment.runtime.bleu import sacrebleu_set
 from mt_scaffold.experiment.runtime.schema import (
     OptionValue,
     Pattern,
@@ -78,6 +79,11 @@ class Languages:
 
     source: str = field(metadata=bounds(pattern=_LANGUAGE))
     target: str = field(metadata=bounds(pattern=_LANGUAGE))
+
+    @property
+    def pair(self) -> str:
+        """The pair, as sacreBLEU names it."""
+        return f"{self.source}-{self.target}"
 
 
 @dataclass(frozen=True)
@@ -211,10 +217,14 @@ class Config(AnyConfig):
         """The names of the test sets, in the order of the configuration."""
         return ["test"] if self._tests is None else list(self._tests)
 
-    def further_references(self, test: str) -> list[list[DataFile]]:
-        """Return the references of a test set besides the first, each as the files that are concatenated."""
-        parts = self.data.files.tests.get(test, []) if self.data.files is not None else []
-        return [[*files] for files in zip(*(part.references or [] for part in parts), strict=True)]
+    def further_references(self, test: str) -> int:
+        """Return how many references a test set has besides the first; raises UsageError as ``sacrebleu_set`` does."""
+        parts = (self._tests or {}).get(test, [])
+        if isinstance(parts, ArchiveTest):
+            if parts.sacrebleu is not None:
+                return sacrebleu_set(parts.sacrebleu, self.languages.pair)[1] - 1
+            parts = parts.pairs
+        return len(parts[0].references or ()) if parts else 0
 
     @property
     def _tests(self) -> Mapping[str, Any] | None:

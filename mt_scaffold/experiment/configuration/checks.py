@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mt_scaffold.errors import UsageError
-from mt_scaffold.experiment.configuration.data import DATA_KINDS, SIDES, UNKNOWN, ArchiveData, Data, DataFile
+from mt_scaffold.experiment.configuration.data import DATA_KINDS, SIDES, UNKNOWN, ArchiveData, Data, DataFile, Parallel
 from mt_scaffold.experiment.configuration.shared import check_shared
 from mt_scaffold.experiment.configuration.training import Train, check_training
 from mt_scaffold.experiment.runtime.schema import WrongValue, nearest
@@ -31,19 +31,14 @@ def check(config: Config) -> None:
                     problem = "the systems train on cased words; set tokenise.lowercase, for all of the text"
                     raise WrongValue(f"data.archives.tests.{name}.tokenise.lowercase", problem)
     if config.data.files is not None:
-        corpora = {"train": config.data.files.train, "valid": config.data.files.valid or []}
-        corpora |= {f"tests.{name}": pairs for name, pairs in config.data.files.tests.items()}
-        for corpus, pairs in corpora.items():
+        for corpus, pairs in config.data.files.corpora.items():
             for number, pair in enumerate(pairs):
                 key = f"data.files.{corpus}[{number}]"
                 for side in ("source", "target"):
                     _check_file(f"{key}.{side}", getattr(pair, side))
                 for place, reference in enumerate(pair.references or ()):
                     _check_file(f"{key}.references[{place}]", reference)
-                if pair.references and not corpus.startswith("tests."):
-                    raise WrongValue(f"{key}.references", "only test sets have several; leave all but one out")
-                if len(pair.references or ()) != len(pairs[0].references or ()):
-                    raise WrongValue(f"{key}.references", "every part of a test set has as many as its first one")
+                _check_references(key, pair, pairs[0])
     if config.clean.min_tokens > config.clean.max_tokens:
         raise WrongValue("clean.min_tokens", "more than clean.max_tokens, so that no pair would be left; lower it")
     try:
@@ -98,6 +93,13 @@ def _check_validation_set(data: Data) -> None:
         raise WrongValue("data.valid_cut", f"only for valid_every, not for {kind}.valid; leave this out")
 
 
+def _check_references(key: str, pair: Parallel, first: Parallel) -> None:
+    if pair.references and ".tests." not in key:
+        raise WrongValue(f"{key}.references", "only test sets have several; leave all but one out")
+    if len(pair.references or ()) != len(first.references or ()):
+        raise WrongValue(f"{key}.references", "every part of a test set has as many as its first one")
+
+
 def _check_file(key: str, file: DataFile) -> None:
     if (file.url is None) == (file.path is None):
         raise WrongValue(key, "give either url or path")
@@ -106,16 +108,17 @@ def _check_file(key: str, file: DataFile) -> None:
 
 
 def _check_archives(archives: ArchiveData) -> None:
-    corpora = {"train": archives.train, "valid": archives.valid or []}
     for name, test in archives.tests.items():
         key = f"data.archives.tests.{name}"
         if (test.sacrebleu is None) == (test.pairs is None):
             raise WrongValue(key, "give either sacrebleu or pairs")
         if test.md5 is not None and test.sacrebleu is None:
             raise WrongValue(f"{key}.md5", "only for a sacrebleu test set; give an archive's digest with the archive")
-        corpora[f"tests.{name}.pairs"] = test.pairs or []
-    for corpus, pairs in corpora.items():
+    for corpus, pairs in archives.corpora.items():
         for number, pair in enumerate(pairs):
+            key = f"data.archives.{corpus}[{number}]"
+            _check_references(key, pair, pairs[0])
             if (pair.archive.sha256 is None) == (pair.archive.md5 is None):
-                key = f"data.archives.{corpus}[{number}].archive"
-                raise WrongValue(key, f"give its sha256 or its md5, or sha256: {UNKNOWN} if none is published")
+                raise WrongValue(
+                    f"{key}.archive", f"give its sha256 or its md5, or sha256: {UNKNOWN} if none is published"
+                )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import UsageError
@@ -52,26 +52,36 @@ class DataFile:
     sha256: str | None = field(default=None, metadata=bounds(pattern=_SHA256))
 
 
-@dataclass(frozen=True)
-class ParallelFiles:
-    """Two files with the same number of lines: line i of one translates line i of the other.
+class Parallel:
+    """Texts whose lines i translate each other. ``references``, of a test set: further ones, each such a text.
 
-    ``references``, of a test set: further references, each such a file. In YAML they may take the place of ``target``,
-    which is then the first.
+    In YAML they may take the place of ``target``, which is then the first.
     """
+
+    references: list[Any] | None
+
+    @classmethod
+    def from_keys(cls, value: Any, key: str = "") -> Self:
+        """Return the texts that a YAML file describes; raises WrongValue as ``schema.build`` does."""
+        references = value.get("references") if isinstance(value, dict) else None
+        if references and isinstance(references, list) and "target" not in value:
+            value = value | {"target": references[0], "references": references[1:]}
+        made: Self = build_dataclass(cls, value, key)
+        return made
+
+
+@dataclass(frozen=True)
+class ParallelFiles(Parallel):
+    """Two files with the same number of lines, and further references."""
 
     source: DataFile
     target: DataFile
     references: list[DataFile] | None = None
 
-    @classmethod
-    def from_keys(cls, value: Any, key: str = "") -> ParallelFiles:
-        """Return the files that a YAML file describes; raises WrongValue as ``schema.build`` does."""
-        references = value.get("references") if isinstance(value, dict) else None
-        if references and isinstance(references, list) and "target" not in value:
-            value = value | {"target": references[0], "references": references[1:]}
-        made: ParallelFiles = build_dataclass(cls, value, key)
-        return made
+    @property
+    def files(self) -> list[DataFile]:
+        """All files."""
+        return [self.source, self.target, *(self.references or ())]
 
 
 @dataclass(frozen=True)
@@ -81,6 +91,12 @@ class FileData:
     train: list[ParallelFiles] = field(metadata=bounds(filled=True))
     tests: dict[str, list[ParallelFiles]] = field(metadata=bounds(key_pattern=NAME, filled=True))
     valid: list[ParallelFiles] | None = field(default=None, metadata=bounds(filled=True))
+
+    @property
+    def corpora(self) -> dict[str, list[ParallelFiles]]:
+        """The files of each corpus, by its key."""
+        tests = {f"tests.{name}": pairs for name, pairs in self.tests.items()}
+        return {"train": self.train, "valid": self.valid or [], **tests}
 
 
 @dataclass(frozen=True)
@@ -186,21 +202,22 @@ class Archive:
 
 
 @dataclass(frozen=True)
-class ArchivePair:
-    """Two members of an archive, by name, with the same number of lines; ``.gz`` is decompressed.
+class ArchivePair(Parallel):
+    """Members of an archive, by name, with the same number of lines; ``.gz`` is decompressed.
 
-    ``markup`` is the markup of both (mt_scaffold.experiment.data.markup); without it, every line is a sentence.
+    ``markup`` is the markup of all (mt_scaffold.experiment.data.markup); without it, every line is a sentence.
     """
 
     archive: Archive
     source: str
     target: str
+    references: list[str] | None = None
     markup: Literal["ted", "seg"] | None = None
 
 
 @dataclass(frozen=True)
 class ArchiveTest:
-    """A test set: one of sacreBLEU's, by its name there (``wmt14/full``), or members of archives.
+    """A test set: one of sacreBLEU's, with its references, by its name there (``wmt14/full``), or members of archives.
 
     ``md5`` replaces sacreBLEU's digest of its archive; ``tokenise`` replaces the experiment's.
     """
@@ -218,6 +235,12 @@ class ArchiveData:
     train: list[ArchivePair] = field(metadata=bounds(filled=True))
     tests: dict[str, ArchiveTest] = field(metadata=bounds(key_pattern=NAME, filled=True))
     valid: list[ArchivePair] | None = field(default=None, metadata=bounds(filled=True))
+
+    @property
+    def corpora(self) -> dict[str, list[ArchivePair]]:
+        """The members of each corpus, by its key."""
+        tests = {f"tests.{name}.pairs": test.pairs or [] for name, test in self.tests.items()}
+        return {"train": self.train, "valid": self.valid or [], **tests}
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class TranslationLayout(Layout[Config]):
 
     def references(self, test: str) -> list[Path]:
         """The raw references of a test set."""
-        further = range(2, 2 + len(self.config.further_references(test)))
+        further = range(2, 2 + self.config.further_references(test))
         return [self.raw(test, self.target), *(self.raw(test, f"{self.target}.{number}") for number in further)]
 
     def words(self, part: str, language: str) -> Path:

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import IO, cast
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error, open_output
-from mt_scaffold.errors import MTScaffoldError, UsageError
+from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.data import UNKNOWN, Archive
 from mt_scaffold.experiment.data.download import fetch
+from mt_scaffold.experiment.runtime.bleu import sacrebleu_set
 
 _TAR_SUFFIXES = (".tgz", ".tar.gz", ".tar", ".tar.bz2", ".tar.xz")
 
@@ -91,56 +92,53 @@ def _damaged(archive: PathLike, error: Exception) -> MTScaffoldError:
     return MTScaffoldError(f"{archive}: damaged or truncated ({error}); delete it, and the next run fetches it again")
 
 
-def sacrebleu_test_set(
-    name: str, source: str, target: str, cache: Path, folder: Path, md5: str | None = None
-) -> tuple[Path, Path]:
-    """Write source and reference of a sacreBLEU test set (``wmt14/full``) to the new ``folder`` and return their paths.
+def sacrebleu_test_set(name: str, pair: str, cache: Path, folder: Path, md5: str | None = None) -> list[Path]:
+    """Return the paths of the source and the references of a sacreBLEU test set (``wmt14/full``).
 
     A copy in sacreBLEU's own folder (the variable SACREBLEU, or ``sacrebleu`` in the download ``cache``) is preferred.
     Otherwise the archive is fetched into ``cache``, from sacreBLEU's URL and with its digest (or ``md5``), and
-    sacreBLEU converts the members to plain text.
-    Raises UsageError for a name or language pair that sacreBLEU does not know; MTScaffoldError as fetch and extract do.
+    sacreBLEU converts the members to plain text in the new ``folder``.
+    Raises UsageError as ``sacrebleu_set`` does; MTScaffoldError as fetch and extract do.
     """
-    from sacrebleu.dataset import DATASETS
-
-    archives = sacrebleu_archives(name, md5)
-    pair, known = f"{source}-{target}", DATASETS[name].langpairs
-    if pair not in known:
-        raise UsageError(f"sacreBLEU test set {name}: no language pair {pair}; choose one of {', '.join(known)}")
+    found, references = sacrebleu_set(name, pair)
+    archives = sacrebleu_archives(name, pair, md5)
     ready = Path(os.environ.get("SACREBLEU") or cache / "sacrebleu")
     if not (ready / name).is_dir() and archives:
         ready = folder / "sacrebleu"
-        _lay_out(name, known[pair], archives, ready, cache)
-    paths = folder / f"{pair}.{source}", folder / f"{pair}.{target}"
-    for path, field in zip(paths, ("src", "ref"), strict=True):
-        command = [sys.executable, "-m", "sacrebleu", "-t", name, "-l", pair, "--echo", field]
-        environment = {**os.environ, "SACREBLEU": os.path.abspath(ready), "PYTHONUTF8": "1"}
-        with open_output(path) as output:
-            done = subprocess.run(command, env=environment, stdout=output, stderr=subprocess.PIPE)
-        if done.returncode:
-            last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-            raise MTScaffoldError(f"{ready / name}: sacreBLEU cannot read this test set ({last}); delete the folder")
+        members = found.langpairs[pair]
+        _lay_out(name, [members["path"]] if isinstance(members, dict) else members, archives, ready, cache)
+    # The files that sacreBLEU scores with: its --echo ref prints only one of them, and not always the right one.
+    command = [sys.executable, "-c", _PRINT_FILES, name, pair]
+    environment = {**os.environ, "SACREBLEU": os.path.abspath(ready), "PYTHONUTF8": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", errors="replace")
+    paths = [Path(line) for line in done.stdout.splitlines()]
+    if done.returncode or len(paths) != 1 + references:
+        last = done.stderr.strip().rpartition("\n")[2] or f"{len(paths) - 1} references instead of {references}"
+        raise MTScaffoldError(f"{ready / name}: sacreBLEU cannot read this test set ({last}); delete the folder")
     return paths
 
 
-def sacrebleu_archives(name: str, md5: str | None = None) -> list[Archive]:
+# References are sorted, because sacreBLEU returns those of an XML file in an order that varies between runs.
+_PRINT_FILES = """
+import sys
+from sacrebleu.dataset import DATASETS
+found, pair = DATASETS[sys.argv[1]], sys.argv[2]
+print(found.get_source_file(pair), *sorted(found.get_reference_files(pair)), sep="\\n")
+"""
+
+
+def sacrebleu_archives(name: str, pair: str, md5: str | None = None) -> list[Archive]:
     """Return the archives of a sacreBLEU test set, with its digests or ``md5``; none if it uses other files.
 
-    Raises UsageError for a name that sacreBLEU does not know.
+    Raises UsageError as ``sacrebleu_set`` does.
     """
-    from sacrebleu.dataset import DATASETS
-
-    if name not in DATASETS:
-        near = difflib.get_close_matches(name, DATASETS, n=1)
-        hint = f"did you mean {near[0]}?" if near else "list them with: sacrebleu --list"
-        raise UsageError(f"sacreBLEU has no test set {name}; {hint}")
-    urls = DATASETS[name].data
-    if not all(url.endswith(_TAR_SUFFIXES) for url in urls):
+    found, _ = sacrebleu_set(name, pair)
+    if not all(url.endswith(_TAR_SUFFIXES) for url in found.data):
         return []
-    digests = [md5] if md5 else DATASETS[name].md5 or [None] * len(urls)
+    digests = [md5] if md5 else found.md5 or [None] * len(found.data)
     return [
         Archive(url, md5=digest) if digest else Archive(url, sha256=UNKNOWN)
-        for url, digest in zip(urls, digests, strict=True)
+        for url, digest in zip(found.data, digests, strict=True)
     ]
 
 
@@ -155,5 +153,5 @@ def _lay_out(name: str, members: Sequence[str], archives: Sequence[Archive], fol
     for archive in archives:
         path = fetch(archive, cache)
         (raw / f"{name.replace('/', '_')}.{archive.url.rsplit('/', 1)[-1]}").symlink_to(path.resolve())
-    # In every such test set the last archive holds both sides of a pair.
+    # In every such test set the last archive holds all sides of a pair.
     extract(path, {member: raw / member for member in members})

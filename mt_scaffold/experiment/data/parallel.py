@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from mt_scaffold.corpus.files import (
     PathLike,
@@ -26,10 +26,10 @@ from mt_scaffold.corpus.text import check_parallel, decode, read_pairs, word_cou
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import Config, Languages
 from mt_scaffold.experiment.configuration.data import (
-    ArchiveData,
+    Archive,
     ArchivePair,
     ArchiveTest,
-    FileData,
+    DataFile,
     ParallelFiles,
     SyntheticData,
 )
@@ -42,6 +42,9 @@ from mt_scaffold.experiment.runtime.result_warnings import ResultWarning, print_
 
 # The name of a corpus, and its parts in order, each with its origin.
 Corpus = tuple[str, Iterable[tuple[str, Pairs]]]
+# The lines of each reference of a test set besides the first, which come with its parts.
+References = dict[str, list[list[bytes]]]
+_Text = ParallelFiles | ArchivePair | ArchiveTest
 
 
 @dataclass(frozen=True)
@@ -60,16 +63,6 @@ class RawPart:
     lines: int
 
 
-@dataclass(frozen=True)
-class Generator:
-    """The settings that determine a generated corpus."""
-
-    pairs: int
-    seed: int
-    stems: int
-    clauses: int
-
-
 @dataclass
 class RawRecord:
     """The origin and size of an experiment's raw text, by corpus; and how many references, if there are several."""
@@ -78,7 +71,7 @@ class RawRecord:
     synthetic: bool
     corpora: dict[str, RawCorpus] = field(default_factory=dict)
     parts: dict[str, list[RawPart]] = field(default_factory=dict)
-    generator: Generator | None = field(default=None, metadata={"omit_none": True})
+    generator: SyntheticData | None = field(default=None, metadata={"omit_none": True})
     references: dict[str, int] = field(default_factory=dict)
     test_overlap: dict[str, TestOverlap] = field(default_factory=dict)
     warnings: list[ResultWarning] = field(default_factory=list)
@@ -89,11 +82,10 @@ def get_data(
 ) -> RawRecord:
     """Write the raw text of ``config`` to ``output_dir`` and return its origin and size.
 
-    Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8), and further references as ``TEST.TARGET.2``
-    and so on, unchanged except that every line gets an LF, and that byte
-    order marks and the markup named in the configuration are removed; the folder is created if needed. There is no
-    ``valid`` if cleaning takes it out of the training text (``data.valid_every``). ``cache`` is the download cache
-    (default: default_cache()).
+    Writes ``{train,valid,TEST}.{SOURCE,TARGET}`` (UTF-8), and further references as ``TEST.TARGET.2`` and so on,
+    unchanged except that every line gets an LF, and that byte order marks and the markup named in the configuration are
+    removed; the folder is created if needed. There is no ``valid`` if cleaning takes it out of the training text
+    (``data.valid_every``). ``cache`` is the download cache (default: default_cache()).
     With ``parts``, only these are written. If a test set is among them but ``train`` is not, the sentences that occur
     in both are counted in the training text that an earlier call wrote or, without one, in the source of that text.
     Raises UsageError for a part that the configuration does not have; MTScaffoldError for a file that cannot be
@@ -106,24 +98,20 @@ def get_data(
         raise UsageError(f"get-data: no part {min(unknown)}; give some of {', '.join(every_part)}")
     folder = Path(output_dir)
     make_folder(folder)
-    record = RawRecord(config.name, config.synthetic)
-    if config.data.synthetic is not None:
-        data = config.data.synthetic
-        record.generator = Generator(data.pairs, data.seed, data.stems, data.clauses)
+    record = RawRecord(config.name, config.synthetic, generator=config.data.synthetic)
     overlap, other_tags = Overlap(), Counter[str]()
+    further: References = {name: [[] for _ in range(config.further_references(name))] for name in config.test_sets}
     # A folder for each set of parts, because another call may be writing other parts at the same time.
     members = _Members(folder / f".members-{'all' if parts is None else '-'.join(sorted(wanted))}", other_tags)
     try:
-        for name, text in _corpora(config, members, Path(cache) if cache is not None else None):
+        for name, text in _corpora(config, members, further, cache):
             if name == "train" and name not in wanted and not config.synthetic:
                 text = _written_before(folder, config.languages) or text
-            text = _without_marks(text)
             if name == "train" or name in wanted:
                 text = overlap.watch(name, text)
             if name in wanted:
                 record.corpora[name], record.parts[name] = _write(folder, name, config.languages, text)
-                for number, files in enumerate(config.further_references(name), 2):
-                    lines = [line for file in files for line in _lines_of(fetch(file, cache or default_cache()))]
+                for number, lines in enumerate(further.get(name, []), 2):
                     check_parallel(name, record.corpora[name].lines, f"reference {number}", len(lines))
                     overlap.note_reference(name, lines)
                     record.references[name] = number
@@ -146,24 +134,20 @@ def get_data(
     return record
 
 
-def _without_marks(parts: Iterable[tuple[str, Pairs]]) -> Iterator[tuple[str, Pairs]]:
-    """Yield the same parts without the byte order marks at the start of files, warning of each on stderr."""
-    for origin, pairs in parts:
-        yield origin, _without_mark(origin, pairs)
-
-
-def _without_mark(origin: str, pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
+def _without_marks(origin: str, pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the pairs without the byte order marks at the start of their files, warning of each on stderr."""
     for number, (source, target) in enumerate(pairs):
         if number == 0:
             source, target = without_mark(source, f"{origin}, source"), without_mark(target, f"{origin}, target")
         yield source, target
 
 
-def _lines_of(path: Path) -> list[bytes]:
-    """Return the lines of a reference as ``get_data`` writes them."""
-    content = without_mark(read_file(path), str(path))
-    decode(content, str(path))
-    return [line if line.endswith(b"\n") else line + b"\n" for line in io.BytesIO(content)]
+def _add(further: list[list[bytes]], paths: Sequence[Path]) -> None:
+    """Add the lines of the further references of a part, as ``get_data`` writes them."""
+    for lines, path in zip(further, paths, strict=True):
+        content = without_mark(read_file(path), str(path))
+        decode(content, str(path))
+        lines += (line if line.endswith(b"\n") else line + b"\n" for line in io.BytesIO(content))
 
 
 def _written_before(folder: Path, languages: Languages) -> list[tuple[str, Pairs]]:
@@ -178,32 +162,53 @@ def fetch_data(config: Config, cache: PathLike | None = None) -> list[Path]:
     This fills the cache for machines without a network. Raises MTScaffoldError as fetch does.
     """
     folder = Path(cache) if cache is not None else default_cache()
-    files: dict[Any, None] = {}
-    if config.data.files is not None:
-        data = config.data.files
-        for pair in itertools.chain(data.train, data.valid or [], *data.tests.values()):
-            files |= dict.fromkeys([pair.source, pair.target, *(pair.references or [])])
-    if config.data.archives is not None:
-        tests = config.data.archives.tests.values()
-        for of_archive in itertools.chain(
-            config.data.archives.train, config.data.archives.valid or [], *(test.pairs or [] for test in tests)
-        ):
-            files[of_archive.archive] = None
-        for test in tests:
-            if test.sacrebleu is not None:
-                files |= dict.fromkeys(sacrebleu_archives(test.sacrebleu, test.md5))
-    return [fetch(file, folder) for file in files]
+    tests, pair = config.data.archives.tests.values() if config.data.archives is not None else (), config.languages.pair
+    sets = [sacrebleu_archives(test.sacrebleu, pair, test.md5) for test in tests if test.sacrebleu is not None]
+    of_sacrebleu = [fetch(archive, folder) for archive in dict.fromkeys(itertools.chain(*sets))]
+    return [*_fetched(config, folder).values(), *of_sacrebleu]
 
 
-def _corpora(config: Config, members: _Members, cache: Path | None) -> Iterator[Corpus]:
+def _fetched(config: Config, cache: Path) -> dict[DataFile | Archive, Path]:
+    """Fetch everything but the test sets of sacreBLEU."""
+    wanted: list[DataFile | Archive] = []
+    for files in config.data.files.corpora.values() if config.data.files is not None else ():
+        wanted += (file for pair in files for file in pair.files)
+    for members in config.data.archives.corpora.values() if config.data.archives is not None else ():
+        wanted += (pair.archive for pair in members)
+    return {file: fetch(file, cache) for file in dict.fromkeys(wanted)}
+
+
+def _corpora(config: Config, members: _Members, further: References, cache: PathLike | None) -> Iterator[Corpus]:
     """Yield the test sets first: their sentences are looked up in the training data as it is read."""
-    data = config.data
-    if data.synthetic is not None:
-        yield from _generated(data.synthetic, data.sample)
-    if data.files is not None:
-        yield from _from_files(data.files, data.sample, cache or default_cache())
-    if data.archives is not None:
-        yield from _from_archives(data.archives, config.languages, data.sample, members, cache or default_cache())
+    if config.data.synthetic is not None:
+        yield from _generated(config.data.synthetic, config.data.sample)
+        return
+    folder = Path(cache) if cache is not None else default_cache()
+    # Everything before anything is read, so that a missing file is reported at once.
+    fetched = _fetched(config, folder)
+
+    def parts(name: str, texts: Sequence[_Text], lines: int | None = None) -> Iterator[tuple[str, Pairs]]:
+        for each in texts:
+            with _empty_folder(members.folder):
+                if isinstance(each, ParallelFiles):
+                    paths = [fetched[file] for file in each.files]
+                    origin = paths[0].name
+                elif isinstance(each, ArchivePair):
+                    paths, origin = members.read(fetched[each.archive], each, lines), each.source
+                else:
+                    name_there, origin = each.sacrebleu or "", f"sacreBLEU {each.sacrebleu}"
+                    paths = sacrebleu_test_set(name_there, config.languages.pair, folder, members.folder, each.md5)
+                pairs = itertools.islice(read_pairs(paths[0], paths[1]), lines)
+                yield origin, _without_marks(origin, pairs)
+                _add(further.get(name, []), paths[2:])
+
+    text = config.data.files or config.data.archives
+    assert text is not None
+    for name, test in text.tests.items():
+        yield name, parts(name, (test.pairs or [test]) if isinstance(test, ArchiveTest) else test)
+    if text.valid:
+        yield "valid", parts("valid", text.valid)
+    yield "train", parts("train", text.train, config.data.sample)
 
 
 def _generated(data: SyntheticData, sample: int | None) -> Iterator[Corpus]:
@@ -215,52 +220,6 @@ def _generated(data: SyntheticData, sample: int | None) -> Iterator[Corpus]:
     yield "train", [("generated", itertools.islice(pairs, min(data.pairs, sample or data.pairs)))]
 
 
-def _from_files(data: FileData, sample: int | None, cache: Path) -> Iterator[Corpus]:
-    # Fetch everything before reading anything, so that a missing file is reported at once.
-    train, valid = _fetch_pairs(data.train, cache), _fetch_pairs(data.valid or [], cache)
-    tests = {name: _fetch_pairs(pairs, cache) for name, pairs in data.tests.items()}
-    for name, pairs in tests.items():
-        yield name, [(source.name, read_pairs(source, target)) for source, target in pairs]
-    if valid:
-        yield "valid", [(source.name, read_pairs(source, target)) for source, target in valid]
-    yield "train", [(source.name, itertools.islice(read_pairs(source, target), sample)) for source, target in train]
-
-
-def _fetch_pairs(pairs: Sequence[ParallelFiles], cache: Path) -> list[tuple[Path, Path]]:
-    return [(fetch(pair.source, cache), fetch(pair.target, cache)) for pair in pairs]
-
-
-def _from_archives(
-    data: ArchiveData, languages: Languages, sample: int | None, members: _Members, cache: Path
-) -> Iterator[Corpus]:
-    # As in _from_files: fetch everything before reading anything.
-    archives = {
-        pair.archive: fetch(pair.archive, cache)
-        for pairs in (data.train, data.valid or [], *(test.pairs or [] for test in data.tests.values()))
-        for pair in pairs
-    }
-
-    def parts(pairs: Sequence[ArchivePair], lines: int | None = None) -> Iterator[tuple[str, Pairs]]:
-        for pair in pairs:
-            with _empty_folder(members.folder):
-                yield pair.source, members.read(archives[pair.archive], pair, lines)
-
-    def test_parts(test: ArchiveTest) -> Iterator[tuple[str, Pairs]]:
-        if test.sacrebleu is None:
-            yield from parts(test.pairs or [])
-            return
-        with _empty_folder(members.folder):
-            source, target = languages.source, languages.target
-            paths = sacrebleu_test_set(test.sacrebleu, source, target, cache, members.folder, test.md5)
-            yield f"sacreBLEU {test.sacrebleu}", read_pairs(*paths)
-
-    for name, test in data.tests.items():
-        yield name, test_parts(test)
-    if data.valid is not None:
-        yield "valid", parts(data.valid)
-    yield "train", parts(data.train, sample)
-
-
 @dataclass(frozen=True)
 class _Members:
     """The folder of one archive's extracted members, and counts of the tags in them that their markup does not have."""
@@ -268,21 +227,21 @@ class _Members:
     folder: Path
     other_tags: Counter[str]
 
-    def read(self, archive: Path, pair: ArchivePair, lines: int | None) -> Pairs:
-        """Extract two members and return their pairs, or the first ``lines`` of them, without markup."""
-        paths = []
+    def read(self, archive: Path, pair: ArchivePair, lines: int | None) -> list[Path]:
+        """Extract the members, without markup and at least their first ``lines`` lines, and return their paths."""
+        paths, members = [], (pair.source, pair.target, *(pair.references or ()))
         # Only plain members can be cut while they are extracted.
         cut = lines if pair.markup is None else None
-        for side, member in (("source", pair.source), ("target", pair.target)):
-            (self.folder / side).mkdir()
+        for number, member in enumerate(members):
+            (self.folder / str(number)).mkdir()
             name = member.rsplit("/", 1)[-1]
             # With ``lines``, extract decompresses.
-            paths.append(self.folder / side / (name.removesuffix(".gz") if cut is not None else name))
-        extract(archive, dict(zip((pair.source, pair.target), paths, strict=True)), cut)
-        if pair.markup is not None:
-            members = zip(paths, (pair.source, pair.target), strict=True)
-            paths = [self._plain(path, pair.markup, f"{archive}: member {name}") for path, name in members]
-        return itertools.islice(read_pairs(*paths), lines)
+            paths.append(self.folder / str(number) / (name.removesuffix(".gz") if cut is not None else name))
+        extract(archive, dict(zip(members, paths, strict=True)), cut)
+        if pair.markup is None:
+            return paths
+        extracted = zip(paths, members, strict=True)
+        return [self._plain(path, pair.markup, f"{archive}: member {name}") for path, name in extracted]
 
     def _plain(self, member: Path, markup: Markup, name: str) -> Path:
         plain = member.with_name(f"{member.name.removesuffix('.gz')}.plain")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -30,16 +29,14 @@ class DataRecord:
 
 
 def gather_records(
-    raw: PathLike | Sequence[PathLike], tokenised: Mapping[str, PathLike], cleaned: Mapping[str, PathLike]
+    raw: Sequence[PathLike], tokenised: Mapping[str, PathLike], cleaned: Mapping[str, PathLike]
 ) -> DataRecord:
     """Combine step records, given as files, into one.
 
-    raw: one or more records of get_data. tokenised: by PART.LANGUAGE. cleaned: by part.
+    raw: records of get_data. tokenised: by PART.LANGUAGE. cleaned: by part.
     Raises MTScaffoldError for a file that is missing or not a step record.
     """
-    first, *others = [
-        read_result(RawRecord, path) for path in ([raw] if isinstance(raw, str | bytes | os.PathLike) else raw)
-    ]
+    first, *others = [read_result(RawRecord, path) for path in raw]
     for other in others:
         first.corpora |= other.corpora
         first.parts |= other.parts

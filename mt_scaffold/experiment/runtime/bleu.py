@@ -1,10 +1,11 @@
-"""sacreBLEU's BLEU, with tokenisers that may need other packages."""
+"""sacreBLEU's BLEU, with tokenisers that may need other packages, and its test sets."""
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
-from mt_scaffold.errors import MTScaffoldError
+from mt_scaffold.errors import MTScaffoldError, UsageError
 
 CHOOSE_ANOTHER = "or choose another with --bleu-tokeniser (score.bleu_tokeniser)"
 # The packages that a tokeniser of sacreBLEU needs; those that are not listed are models of SentencePiece.
@@ -33,3 +34,23 @@ def bleu_with(name: str, tokeniser: str, instead: str = CHOOSE_ANOTHER) -> Any:
         raise MTScaffoldError(
             f"{name}: sacreBLEU cannot load its {tokeniser} tokeniser ({said}); it needs {needs}, {instead}"
         ) from error
+
+
+def sacrebleu_set(name: str, pair: str) -> tuple[Any, int]:
+    """Return a test set of sacreBLEU, and the number of its references in a pair of languages (``en-de``).
+
+    Raises UsageError for a name or language pair that sacreBLEU does not know.
+    """
+    from sacrebleu.dataset import DATASETS
+
+    if name not in DATASETS:
+        near = difflib.get_close_matches(name, DATASETS, n=1)
+        hint = f"did you mean {near[0]}?" if near else "list them with: sacrebleu --list"
+        raise UsageError(f"sacreBLEU has no test set {name}; {hint}")
+    found = DATASETS[name]
+    if pair not in found.langpairs:
+        raise UsageError(f"sacreBLEU test set {name}: no pair {pair}; choose one of {', '.join(found.langpairs)}")
+    # Since WMT'21, files hold the references of all translators, and sacreBLEU's list says which are scored with.
+    listed = getattr(found, "_get_langpair_allowed_refs", None)
+    names = listed(pair) if listed else [field for field in found.fieldnames(pair) if field.startswith("ref")]
+    return found, len(names)

@@ -55,6 +55,11 @@ def parallel_text(config: Config) -> TrainingText:
         found.size = pairs * _BYTES_PER_LINE
     else:
         found.described.append("the text is in archives, which are downloaded")
+        for test in config.test_sets:
+            try:
+                config.further_references(test)
+            except MTScaffoldError as error:
+                found.problems.append((f"data.archives.tests.{test}.sacrebleu", str(error)))
     return found
 
 
@@ -118,10 +123,8 @@ def shown_size(size: float) -> str:
 
 
 def _look_at_files(config: Config, files: FileData, found: TrainingText) -> None:
-    corpora = {"train": files.train, "valid": files.valid or []}
-    corpora |= {f"tests.{name}": pairs for name, pairs in files.tests.items()}
     endings = WordEndings(SEPARATOR)
-    for corpus, pairs in corpora.items():
+    for corpus, pairs in files.corpora.items():
         lines, sizes, known = 0, [0, 0], bool(pairs)
         for number, pair in enumerate(pairs):
             key = f"data.files.{corpus}[{number}]"

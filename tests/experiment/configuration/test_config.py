@@ -188,6 +188,7 @@ def test_an_override_takes_the_place_of_what_excludes_it(tmp_path: Path) -> None
         ("codes:", "tokenise: {lowercased: 1}\ncodes:", 15, "tokenise.lowercased: unknown key; did you mean lowercase"),
         ("lr: 0.001", "--lr: 0.001", 22, "train.options.--lr: not a valid name"),
         ("lr: 0.001", "lr: {a: 1}", 22, "train.options.lr: must be true, false, a number"),
+        ("train:\n  o", "train:\n  batch: b\n  batches: {a: {options: {}}}\n  o", 22, "train.batch: give one of a"),
         ("name: small", "name: small\nname: other", 2, "name: duplicate key"),
         ("  symbols: 100", "  symbols: [100", 17, "not valid YAML"),
     ],

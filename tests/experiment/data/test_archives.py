@@ -17,15 +17,18 @@ import pytest
 pytest.importorskip("pooch", reason="pooch comes with the extra 'workflow'")
 pytest.importorskip("sacrebleu", reason="sacreBLEU comes with the extra 'workflow'")
 
+from sacrebleu.dataset import DATASETS
 from wmt14_archives import derived_config, make_archives, make_tar
 
 from mt_scaffold.cli import main
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import parse_config
 from mt_scaffold.experiment.configuration.data import Archive
+from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.archives import extract, sacrebleu_test_set
 from mt_scaffold.experiment.data.download import fetch
 from mt_scaffold.experiment.data.parallel import fetch_data, get_data
+from mt_scaffold.experiment.tasks.training_text import parallel_text
 
 CONTENT = bytes(range(256)) * 4000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -178,7 +181,8 @@ def test_an_unknown_digest_is_recorded_with_a_warning_and_checked_from_then_on(
 @pytest.mark.parametrize("name", ["a.tgz", "a.tar"])
 def test_members_come_by_name_and_nothing_else_is_written(tmp_path: Path, name: str) -> None:
     """Whatever other names an archive contains, such as ../evil, no file is written for them."""
-    make_tar(tmp_path / name, {"../evil": b"x", "a/one": b"1\n2\n", "a/two.gz": gzip.compress(b"3\n4\n")})
+    # ``tar c .`` writes ./one, and nobody types that.
+    make_tar(tmp_path / name, {"../evil": b"x", "./a/one": b"1\n2\n", "a/two.gz": gzip.compress(b"3\n4\n")})
     (tmp_path / "to").mkdir()
     extract(tmp_path / name, {"a/two.gz": tmp_path / "to" / "2.gz", "a/one": tmp_path / "to" / "1"})
     assert (tmp_path / "to" / "1").read_bytes() == b"1\n2\n"
@@ -186,13 +190,6 @@ def test_members_come_by_name_and_nothing_else_is_written(tmp_path: Path, name: 
     extract(tmp_path / name, {"a/two.gz": tmp_path / "to" / "2", "a/one": tmp_path / "to" / "1"}, lines=1)
     assert [(tmp_path / "to" / name).read_bytes() for name in "12"] == [b"1\n", b"3\n"]
     assert sorted(path.name for path in tmp_path.rglob("*")) == sorted([name, "to", "1", "2", "2.gz"])
-
-
-def test_members_may_begin_with_the_current_folder(tmp_path: Path) -> None:
-    """``tar c .`` writes ./one, and nobody types that."""
-    make_tar(tmp_path / "a.tgz", {"./one": b"1\n"})
-    extract(tmp_path / "a.tgz", {"one": tmp_path / "1"})
-    assert (tmp_path / "1").read_bytes() == b"1\n"
 
 
 @pytest.mark.parametrize("kind", [tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
@@ -279,7 +276,7 @@ def test_leftovers_of_a_killed_run_do_no_harm(
     tmp_path: Path, wmt14: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next run replaces them and removes its own."""
-    (tmp_path / "raw" / ".members-all" / "source").mkdir(parents=True)
+    (tmp_path / "raw" / ".members-all" / "0").mkdir(parents=True)
     # sacreBLEU, which works in another folder, could not read a test set in a relative one, as an experiment's is.
     monkeypatch.chdir(tmp_path)
     get_data(parse_config(wmt14), Path("raw"), Path("cache"))
@@ -319,24 +316,72 @@ def test_sacrebleus_own_folder_is_used_if_it_has_the_test_set(
         (folder / f"wmt14_full.en-de.{field}").write_text(f"{field}\n")
     monkeypatch.setenv("SACREBLEU", str(tmp_path / "sacrebleu"))
     (tmp_path / "new").mkdir()
-    paths = sacrebleu_test_set("wmt14/full", "en", "de", tmp_path / "nothing", tmp_path / "new")
+    paths = sacrebleu_test_set("wmt14/full", "en-de", tmp_path / "nothing", tmp_path / "new")
     assert [path.read_text() for path in paths] == ["src\n", "ref\n"]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "member", "scored_with"),
+    [
+        ("wmt20/tworefs", "en", "sgm/newstest2020-ende-src.en.sgm", "AB"),
+        ("wmt21/C", "en", "test/newstest2021.en-de.xml", "C"),
+        ("wmt21/AC", "en", "test/newstest2021.en-de.xml", "AC"),
+        ("wmt22", "cs", "wmt22-news-systems-1.1/xml/wmttest2022.cs-en.all.xml", "B"),
+    ],
+)
+def test_a_set_of_sacrebleu_comes_with_the_references_that_it_scores_with(
+    tmp_path: Path, wmt14: dict[str, Any], name: str, source: str, member: str, scored_with: str
+) -> None:
+    """``sacrebleu --echo ref`` prints A of each, so that scores were against another one than sacreBLEU's."""
+    target, members = "de" if source == "en" else "en", {}
+    if member.endswith("xml"):
+        sides = "".join(f'<ref translator="{each}" lang="t"><seg id="1">{each}</seg></ref>' for each in "CAB")
+        document = f'<doc id="d" origlang="s"><src lang="s"><seg id="1">source</seg></src>{sides}</doc>'
+        members[member] = f"<dataset>{document}</dataset>".encode()
+    else:
+        for place, text in (("2020-ende-src.en", "source"), ("2020-ende-ref.de", "A"), ("B2020-ende-ref.de", "B")):
+            members[f"sgm/newstest{place}.sgm"] = f'<seg id="1">{text}</seg>\n'.encode()
+    make_tar(archive := tmp_path / "cache" / DATASETS[name].data[0].rsplit("/", 1)[-1], members)
+    test = {"sacrebleu": name, "md5": hashlib.md5(archive.read_bytes()).hexdigest()}
+    wmt14 |= {"languages": {"source": source, "target": target}, "compare_with": []}
+    wmt14["data"]["archives"]["tests"] = {"news": test}
+    record = get_data(config := parse_config(wmt14), tmp_path / "raw", tmp_path / "cache", ["news"])
+    layout = TranslationLayout(tmp_path, config)
+    assert (tmp_path / "raw" / f"news.{source}").read_text() == "source\n"
+    assert [path.read_text() for path in layout.references("news")] == [f"{each}\n" for each in scored_with]
+    assert record.references == ({"news": len(scored_with)} if len(scored_with) > 1 else {})
+
+
+def test_references_are_members_of_archives_too(tmp_path: Path, wmt14: dict[str, Any]) -> None:
+    """A test set keeps each reference, whatever it is kept in; the parts of one are concatenated."""
+    archives = wmt14["data"]["archives"]
+    pair = {"archive": archives["valid"][0]["archive"], "source": "dev/newstest2013.en"}
+    pair["references"] = ["dev/newstest2012.de", "dev/newstest2013.de"]
+    archives["tests"]["newstest2014"] = {"pairs": [pair, pair]}
+    get_data(config := parse_config(wmt14), tmp_path / "raw", tmp_path / "cache", ["newstest2014", "valid"])
+    first, second = (path.read_text() for path in TranslationLayout(tmp_path, config).references("newstest2014"))
+    assert second == (tmp_path / "raw" / "valid.de").read_text() * 2 and first.count("\n") == second.count("\n")
+    pair["references"] = pair["references"][:1]
+    archives["tests"]["newstest2014"]["pairs"][1] = pair | {"references": ["a", "b"]}
+    with pytest.raises(UsageError, match=r"pairs\[1\].references: every part of a test set has as many"):
+        parse_config(wmt14)
 
 
 @pytest.mark.parametrize(
     ("name", "target", "message"),
     [
         ("wmt14/fuhl", "de", "did you mean wmt14/full?"),
-        ("wmt14/full", "xx", "no language pair en-xx; choose one of cs-en"),
+        ("wmt14/full", "xx", "no pair en-xx; choose one of cs-en"),
     ],
 )
-def test_a_test_set_that_sacrebleu_does_not_know_is_one_line(
-    tmp_path: Path, name: str, target: str, message: str
+def test_a_test_set_that_sacrebleu_does_not_know_is_found_before_anything_runs(
+    wmt14: dict[str, Any], name: str, target: str, message: str
 ) -> None:
-    """A wrong name or language pair is reported with what there is instead."""
-    with pytest.raises(UsageError) as raised:
-        sacrebleu_test_set(name, "en", target, tmp_path, tmp_path)
-    assert message in str(raised.value)
+    """A wrong name or language pair is reported with its key and what there is instead, not after the downloads."""
+    wmt14["data"]["archives"]["tests"] = {"news": {"sacrebleu": name}}
+    wmt14 |= {"languages": {"source": "en", "target": target}, "compare_with": []}
+    ((key, problem),) = parallel_text(parse_config(wmt14)).problems
+    assert key == "data.archives.tests.news.sacrebleu" and message in problem
 
 
 @pytest.mark.parametrize(

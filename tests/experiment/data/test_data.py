@@ -182,21 +182,6 @@ def test_a_local_file_with_another_digest_is_refused(tmp_path: Path) -> None:
         fetch(DataFile(path=str(tmp_path / "x"), sha256=sha256(b"two\n")), tmp_path)
 
 
-def test_a_download_lands_in_the_cache_and_is_made_once(
-    tmp_path: Path, server: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Later experiments need no network."""
-    content = gzip.compress(b"hello\n")
-    served = tmp_path / "served" / "train.en.gz"
-    served.write_bytes(content)
-    file = DataFile(url=f"{server}/train.en.gz", sha256=sha256(content).upper())
-    path = fetch(file, tmp_path / "cache")
-    assert path.read_bytes() == content and path.parent == tmp_path / "cache"
-    served.unlink()
-    capsys.readouterr()
-    assert fetch(file, tmp_path / "cache") == path and capsys.readouterr().err == ""
-
-
 def test_corpora_with_files_of_the_same_name_share_a_cache(tmp_path: Path, server: str) -> None:
     """Neither replaces the other."""
     for folder in ("one", "two"):
@@ -205,13 +190,6 @@ def test_corpora_with_files_of_the_same_name_share_a_cache(tmp_path: Path, serve
     files = [DataFile(url=f"{server}/{name}/train.en", sha256=sha256(name.encode())) for name in ("one", "two")]
     paths = [fetch(file, tmp_path / "cache") for file in files]
     assert [path.read_bytes() for path in paths] == [b"one", b"two"]
-
-
-def test_a_file_put_into_the_cache_by_hand_needs_no_network(tmp_path: Path) -> None:
-    """A browser's download is as good as ours."""
-    (tmp_path / "train.en").write_bytes(b"hello\n")
-    file = DataFile(url="http://127.0.0.1:9/data/train.en", sha256=sha256(b"hello\n"))
-    assert fetch(file, tmp_path) == tmp_path / "train.en"
 
 
 def test_without_a_network_the_error_says_where_to_put_the_file(tmp_path: Path) -> None:
@@ -230,9 +208,7 @@ def test_a_file_that_the_server_does_not_have_is_an_error(tmp_path: Path, server
         fetch(DataFile(url=f"{server}/none.en", sha256=sha256(b"")), tmp_path / "cache")
 
 
-def test_the_demonstration_text_is_generated_whole_and_labelled_synthetic(
-    tmp_path: Path,
-) -> None:
+def test_the_demonstration_text_is_generated_whole_and_labelled_synthetic(tmp_path: Path) -> None:
     """The label comes with the text, from the first step on."""
     arguments = ["--config", CONFIGS / "demo.yaml", "--output-dir", tmp_path / "raw", "--report", tmp_path / "raw.json"]
     assert main(["get-data", *map(str, arguments)]) == 0
@@ -284,7 +260,7 @@ def test_reports_of_all_steps_become_one(tmp_path: Path) -> None:
     write_result(tmp_path / "raw", raw)
     write_result(tmp_path / "train.en", TokeniseRecord("en", 2, 9, "0"))
     write_result(tmp_path / "clean", clean)
-    report = gather_records(tmp_path / "raw", {"train.en": tmp_path / "train.en"}, {"train": tmp_path / "clean"})
+    report = gather_records([tmp_path / "raw"], {"train.en": tmp_path / "train.en"}, {"train": tmp_path / "clean"})
     assert report == DataRecord(raw, {"train.en": TokeniseRecord("en", 2, 9, "0")}, {"train": clean})
     write_result(tmp_path / "report.json", report)
     assert read_result(DataRecord, tmp_path / "report.json") == report
@@ -317,7 +293,7 @@ def test_a_malformed_report_is_named(tmp_path: Path, content: str, says: str) ->
     """The error says what is wrong and which step to run again."""
     (tmp_path / "broken").write_text(content)
     with pytest.raises(MTScaffoldError, match=f"broken: {says}; run the step that writes this file again"):
-        gather_records(tmp_path / "broken", {}, {})
+        gather_records([tmp_path / "broken"], {}, {})
 
 
 def test_a_part_can_be_written_by_itself(tmp_path: Path, local: Config) -> None:

@@ -21,7 +21,7 @@ from wmt14_archives import CONFIGS, derived_config, make_archives
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.binarise.pairs_as_ids import binarise
 from mt_scaffold.experiment.binarise.segmentation import joint_segmentation
-from mt_scaffold.experiment.configuration import Config, load_config, parse_config
+from mt_scaffold.experiment.configuration import Config, load_config
 from mt_scaffold.experiment.configuration.training import Batch, Train
 from mt_scaffold.experiment.runtime.fairseq import WHOLE_DATA_SET, option_arguments, user_dir
 from mt_scaffold.experiment.runtime.schema import OptionValue
@@ -114,8 +114,6 @@ def test_one_large_gpu_trains_with_the_batch_of_the_published_scores(name: str) 
     assert {key: value for key, value in single.all_options.items() if key not in own} == {
         key: value for key, value in published.all_options.items() if key not in own
     }
-    text = (CONFIGS / f"wmt14_en_{name}.yaml").read_text(encoding="utf-8")
-    assert f"{tokens(single):,} tokens per update" in text and "an estimate, not measured" in text
 
 
 def test_each_german_text_is_the_published_one() -> None:
@@ -303,11 +301,3 @@ def test_a_dry_run_shows_the_whole_graph(snakemake: Snakemake, tmp_path: Path, n
     counts = dict(line.split() for line in done.stdout.splitlines() if len(line.split()) == 2 and line[-1].isdigit())
     assert counts["train"] == counts["score"] == "12" and counts["compare"] == "1"
     assert not (tmp_path / "out").exists()
-
-
-def test_an_unknown_batch_is_an_error() -> None:
-    """The error lists the known ones."""
-    document = wmt14("de").to_dict()
-    document["train"]["batch"] = "huge"
-    with pytest.raises(UsageError, match=r"train\.batch: give one of large, small, h200"):
-        parse_config(document)
