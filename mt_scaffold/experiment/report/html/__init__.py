@@ -33,7 +33,6 @@ from mt_scaffold.experiment.report.statistics import LanguageModelStatistics, St
 from mt_scaffold.experiment.runtime.results import read_result
 from mt_scaffold.experiment.training.train import TrainingRecord
 from mt_scaffold.segment.draw import description
-from mt_scaffold.segment.segmenter import Segmenter
 
 # The metrics that can choose checkpoint_best.pt (TrainingRecord.valid_metric), as the page names them.
 _VALID_METRICS = {"loss": "loss", "bleu": "BLEU", "bits_per_byte": "loss per byte"}
@@ -45,7 +44,7 @@ def html_report(experiment: PathLike, output: PathLike | None = None, examples: 
     It shows the systems that were compared.
 
     output: the report (default: ``report.html`` in the folder). examples: of translation, the number of sentences to
-    show, spread evenly over the first test set.
+    show, spread evenly over those of the first test set that the systems translate differently.
 
     Raises MTScaffoldError if the experiment is not finished or one of its files is missing or malformed.
     """
@@ -176,7 +175,11 @@ def _held_out_row(cleaned: CleanRecord) -> dict[str, Any]:
 
 
 def _examples(layout: TranslationLayout, number: int) -> list[dict[str, Any]]:
-    """Return sentences of the first test set: source, reference, and the translation of each system (first seed)."""
+    """Return sentences of the first test set: source, reference, and the translation of each system (first seed).
+
+    They are spread evenly over those that the systems translate differently, of which an example shows more than of
+    the others, and over all if there are none.
+    """
     config = layout.config
     test, seed = config.test_sets[0], config.seeds[0]
     words = read_lines(layout.words(test, layout.source))
@@ -184,15 +187,16 @@ def _examples(layout: TranslationLayout, number: int) -> list[dict[str, Any]]:
     references = read_lines(layout.raw(test, layout.target))
     translations = {
         system: (
-            _source_segmenter(layout, system),
+            segmentation_in(layout, config.segmentation(system).name).segmenters()[0],
             read_lines(layout.translation(Run(system, seed), test)),
             read_lines(layout.translation(Run(system, seed), test, "subwords")),
         )
         for system in config.systems
     }
     first = next(iter(translations.values()))[0]
-    count = min(number, len(words))
-    chosen = [index * len(words) // count for index in range(count)]
+    shown = [index for index in range(len(words)) if len({text[index] for _, text, _ in translations.values()}) > 1]
+    shown = shown or list(range(len(words)))
+    count = min(number, len(shown))
     return [
         {
             "number": index + 1,
@@ -210,7 +214,7 @@ def _examples(layout: TranslationLayout, number: int) -> list[dict[str, Any]]:
                 for system, (bpe, text, subwords) in translations.items()
             ],
         }
-        for index in chosen
+        for index in (shown[place * len(shown) // count] for place in range(count))
     ]
 
 
@@ -227,11 +231,6 @@ def pieces_of(text: str, other: str) -> list[tuple[str, bool]]:
         found.append((word, there[word] <= 0))
         there[word] -= 1
     return found
-
-
-def _source_segmenter(layout: TranslationLayout, system: str) -> Segmenter:
-    """Return the segmenter of a system's source text."""
-    return segmentation_in(layout, layout.config.segmentation(system).name).segmenters()[0]
 
 
 def _valid_metric(runs: Sequence[Mapping[str, Any]]) -> str:
