@@ -400,7 +400,7 @@ class Comparison:
         kind = replace(kind, label="points") if self.units == "questions" else kind
         notes = _notes_on_tests(tests, kind, self.bootstrap_samples, fewest, units=self.units)
         sizes = {row.test_set: test.segments for row in rows if (test := row.tests.get(name)) is not None}
-        on = "; ".join(f"{test_set} {size:,}" for test_set, size in sizes.items() if size is not None)
+        on = "; ".join(f"{test_set} ({size:,})" for test_set, size in sizes.items() if size is not None)
         return notes + ([f"Tests rest on this number of {self.units}: {on}."] if on else [])
 
 

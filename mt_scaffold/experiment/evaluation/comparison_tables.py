@@ -249,6 +249,7 @@ def far_tables(comparison: Comparison) -> list[Table]:
     if not comparison.far:
         return []
     metrics = KINDS.in_order({name for row in comparison.far for name in row.scores})
+    metrics.sort(key=lambda name: name != comparison.main_metric)
     names = _names(comparison)
     table = [[*names, "left out", "against"]]
     for name in metrics:

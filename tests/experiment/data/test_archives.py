@@ -342,9 +342,9 @@ def test_a_set_of_sacrebleu_comes_with_the_references_that_it_scores_with(
         for place, text in (("2020-ende-src.en", "source"), ("2020-ende-ref.de", "A"), ("B2020-ende-ref.de", "B")):
             members[f"sgm/newstest{place}.sgm"] = f'<seg id="1">{text}</seg>\n'.encode()
     make_tar(archive := tmp_path / "cache" / DATASETS[name].data[0].rsplit("/", 1)[-1], members)
-    test = {"sacrebleu": name, "md5": hashlib.md5(archive.read_bytes()).hexdigest()}
+    digest = hashlib.md5(archive.read_bytes()).hexdigest()
     wmt14 |= {"languages": {"source": source, "target": target}, "compare_with": []}
-    wmt14["data"]["archives"]["tests"] = {"news": test}
+    wmt14["data"]["archives"]["tests"] = {"news": {"sacrebleu": name, "md5": digest}}
     record = get_data(config := parse_config(wmt14), tmp_path / "raw", tmp_path / "cache", ["news"])
     layout = TranslationLayout(tmp_path, config)
     assert (tmp_path / "raw" / f"news.{source}").read_text() == "source\n"
@@ -354,14 +354,12 @@ def test_a_set_of_sacrebleu_comes_with_the_references_that_it_scores_with(
 
 def test_references_are_members_of_archives_too(tmp_path: Path, wmt14: dict[str, Any]) -> None:
     """A test set keeps each reference, whatever it is kept in; the parts of one are concatenated."""
-    archives = wmt14["data"]["archives"]
-    pair = {"archive": archives["valid"][0]["archive"], "source": "dev/newstest2013.en"}
-    pair["references"] = ["dev/newstest2012.de", "dev/newstest2013.de"]
+    archives, references = wmt14["data"]["archives"], ["dev/newstest2012.de", "dev/newstest2013.de"]
+    pair = archives["valid"][0] | {"target": references[0], "references": references[1:]}
     archives["tests"]["newstest2014"] = {"pairs": [pair, pair]}
     get_data(config := parse_config(wmt14), tmp_path / "raw", tmp_path / "cache", ["newstest2014", "valid"])
     first, second = (path.read_text() for path in TranslationLayout(tmp_path, config).references("newstest2014"))
     assert second == (tmp_path / "raw" / "valid.de").read_text() * 2 and first.count("\n") == second.count("\n")
-    pair["references"] = pair["references"][:1]
     archives["tests"]["newstest2014"]["pairs"][1] = pair | {"references": ["a", "b"]}
     with pytest.raises(UsageError, match=r"pairs\[1\].references: every part of a test set has as many"):
         parse_config(wmt14)

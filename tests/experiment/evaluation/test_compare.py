@@ -26,7 +26,7 @@ from mt_scaffold.experiment.data.parallel import RawRecord
 from mt_scaffold.experiment.data.record import DataRecord
 from mt_scaffold.experiment.evaluation.compare import compare, unequal_resampling
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison, Row, Spread, untranslated
-from mt_scaffold.experiment.evaluation.comparison_tables import as_text, trainings_table
+from mt_scaffold.experiment.evaluation.comparison_tables import as_text, far_tables, trainings_table
 from mt_scaffold.experiment.evaluation.measures import Labelled, Scored
 from mt_scaffold.experiment.evaluation.score import Origin, Texts, score
 from mt_scaffold.experiment.evaluation.significance import shown_p
@@ -270,7 +270,8 @@ def test_scores_without_what_is_nearly_in_the_training_text(scores: list[Path], 
             assert (test.difference, test.low) == pytest.approx((row.tests[name].difference, row.tests[name].low))
     assert read_result(Comparison, tmp_path / "table.json") == comparison
     text = (tmp_path / "table.txt").read_text(encoding="utf-8")
-    shown = text[text.index("Without test sentences nearly in the training text") :]
+    shown = text.partition("Without test sentences nearly in the training text")[2]
+    assert far_tables(dataclasses.replace(comparison, primary=Primary("chrf")))[0].rows[0][4] == "chrF"
     assert re.search(rf"^made_up +scaffold +4 of 80 +bpe +{metric(expected.rows[1]).mean:.2f} ±", shown, re.MULTILINE)
 
 
@@ -544,7 +545,7 @@ def test_the_table_says_what_it_may_and_may_not_tell(scores: list[Path]) -> None
     assert "(Welch, Satterthwaite) over trainings and sentences together, 50 resamples, random seed 12345" in text
     assert f"{test.difference:+.2f}" in text and f"{test.low:+.2f} to {test.high:+.2f}" in text
     assert "sentences only" not in text and "too few" not in text
-    assert "Tests rest on this number of sentences: made_up 80." in text
+    assert "Tests rest on this number of sentences: made_up (80)." in text
     assert "With fewer than 5 seeds, p errs in up to 8 %" in text
     row = next(line for line in text.splitlines() if line.startswith("made_up     scaffold"))
     assert row.split("  ")[-1].strip() == shown_p(test.p_holm)
