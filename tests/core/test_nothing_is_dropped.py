@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from mt_scaffold import BPE, MTScaffoldError, _core, count_words
@@ -48,3 +50,11 @@ def test_words_that_are_not_utf8_are_refused() -> None:
             call()
     byte_codes = CODES.replace(b"0.2", b"0.2 byte")
     assert BPE(byte_codes).count_subwords(counts).byte_items()[1:3] == [(b"x@@", 1), (b"\xff", 1)]
+
+
+@pytest.mark.parametrize("text", [b"\n", b"a", b" a\n"])
+def test_an_output_of_one_byte_is_written(text: bytes, tmp_path: Path) -> None:
+    """A file descriptor takes the last byte too, also if it is the only one."""
+    (tmp_path / "text").write_bytes(text)
+    BPE(CODES).process_file(tmp_path / "text", tmp_path / "out")
+    assert (tmp_path / "out").read_bytes() == text
