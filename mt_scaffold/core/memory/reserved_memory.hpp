@@ -67,8 +67,8 @@ class ReservedMemory {
   }
 
  private:
-  // Smaller blocks come from malloc, whose pages are already mapped.
-  static constexpr size_t kMapped = size_t{16} << 20;
+  // Smaller blocks come from malloc, which keeps their pages from call to call.
+  static constexpr size_t kMapped = size_t{3} << 20;
 
   char *memory_ = nullptr, *data_ = nullptr;
   size_t size_ = 0;
