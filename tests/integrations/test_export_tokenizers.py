@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from mt_scaffold.corpus.text import END_OF_WORD
 tokenizers: Any = pytest.importorskip("tokenizers", reason="comes with the extra 'transformers'")
 
 from mt_scaffold.integrations import oniguruma  # noqa: E402
-from mt_scaffold.integrations.tokenizers import check_expressible, to_tokenizers  # noqa: E402
+from mt_scaffold.integrations.tokenizers import PATTERN_CHOICES, check_expressible, export_tokenizers, to_tokenizers  # noqa: E402
+from mt_scaffold.integrations.vocabularies import tokenizer_json  # noqa: E402
 
 DIFFERENT = b"#version: 0.2\nab a\na b\n"  # in ababz, all places at once give ab ab z; one at a time, aba b z
 TEXTS = [
@@ -30,13 +32,13 @@ TEXTS = [
 ]
 
 
-def one_place_at_a_time(merges: list[tuple[str, str]], word: str) -> list[str]:
-    """Return the segmentation of a word of several characters by tokenizers itself, with any merges."""
-    symbols = sorted({*word, *(symbol for merge in merges for symbol in merge), *(a + b for a, b in merges)})
-    symbols = [*symbols, *(word[-1] + END_OF_WORD,)]
-    ids = {symbol: number for number, symbol in enumerate(dict.fromkeys(symbols))}
-    model = tokenizers.models.BPE(ids, merges, end_of_word_suffix=END_OF_WORD)
-    return [token.value for token in model.tokenize(word)]
+def one_place_at_a_time(merges: list[tuple[str, str]], words: list[str]) -> list[list[str]]:
+    """Return the segmentation of words of several characters by tokenizers itself, with any merges."""
+    parts = {symbol for merge in merges for symbol in (*merge, "".join(merge))}
+    symbols = sorted({*"".join(words), *parts, *(word[-1] + END_OF_WORD for word in words)})
+    ids = {symbol: number for number, symbol in enumerate(symbols)}
+    content = tokenizer_json.content_of(None, None, None, ids, merges, end_of_word_suffix=END_OF_WORD)
+    return [[symbols[each] for each in word] for word in tokenizer_json.ids_of(tokenizer_json.loaded(content), words)]
 
 
 def all_places_at_once(codes: bytes, word: str) -> list[str]:
@@ -45,12 +47,22 @@ def all_places_at_once(codes: bytes, word: str) -> list[str]:
     return [*(symbol.removesuffix("@@") for symbol in inside), last + END_OF_WORD]
 
 
+def readable(*arguments: Any, **options: Any) -> Any:
+    """Return what ``to_tokenizers`` does; skip the test if this version of the library cannot apply it."""
+    tokenizer = to_tokenizers(*arguments, **options)
+    try:
+        tokenizer.encode("a")
+    except ValueError as error:
+        pytest.skip(str(error))
+    return tokenizer
+
+
 def test_the_documented_word_differs_and_its_codes_are_refused(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """One place at a time is not all places at once: the example that anyone can follow by hand."""
     assert all_places_at_once(DIFFERENT, "ababz") == ["ab", "ab", "z</w>"]
-    assert one_place_at_a_time([("ab", "a"), ("a", "b")], "ababz") == ["aba", "b", "z</w>"]
+    assert one_place_at_a_time([("ab", "a"), ("a", "b")], ["ababz"]) == [["aba", "b", "z</w>"]]
     (tmp_path / "codes").write_bytes(DIFFERENT)
     assert main(["export-tokenizers", "--codes", f"{tmp_path}/codes", "--output", f"{tmp_path}/tokenizer.json"]) == 1
     message = capfd.readouterr().err
@@ -80,7 +92,7 @@ def test_whatever_differs_is_refused() -> None:
         merges = random_merges(rng)
         codes = "#version: 0.2\n" + "".join(f"{left} {right}\n" for left, right in merges)
         words = ["".join(rng.choices("abx", k=rng.randrange(2, 16))) + "z" for _ in range(20)]
-        differs = any(one_place_at_a_time(merges, word) != all_places_at_once(codes.encode(), word) for word in words)
+        differs = one_place_at_a_time(merges, words) != [all_places_at_once(codes.encode(), word) for word in words]
         try:
             check_expressible(Codes(codes.encode()))
         except MTScaffoldError:
@@ -99,7 +111,7 @@ def test_learned_codes_are_never_refused() -> None:
         letters = "ab" if rng.random() < 0.5 else "abc"
         lines = [" ".join("".join(rng.choices(letters, k=rng.randrange(1, 14))) for _ in range(8)) for _ in range(6)]
         codes = learn_bpe(lines=lines, num_symbols=40, min_frequency=1, algorithm="bpe").codes
-        tokenizer, bpe = to_tokenizers(codes), BPE(codes)
+        tokenizer, bpe = readable(codes), BPE(codes)
         for word in ("".join(rng.choices(letters, k=rng.randrange(1, 20))) for _ in range(20)):
             marked = [token.removesuffix(END_OF_WORD) for token in tokenizer.encode(word).tokens[:-1]]
             assert marked == [each.removesuffix("@@") for each in bpe.segment(word).split()]
@@ -107,37 +119,34 @@ def test_learned_codes_are_never_refused() -> None:
 
 @pytest.fixture(scope="module")
 def files(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Plain and Scaffold-BPE codes of code points, and plain ones of bytes."""
+    """Plain codes of code points, and of bytes."""
     folder = tmp_path_factory.mktemp("codes")
-    train = [tiny_words / "train.en", tiny_words / "train.de"]
-    for algorithm in ("bpe", "scaffold"):
-        learn_bpe(paths=train, outfile=folder / algorithm, num_symbols=150, algorithm=algorithm)
+    learn: Any = partial(
+        learn_bpe, paths=[tiny_words / "train.en", tiny_words / "train.de"], num_symbols=150, algorithm="bpe"
+    )
+    learn(outfile=folder / "bpe")
     for name in oniguruma.NAMES:
-        for split in (False, True):
-            learn_bpe(
-                paths=train,
-                outfile=folder / f"{name}{'-split' * split}",
-                num_symbols=150,
-                algorithm="bpe",
-                pretokenise=name,
-                split_digits=split,
-            )
+        learn(outfile=folder / name, pretokenise=name)
+        learn(outfile=folder / f"{name}-split", pretokenise=name, split_digits=True)
     return folder
 
 
+@pytest.mark.parametrize("pattern", PATTERN_CHOICES)
 @pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k", "gpt2-split", "cl100k-split", "o200k-split"])
-def test_codes_of_bytes_have_the_same_ids(files: Path, name: str, tiny_words: Path) -> None:
+def test_codes_of_bytes_have_the_same_ids(files: Path, name: str, pattern: str, tiny_words: Path) -> None:
     """Ids, special tokens and decoding are those of BPE.encode."""
     bpe = BPE(files / name, special_tokens=["<|end|>"])
-    tokenizer = to_tokenizers(files / name, special_tokens=["<|end|>"])
+    tokenizer = readable(files / name, special_tokens=["<|end|>"], pattern=pattern)
     lines = (tiny_words / "valid.de").read_text(encoding="utf-8").splitlines()
     for text in [*TEXTS, *lines, "a<|end|> b"]:
         ids = tokenizer.encode(text).ids
         assert ids == bpe.encode(text, allowed_special="all")
         assert tokenizer.decode(ids, skip_special_tokens=False) == text
-    assert tokenizer.get_vocab_size() == bpe.n_vocab
+    last = [tokenizer.decode([bpe.n_vocab - each], skip_special_tokens=False) for each in (1, 0)]
+    assert last == ["<|end|>", ""]
 
 
+@pytest.mark.skipif(not hasattr(tokenizers, "Regex"), reason="this version of tokenizers has no regular expressions")
 @pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k"])
 def test_words_are_the_same_around_every_character(name: str) -> None:
     """The pattern in Oniguruma's syntax cuts as the core does, whatever its version of Unicode."""
@@ -186,18 +195,7 @@ def test_words_are_the_same_around_every_character(name: str) -> None:
         (b"#version: 0.2\n< u\n<u n\n<un k\n<unk >\n", "one name, '<unk>'"),
         (b"#version: 0.2\na @\na@ @</w>\na@ c\n", "'a@@</w>' and 'a' are the same subword in segmented text"),
     ],
-    ids=[
-        "scaffold",
-        "picky",
-        "again",
-        "before",
-        "end-of-word",
-        "bytes",
-        "pattern",
-        "metaspace",
-        "special",
-        "separator",
-    ],
+    ids="scaffold picky again before end-of-word bytes pattern metaspace special separator".split(),
 )
 def test_what_cannot_be_expressed_is_refused(codes: bytes, message: str) -> None:
     """One line says why, and no file that segments differently is written."""
@@ -217,9 +215,7 @@ def test_options_that_do_not_go_together(files: Path, tmp_path: Path) -> None:
 
 def test_a_check_that_fails_writes_nothing(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``--check`` finds differences of the installed tokenizers, here in how it cuts words."""
-    from mt_scaffold.integrations.tokenizers import export_tokenizers
-
-    monkeypatch.setattr(oniguruma, "pattern", lambda name: r"\p{L}|\P{L}+")
+    monkeypatch.setattr("mt_scaffold.integrations.tokenizers._words", lambda codes, pattern: {"type": "Whitespace"})
     (tmp_path / "text").write_text("x\nthe house\n", encoding="utf-8")
     with pytest.raises(MTScaffoldError, match=f"{tmp_path}/text: line 2: tokenizers gives '"):
         export_tokenizers(files / "gpt2", tmp_path / "tokenizer.json", check=tmp_path / "text")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
+import json
 import random
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import pytest
@@ -15,7 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt_scaffold import MTScaffoldError
-from mt_scaffold.integrations.vocabularies import fastbpe, importing, sentencepiece, tiktoken
+from mt_scaffold.corpus.text import bytes_to_notation
+from mt_scaffold.integrations.tokenizers import to_tokenizers
+from mt_scaffold.integrations.vocabularies import fastbpe, importing, sentencepiece, tiktoken, tokenizer_json
+from mt_scaffold.segment.numbering import write_numbered
 
 LETTERS = "aabbcdeé日\u2581"
 SYMBOLS = ["<s>", "<sep>", "<sep>a", "ab", "bc", "a b", "\u2581a", "<unk>", "<0x41>", "  ", "é", "?"]
@@ -23,12 +27,6 @@ WRITERS = {
     "sentencepiece": sentencepiece.write,
     "tiktoken": tiktoken.write,
     "fastbpe": lambda codes, _: fastbpe.write(codes),
-}
-LIBRARIES = {
-    "tokenizer.json": "tokenizers",
-    "sentencepiece": "sentencepiece",
-    "tiktoken": "tiktoken",
-    "fastbpe": "fastBPE",
 }
 
 
@@ -57,33 +55,39 @@ def _merges(draw: random.Random, base: list[str]) -> list[tuple[str, str]]:
 def _tokenizer_json(draw: random.Random) -> Made:
     import tokenizers
 
-    library: Any = tokenizers
     kind = draw.choice(["bytes", "always", "first", "never", "llama"])
-    pre = library.pre_tokenizers
     base = list("abcde\u2581") if kind != "bytes" else list("abcdeĠÃ©")
     merges = _merges(draw, base)
     fallback = kind != "bytes" and draw.random() < 0.5
-    listed = [*(pre.ByteLevel.alphabet() if kind == "bytes" else base), *("".join(pair) for pair in merges)]
+    alphabet = [bytes_to_notation(bytes((byte,))) for byte in range(256)]
+    listed = [*(alphabet if kind == "bytes" else base), *("".join(pair) for pair in merges)]
     listed += ["<unk>", *draw.sample(SYMBOLS, draw.randrange(3))]
     listed += [f"<0x{byte:02X}>" for byte in range(256)] if fallback else []
     vocabulary = {token: number for number, token in enumerate(dict.fromkeys(listed))}
     options = {"unk_token": draw.choice(["<unk>"] * 6 + ["a"]), "fuse_unk": draw.random() < 0.9}
     options |= {"byte_fallback": fallback, "ignore_merges": draw.random() < 0.2}
-    tokenizer = library.Tokenizer(library.models.BPE(vocabulary, merges, **options))
+    words: dict[str, Any] | None
+    normaliser = None
     if kind == "bytes":
-        tokenizer.pre_tokenizer = pre.ByteLevel(add_prefix_space=draw.random() < 0.05)
+        words = {"type": "ByteLevel", "add_prefix_space": draw.random() < 0.05, "trim_offsets": True}
     elif kind == "llama":
-        steps = [library.normalizers.Prepend("\u2581"), library.normalizers.Replace(" ", "\u2581")]
-        tokenizer.normalizer = library.normalizers.Sequence(steps)
+        spaces = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+        normaliser = {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"}, spaces]}
+        words = None
     else:
-        tokenizer.pre_tokenizer = pre.Metaspace(prepend_scheme=kind, split=draw.random() < 0.7)
+        words = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": kind, "split": draw.random() < 0.7}
+    content = tokenizer_json.content_of(normaliser, words, None, vocabulary, merges, **options)
     symbols = draw.sample(SYMBOLS, draw.randrange(5))
     rare = draw.random() < 0.1
+    # Version 1 looks for normalized tokens after Metaspace has replaced spaces, which importing does not.
+    often = 0.02 if kind == "llama" else 0.3 * (kind == "bytes" or hasattr(tokenizers, "AddedToken"))
     for symbol in symbols:
-        flags = {flag: draw.random() < 0.3 for flag in ("lstrip", "rstrip", "single_word")} if rare else {}
-        normalised = draw.random() < (0.3 if kind != "llama" else 0.02)
-        tokenizer.add_tokens([library.AddedToken(symbol, normalized=normalised, special=draw.random() < 0.5, **flags)])
-    return Made(tokenizer.to_str().encode(), symbols)
+        flags = {flag: rare and draw.random() < 0.3 for flag in ("lstrip", "rstrip", "single_word")}
+        flags |= {"normalized": draw.random() < often, "special": draw.random() < 0.5}
+        number = vocabulary.setdefault(symbol, len(vocabulary))
+        content["added_tokens"].append({"id": number, "content": symbol, **flags})
+    content["added_tokens"].sort(key=lambda token: token["id"])
+    return Made(json.dumps(content).encode(), symbols)
 
 
 def _sentencepiece(draw: random.Random) -> Made:
@@ -146,11 +150,11 @@ def _fastbpe(draw: random.Random) -> Made:
     return Made("".join(f"{left} {right} 9{end}" for left, right in merges).encode(), ["</w>", "@@"])
 
 
-MAKERS: dict[str, Callable[[random.Random, Path], Made]] = {
-    "tokenizer.json": lambda draw, _: _tokenizer_json(draw),
-    "sentencepiece": lambda draw, _: _sentencepiece(draw),
-    "tiktoken": lambda draw, _: _tiktoken(draw),
-    "fastbpe": lambda draw, _: _fastbpe(draw),
+MAKERS = {
+    "tokenizer.json": _tokenizer_json,
+    "sentencepiece": _sentencepiece,
+    "tiktoken": _tiktoken,
+    "fastbpe": _fastbpe,
 }
 
 
@@ -168,17 +172,17 @@ def _text(draw: random.Random) -> str:
     return "".join(draw.choices([*LETTERS, " ", " ", "?", "Ω", "<", "\n", "😀"], k=draw.randrange(9)))
 
 
-@pytest.mark.parametrize("format", LIBRARIES)
+@pytest.mark.parametrize("format", MAKERS)
 @examples(20)
 @given(seed=st.integers(0, 2**64))
 def test_imported_and_exported_again(format: str, tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     """A random file is refused, or gives the library's ids, imported and exported again."""
-    pytest.importorskip(LIBRARIES[format])
+    pytest.importorskip({"tokenizer.json": "tokenizers", "fastbpe": "fastBPE"}.get(format, format))
     draw = random.Random(f"{seed} {format}")
     folder = tmp_path_factory.mktemp("random")
     path = folder / "file"
     try:
-        made = MAKERS[format](draw, folder)
+        made = MAKERS[format](draw)
     except (RuntimeError, ValueError, OSError):
         return  # the library does not train on this
     path.write_bytes(made.content)
@@ -192,6 +196,11 @@ def test_imported_and_exported_again(format: str, tmp_path_factory: pytest.TempP
     original = reader.original(path, imported)
     wanted = [list(original(text)) for text in texts]
     assert [list(ours(text)) for text in texts] == wanted, texts
+    if imported.numbering is not None:
+        write_numbered(imported.codes, imported.numbering, folder / "codes")
+        with contextlib.suppress(MTScaffoldError):
+            tokenizer = to_tokenizers(folder / "codes", pattern="published")
+            assert tokenizer_json.ids_of(tokenizer, texts) == wanted, texts
     if format in WRITERS:
         try:
             content = WRITERS[format](imported.codes, imported.numbering)  # type: ignore[no-untyped-call]

@@ -48,22 +48,13 @@ def files(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Codes of every kind learned from a tiny parallel text, and fairseq's dictionaries, joint and of each side."""
     folder = tmp_path_factory.mktemp("codes")
     train = [tiny_words / "train.en", tiny_words / "train.de"]
+    o200k = {"pretokenise": "o200k", "split_digits": True}
+    kinds: Any = {"codes": {}, "gpt2": {"pretokenise": "gpt2"}, "o200k": o200k, "byte": {"byte_level": True}}
     for algorithm in ("scaffold", "bpe", "picky"):
-        learn_bpe(paths=train, outfile=folder / f"codes.{algorithm}", num_symbols=150, algorithm=algorithm)
-        learn_bpe(
-            paths=train, outfile=folder / f"gpt2.{algorithm}", num_symbols=150, algorithm=algorithm, pretokenise="gpt2"
-        )
-        learn_bpe(
-            paths=train,
-            outfile=folder / f"o200k.{algorithm}",
-            num_symbols=150,
-            algorithm=algorithm,
-            pretokenise="o200k",
-            split_digits=True,
-        )
-        learn_bpe(
-            paths=train, outfile=folder / f"byte.{algorithm}", num_symbols=150, algorithm=algorithm, byte_level=True
-        )
+        for kind, options in kinds.items():
+            learn_bpe(
+                paths=train, outfile=folder / f"{kind}.{algorithm}", num_symbols=150, algorithm=algorithm, **options
+            )
     for language in ("en", "de"):
         learn_bpe(tiny_words / f"train.{language}", folder / f"codes.{language}", num_symbols=100)
     joint = Segmentation((str(folder / "codes.scaffold"),) * 2)
@@ -362,19 +353,6 @@ def test_dropout_merges_pairs_as_often_as_it_should(tmp_path: Path) -> None:
     assert abs(apart / 4000 - 0.3) < 4 * (0.3 * 0.7 / 4000) ** 0.5
 
 
-class Tokenised:
-    """A data set that tokenises in the worker."""
-
-    def __init__(self, tokenizer: MTScaffoldTokenizer, lines: list[str]) -> None:
-        self.tokenizer, self.lines = tokenizer, lines
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.tokenizer(self.lines[index]).input_ids
-
-
 def test_it_can_be_pickled_copied_and_forked(apart: MTScaffoldTokenizer, tiny_words: Path) -> None:
     """Copies and the forked workers of a DataLoader segment as this process does, even with dropout."""
     torch = pytest.importorskip("torch")
@@ -385,7 +363,7 @@ def test_it_can_be_pickled_copied_and_forked(apart: MTScaffoldTokenizer, tiny_wo
         assert other(lines, text_target=lines) == ids
         assert other.decode(ids["labels"][0], skip_special_tokens=True)
     loader = torch.utils.data.DataLoader(
-        Tokenised(apart, lines), batch_size=4, num_workers=2, multiprocessing_context="fork", collate_fn=list
+        lines, 4, num_workers=2, multiprocessing_context="fork", collate_fn=lambda batch: apart(batch).input_ids
     )
     assert [each for batch in loader for each in batch] == ids["input_ids"]
 

@@ -175,6 +175,11 @@ def pieces_of(codes: Codes, numbering: Numbering, program: str) -> Pieces:
             byte_ids[token[0]] = number
         elif number >= 0 and text is not None:
             ids[text] = number
+    if 0 < len(byte_ids) < 256:
+        byte, number = next(iter(byte_ids.items()))
+        raise MTScaffoldError(
+            f"{codes.name}: no text gets the id {number} of the byte 0x{byte:02X}, which {program} cannot express"
+        )
     others = {
         number: token.decode("utf-8").replace(" ", SPACE)
         for number, token in numbering.others.items()

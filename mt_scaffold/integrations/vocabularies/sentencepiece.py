@@ -215,12 +215,6 @@ def write(codes: Codes, numbering: Numbering | None) -> bytes:
         spaced = printable(spaced)
         raise MTScaffoldError(f"{codes.name}: SentencePiece cannot find symbols with a space, such as '{spaced}'")
     form = pieces_of(codes, numbering, "SentencePiece")
-    if 0 < len(form.byte_ids) < 256:
-        byte, number = next(iter(form.byte_ids.items()))
-        raise MTScaffoldError(
-            f"{codes.name}: no text gets the id {number} of the single byte 0x{byte:02X}; SentencePiece has a piece "
-            "for every byte or for none"
-        )
     if codes.header.pretokeniser == "metaspace":
         inner = next((left + right for left, right in form.merges if SPACE in (left + right)[1:]), None)
         if inner is not None:

@@ -324,21 +324,24 @@ def write(codes: Codes, numbering: Numbering) -> dict[str, Any]:
     Spaces are treated by Metaspace or, if one is added even before a text that begins with one, by LLaMA's normaliser.
 
     Raises MTScaffoldError for scaffold tokens other than parts of characters, for codes that were not imported from
-    Metaspace or SentencePiece, and if a token is spelled like a special token or one of byte fallback.
+    Metaspace or SentencePiece, and if text that spells a special or unused token would get its id.
     """
     normaliser, pretokeniser = _stages(codes, numbering)
     pieces = pieces_of(codes, numbering, "tokenizers")
     check_merges(codes, pieces, "tokenizers")
-    vocabulary = pieces.ids | {f"<0x{byte:02X}>": number for byte, number in pieces.byte_ids.items()}
+    named = {f"<0x{byte:02X}>": number for byte, number in pieces.byte_ids.items()}
     for number, text in pieces.others.items():
-        vocabulary[text if text not in vocabulary else text.replace(SPACE, " ")] = number
-    vocabulary |= numbering.special
-    if len(vocabulary) < len(pieces.ids) + len(pieces.byte_ids) + len(pieces.others) + len(numbering.special):
-        named = {*numbering.special, *(f"<0x{byte:02X}>" for byte in pieces.byte_ids)}
-        token = next((piece for piece in pieces.ids if piece in named), None)
+        named[text if text not in pieces.ids else text.replace(SPACE, " ")] = number
+    named |= numbering.special
+    vocabulary = pieces.ids | named
+    # tokenizers gives text the id of a name that its merges make, or that is one character and not an added token.
+    token = next(
+        (name for name in named if name in pieces.ids or (len(name) == 1 and name not in numbering.in_text)), None
+    )
+    if token or len(vocabulary) < len(pieces.ids) + len(pieces.byte_ids) + len(pieces.others) + len(numbering.special):
+        why = f"text that spells {token!r} would get its id" if token else "two ids have one name"
         raise MTScaffoldError(
-            f"{codes.name}: two ids have one name in tokenizer.json{f', {token!r}' if token else ''}; use the "
-            "tokenizer of mt_scaffold.integrations.transformers"
+            f"{codes.name}: {why} in tokenizer.json; use the tokenizer of mt_scaffold.integrations.transformers"
         )
     unknown = numbering.special.get("<unk>") if numbering.unknown is None else numbering.unknown
     decoders: list[dict[str, Any]] = [{"type": "Replace", "pattern": {"String": SPACE}, "content": " "}]
@@ -362,7 +365,7 @@ def write(codes: Codes, numbering: Numbering) -> dict[str, Any]:
 def content_of(
     normaliser: Mapping[str, Any] | None,
     pretokeniser: Mapping[str, Any] | None,
-    decoder: Mapping[str, Any],
+    decoder: Mapping[str, Any] | None,
     vocabulary: Mapping[str, int],
     merges: Sequence[Sequence[str]],
     **settings: Any,
@@ -415,12 +418,9 @@ def loaded(content: Mapping[str, Any]) -> Any:
         raise MTScaffoldError(
             "this needs the package tokenizers, which is not installed; run pip install '.[vocabularies]'"
         ) from None
-    text = json.dumps(content)
-    if hasattr(Tokenizer, "from_str"):
-        return Tokenizer.from_str(text)
     # From version 1, the library reads files only.
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        file.write(text)
+        file.write(json.dumps(content))
         file.flush()
         return Tokenizer.from_file(file.name)
 
