@@ -5,8 +5,8 @@
 # make test-long     rehearsals of whole recipes, kills and long trials, minutes each
 # make test-portable the tests of floating-point results again, with the arithmetic of a plain processor
 # make test-integrations   other trainers (eole, JoeyNMT, Marian), CTranslate2 and datatrove with mt_scaffold, in
-#                    .venv-integrations, transformers' tests of tokenizers with ours, and files of tokenizers in
-#                    version 1 of the library and in transformers.js
+#                    .venv-integrations, transformers' tests of tokenizers with ours, import and export with versions
+#                    0.23 and 1 of tokenizers, and exported files in transformers.js
 # make test-slurm    the workflow on a SLURM of two nodes, started for the test (as root, with slurm-wlm and munge
 #                    installed; ONLY="limit node" for some of its scenarios)
 # make docs          the site, into build/site, with every link checked
@@ -138,9 +138,13 @@ TOKENIZER_TESTS := test_tokenization_common test_tokenizers_backend_mixin test_s
 	rm $(@D)/*.tar.gz
 	@touch $@
 
+# Importing and exporting vocabularies, with both versions of tokenizers.
+VOCABULARY_TESTS := $(addprefix tests/integrations/test_,importing.py export_tokenizers.py random_vocabularies.py)
 test-integrations: .venv-integrations/tokenizers-1/installed .venv-integrations/transformers-tests/unpacked .venv/built
 	RUN_SLOW=1 PATH="$(CURDIR)/.venv-integrations/bin:$(CURDIR)/.venv/bin:$$PATH" .venv-integrations/bin/python -m pytest \
-		-n $(CORES) --dist loadfile tests/trainers
+		-n $(CORES) --dist loadfile tests/trainers $(VOCABULARY_TESTS)
+	PYTHONPATH="$(CURDIR)/.venv-integrations/tokenizers-1:$$PYTHONPATH" .venv-integrations/bin/python -m pytest -rs \
+		-n $(CORES) --dist loadfile $(VOCABULARY_TESTS)
 
 test-slurm: .venv/built
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python tools/test_slurm.py $(ONLY)
@@ -199,7 +203,7 @@ constraints: .venv/built
 		--universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make constraints' \
 		$(UPGRADE:%=--upgrade-package %) --output-file constraints.txt
 	.venv/bin/uv --quiet pip compile tests/trainers/requirements.in --no-deps --universal --python-version 3.11 \
-		--generate-hashes --no-annotate --custom-compile-command 'make constraints' \
+		--constraints constraints.txt --generate-hashes --no-annotate --custom-compile-command 'make constraints' \
 		--output-file tests/trainers/requirements.txt
 	echo "tokenizers == 1.0.0rc3" | .venv/bin/uv --quiet pip compile - --no-deps --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --custom-compile-command 'make constraints' \
