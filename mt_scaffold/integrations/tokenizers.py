@@ -175,7 +175,9 @@ def _without_special(
             ids = dict(zip(tokens, numbering.ids, strict=True)) | dict(numbering.special)
             ids |= {bytes_to_notation(token): number for number, token in numbering.others.items()}
             if len(ids) < len(tokens) + len(numbering.special) + len(numbering.others):
-                raise MTScaffoldError(f"{codes.name}: two ids have one name in tokenizer.json; trim the codes again")
+                raise MTScaffoldError(
+                    f"{codes.name}: two ids have one name in tokenizer.json; use mt_scaffold.integrations.transformers"
+                )
             tokens = _by_id(codes, numbering)
         return tokenizer_json.content_of(None, _words(codes, pattern), _BYTE_LEVEL, ids, pairs), tokens
     tokens = code_tokens(codes, SPECIAL_SYMBOLS, merges) if vocabulary is None else read_tokens(vocabulary)
