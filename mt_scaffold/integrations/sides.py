@@ -89,11 +89,6 @@ class CharacterSide:
         text, inside = read_symbol(token, self._separator)
         return [token, text + _BETWEEN] if inside else [text]
 
-    def inside(self, token: str) -> str | None:
-        """Return the characters of a token within a word; None for a word-final one."""
-        text, inside = read_symbol(token, self._separator)
-        return text if inside else None
-
     def subwords(self, text: str, draw: Draw, split_special: bool = False) -> list[str]:
         return self._shown(self._segmented(text, draw))
 

@@ -9,7 +9,6 @@ import difflib
 import inspect
 import itertools
 import json
-import operator
 import os
 import re
 import unicodedata
@@ -27,7 +26,7 @@ from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS
 from mt_scaffold.errors import UsageError, WrongTypeError
 from mt_scaffold.integrations.encodings import Encoding, Encodings
-from mt_scaffold.integrations.sides import ByteSide, CharacterSide, ImportedSide, Side, side_of
+from mt_scaffold.integrations.sides import ByteSide, ImportedSide, Side, side_of
 from mt_scaffold.options import check_merges
 from mt_scaffold.segment.draw import NO_DRAW, Draw
 from mt_scaffold.segment.numbering import write_numbered
@@ -174,60 +173,6 @@ class _Search:
 
     in_core: bool
     pattern: re.Pattern[str] | None = None
-
-
-# The preceding ids that a stream decodes again with each new one: more than a character has bytes.
-_CONTEXT = 16
-
-
-class DecodeStream:
-    """Ids → text while a model generates them: each call returns the text that further ids cannot change.
-
-    Concatenated, the results are the text that ``decode`` returns with ``clean_up_tokenization_spaces=False``.
-    Bytes that begin a character are held back until it is complete, and subwords until their word is.
-
-    With the ``tokenizer`` and the ``ids`` of a text: ``stream = tokenizer.decode_stream()``, then
-    ``"".join(stream.step(number) for number in ids) + stream.end()``.
-    """
-
-    def __init__(self, tokenizer: MTScaffoldTokenizer, skip_special_tokens: bool) -> None:
-        self._tokenizer, self._skip = tokenizer, skip_special_tokens
-        self._ids: list[int] = []
-        self._shown = ""
-
-    def step(self, number: int) -> str:
-        """Return the text that one more id makes final, often none."""
-        self._ids.append(operator.index(number))
-        text = self._decode(self._ids)
-        if text.endswith("\ufffd") or self._tokenizer.continues(self._ids[-1]):
-            return ""
-        new, self._shown = text[len(self._shown) :], text
-        if self._tokenizer.starts_afresh():
-            self._ids, self._shown = [], ""
-        elif len(self._ids) >= 2 * _CONTEXT:
-            self._forget()
-        return new
-
-    def _decode(self, ids: list[int]) -> str:
-        """Decode without the clean-up of spaces, which would change text that was already returned."""
-        options = {"skip_special_tokens": self._skip, "clean_up_tokenization_spaces": False}
-        return str(self._tokenizer.decode(ids, **options))
-
-    def _forget(self) -> None:
-        """Drop all but the last ids if these decode to the end of the text, since nothing more affects what follows.
-
-        They do not if they begin inside a character, or are no text at all.
-        """
-        last = self._ids[-_CONTEXT:]
-        text = self._decode(last)
-        if text.strip() and self._shown.endswith(text):
-            self._ids, self._shown = last, text
-
-    def end(self) -> str:
-        """Return the text that was held back; incomplete characters become U+FFFD."""
-        text = self._decode(self._ids)
-        new, self._ids, self._shown = text[len(self._shown) :], [], ""
-        return new
 
 
 class MTScaffoldTokenizer(PreTrainedTokenizer):
@@ -378,22 +323,6 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
     @property
     def _bytes(self) -> bool:
         return self._source.codes.header.bytes
-
-    def continues(self, number: int) -> bool:
-        """Return whether a word continues after an id (of codes of code points), so that its text is not final."""
-        side = self._target
-        before = _HELD.set((self, side, self._in_target))
-        try:
-            token = self.convert_ids_to_tokens(int(number))
-        finally:
-            _HELD.reset(before)
-        inside = isinstance(side, CharacterSide) and side.inside(token) is not None
-        return inside and token not in self._added_tokens_encoder
-
-    def starts_afresh(self) -> bool:
-        """Return whether the text that follows is independent of this one, as no spaces need to be added or removed."""
-        spaces = self._imported is not None and self._imported.numbering.spaces is not None
-        return self._bytes and not self._target.codes.header.end_of_word and not spaces
 
     @property
     def _separate(self) -> bool:
@@ -767,10 +696,6 @@ class MTScaffoldTokenizer(PreTrainedTokenizer):
             begin = place - len(part)
             yield begin, part.rstrip() if added is not None and added.lstrip else part
             begin, strips = place + len(token), added is not None and added.rstrip
-
-    def decode_stream(self, skip_special_tokens: bool = False) -> DecodeStream:
-        """Return a stream that turns ids into text as they are generated."""
-        return DecodeStream(self, skip_special_tokens)
 
     def _switch_to_input_mode(self) -> None:
         _HELD.set(None)

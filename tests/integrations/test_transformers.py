@@ -87,19 +87,6 @@ def apart(files: Path) -> MTScaffoldTokenizer:
     )
 
 
-def test_a_stream_of_target_ids_is_read_by_the_target_side(
-    files: Path, tiny_words: Path, apart: MTScaffoldTokenizer
-) -> None:
-    """The source side was asked whether a word continues, which failed for ids beyond its own."""
-    lines = lines_of(tiny_words / "valid.de")
-    ids = [number for line in lines for number in apart(text_target=line, add_special_tokens=False).input_ids]
-    assert max(ids) >= len(read_ids(files / "apart" / "dict.en.txt"))
-    stream = apart.decode_stream()
-    parts = [stream.step(number) for number in ids]
-    assert "".join(parts) + stream.end() == " ".join(lines) == apart.decode(ids)
-    assert all(part.startswith(" ") for part in list(filter(None, parts))[1:])
-
-
 def expected(codes: Path, dictionary: Path, line: str) -> list[int]:
     """Return fairseq's ids of a line, from the subwords of apply-bpe."""
     ids = read_ids(dictionary)
