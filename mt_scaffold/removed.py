@@ -151,7 +151,6 @@ KEYS: dict[str, Key] = {
     "uniform_sampling": Key(_UNIFORM_SAMPLING, (None, 0.0)),
     "uniform_sampling_source": Key(_UNIFORM_SAMPLING, (None, 0.0)),
     "uniform_sampling_target": Key(_UNIFORM_SAMPLING, (None, 0.0)),
-    "clauses": Key("generated sentences have one clause; remove it", (1,)),
     "systems.*.dropout": Key("language models are trained without BPE-dropout", (0.0,)),
     "systems.*.global_merges": Key(_PARITY, (None, 0)),
     "systems.*.window": Key(_PARITY, (None,)),

@@ -27,7 +27,7 @@ def segmentations(config: Config) -> str:
     """Return the differences of the two codes of the experiment's text, and sentences segmented with both."""
     text = config.data.synthetic
     assert text is not None
-    pairs = list(itertools.islice(sentence_pairs(text.seed, text.stems), text.pairs))
+    pairs = list(itertools.islice(sentence_pairs(text.seed, text.stems, text.clauses), text.pairs))
     lines = [sentence.rstrip(".?") for pair in pairs for sentence in pair]
     learned = {name: learn_bpe(lines=lines, num_symbols=config.codes.symbols, algorithm=name) for name in FIRST}
     codes = {name: Codes(each.text) for name, each in learned.items()}

@@ -29,7 +29,7 @@ _SHA256_OR_UNKNOWN = Pattern(f"{_SHA256.regex}|{UNKNOWN}", f"{_SHA256.says}, or 
 class SyntheticData:
     """A corpus of data/synthetic.py: numbers of sentence pairs, and the seed that fixes every byte.
 
-    stems: stems per language; with few, the languages are quick to learn.
+    stems: stems per language. clauses: clauses per sentence, at most. Small numbers make the languages quick to learn.
     """
 
     pairs: int = field(default=12000, metadata=bounds(least=1))
@@ -37,6 +37,7 @@ class SyntheticData:
     test: int = field(default=1000, metadata=bounds(least=1))
     seed: int = field(default=1, metadata=bounds(least=0))
     stems: int = field(default=STEMS, metadata=bounds(least=40, most=STEMS))
+    clauses: int = field(default=2, metadata=bounds(least=1, most=2))
 
 
 @dataclass(frozen=True)

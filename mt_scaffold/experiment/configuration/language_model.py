@@ -23,7 +23,7 @@ from mt_scaffold.options import check_prune, memory_size
 class SyntheticDocuments:
     """Generated documents (data/synthetic.py): their numbers, and the seed that fixes every byte.
 
-    sentences: sentences per document. stems: stems of the language.
+    sentences: sentences per document. stems: stems of the language. clauses: clauses per sentence, at most.
     """
 
     documents: int = field(default=1000, metadata=bounds(least=1))
@@ -32,6 +32,7 @@ class SyntheticDocuments:
     sentences: int = field(default=10, metadata=bounds(least=1))
     seed: int = field(default=1, metadata=bounds(least=0))
     stems: int = field(default=STEMS, metadata=bounds(least=37, most=STEMS))
+    clauses: int = field(default=2, metadata=bounds(least=1, most=2))
 
 
 @dataclass(frozen=True)

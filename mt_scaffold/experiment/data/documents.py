@@ -132,7 +132,7 @@ def _joined(documents: Iterable[bytes], lines: int) -> Iterator[bytes]:
 
 def _generated(data: SyntheticDocuments, sample: int | None) -> Iterator[tuple[str, bytes]]:
     """Yield the test set first: it must not depend on the number of training documents."""
-    language, rng = Language(data.seed, data.stems), Random(data.seed)
+    language, rng = Language(data.seed, data.stems, data.clauses), Random(data.seed)
     numbers = {"test": data.test, "valid": data.valid, "train": min(data.documents, sample or data.documents)}
     for part, number in numbers.items():
         for _ in range(number):

@@ -155,6 +155,10 @@ play = spiel; dream = träum; smile = lächel; lie/lay = lieg liegt lag; run/ran
 freeze/froze = frier friert fror; stop/stopped = halt hält hielt +an
 """
 # Verbs with a clause as their object.
+THINK = """
+believe = glaub; say/said = sag; hope = hoff; think/thought = denk denkt dachte; see/saw = seh sieht sah
+hear/heard = hör; dream = träum; notice = merk; feel/felt = fühl
+"""
 # Adjectives for anybody or anything, for people and animals, for things and places.
 ANY_ADJECTIVES = """
 old/older = alt ält; small/smaller = klein; large/larger = groß größ; beautiful = schön; strange = seltsam

@@ -213,7 +213,7 @@ def _corpora(config: Config, members: _Members, further: References, cache: Path
 
 def _generated(data: SyntheticData, sample: int | None) -> Iterator[Corpus]:
     """Yield the test set first: it must not depend on the number of training pairs."""
-    sentences = sentence_pairs(data.seed, data.stems)
+    sentences = sentence_pairs(data.seed, data.stems, data.clauses)
     pairs = ((source.encode() + b"\n", target.encode() + b"\n") for source, target in sentences)
     yield "test", [("generated", itertools.islice(pairs, data.test))]
     yield "valid", [("generated", itertools.islice(pairs, data.valid))]

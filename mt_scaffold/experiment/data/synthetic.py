@@ -2,9 +2,9 @@
 
 A small grammar draws a meaning (who does what to whom, how, when and where) and spells it out twice, correct in both
 languages: German has genders, cases, plurals with umlaut, endings of adjectives, compounds in one word
-("Gartentorschlüssel"), and verbs with separable prefixes. A few hundred stems, whose frequencies follow Zipf's law,
-make many forms that occur only once but have frequent parts: the case that subwords are made for. Each English sentence
-has one translation, so that a model can learn it.
+("Gartentorschlüssel"), verbs with separable prefixes, and the verb at the end of subordinate clauses. A few hundred
+stems, whose frequencies follow Zipf's law, make many forms that occur only once but have frequent parts: the case that
+subwords are made for. Each English sentence has one translation, so that a model can learn it.
 
 Only ``Random.random`` is called, whose sequence Python guarantees for a seed: the same seed gives the same bytes on
 every platform.
@@ -49,6 +49,10 @@ WHEN = {
     "future": (("tomorrow", "morgen"), ("next year", "nächstes Jahr"), ("in two days", "in zwei Tagen")),
 }
 WHERE = (("behind", "hinter"), ("next to", "neben"), ("in front of", "vor"))
+# The last two take the present for the future.
+SUBORDINATE = (("because", "weil"), ("although", "obwohl"), ("while", "während"), ("before", "bevor"))
+COORDINATE = (("and", "und"), ("but", "aber"))
+IF, WHEN_ONCE, THAT = ("if", "wenn"), ("when", "als"), ("that", "dass")
 _WILL = {"1": "werde", "3": "wird", "p": "werden"}
 
 
@@ -123,28 +127,36 @@ class NounPhrase:
     english: str
     german: tuple[str, str, str]
     person: str
+    # m, f, n or p (plural); "" for names and pronouns.
+    gender: str = ""
 
 
 @dataclass(frozen=True)
 class Clause:
-    """A clause: English, also as a question; the parts of the German one, whose verb has two possible places."""
+    """A clause: English, also as a question; the parts of the German one, whose verb has three possible places."""
 
     english: str
     english_question: str
     first: str
     verb: str
     rest: str
+    last: str
     infinite: str
 
     @property
     def german(self) -> str:
-        """The clause as a statement: the verb comes second."""
+        """The main clause: the verb comes second."""
         return _words(self.first, self.verb, self.rest, self.infinite)
 
     @property
     def inverted(self) -> str:
         """The clause after another element, or as a question: the verb comes first."""
         return _words(self.verb, self.first, self.rest, self.infinite)
+
+    @property
+    def subordinate(self) -> str:
+        """The clause after a conjunction: the verb comes last."""
+        return _words(self.first, self.rest, self.last)
 
 
 class Zipf(Generic[Item]):
@@ -266,11 +278,12 @@ def _compound(first: str, noun: Noun, english: str) -> Noun:
 class Language:
     """Draws sentences with the words of one seed, and spells them out in English and German.
 
-    ``stems``: the size of the lexicon. A model learns the text sooner the smaller it is.
+    ``stems``: the size of the lexicon. ``clauses``: the most in one sentence, 1 or 2. A model learns the text sooner
+    the smaller these are.
     """
 
-    def __init__(self, seed: int, stems: int = STEMS) -> None:
-        self.share = min(1.0, stems / STEMS)
+    def __init__(self, seed: int, stems: int = STEMS, clauses: int = 2) -> None:
+        self.clauses, self.share = clauses, min(1.0, stems / STEMS)
         self.rng = Random(seed)
         self.people = self._chosen(nouns(lexicon.PERSONS))
         self.beings = Zipf([*self.people.items, *self._chosen(nouns(lexicon.ANIMALS)).items])
@@ -293,7 +306,7 @@ class Language:
         }
         self.verbs = {
             kind: self._chosen(verbs(getattr(lexicon, kind)))
-            for kind in ("HANDLE", "EAT", "READ", "OPEN", "MEET", "HELP", "GIVE", "ACT")
+            for kind in ("HANDLE", "EAT", "READ", "OPEN", "MEET", "HELP", "GIVE", "ACT", "THINK")
         }
         shared = self._chosen(adjectives(lexicon.ANY_ADJECTIVES)).items
         self.adjectives = {
@@ -320,6 +333,26 @@ class Language:
         elif kind < 0.25:
             when = _pick(self.rng, WHEN[tense])
             english, german = f"{when[0]} {clause.english}", f"{when[1]} {clause.inverted}"
+        elif self.clauses == 1:
+            pass
+        elif kind < 0.38:
+            word = _pick(self.rng, SUBORDINATE)
+            other = self._clause("present" if word in SUBORDINATE[2:] and tense == "future" else tense)
+            english, german = f"{english} {word[0]} {other.english}", f"{german}, {word[1]} {other.subordinate}"
+        elif kind < 0.46:
+            word = WHEN_ONCE if tense == "past" else IF
+            other = self._clause("past" if tense == "past" else "present")
+            english = f"{word[0]} {other.english}, {clause.english}"
+            german = f"{word[1]} {other.subordinate}, {clause.inverted}"
+        elif kind < 0.56:
+            word, other = _pick(self.rng, COORDINATE), self._clause(tense)
+            english, german = f"{english}, {word[0]} {other.english}", f"{german}, {word[1]} {other.german}"
+        elif kind < 0.66:
+            main = self._predicate("THINK", self._subject(), tense)
+            english = f"{main.english} {THAT[0]} {clause.english}"
+            german = f"{main.german}, {THAT[1]} {clause.subordinate}"
+        # A relative clause at the end has one comma only.
+        german = german.replace(",,", ",").removesuffix(",")
         return english[0].upper() + english[1:] + mark, german[0].upper() + german[1:] + mark
 
     def _noun(self, kind: str) -> Noun:
@@ -377,7 +410,7 @@ class Language:
             for case in CASES
         )
         form = noun.englishes if plural else noun.english
-        return NounPhrase(_words(article, english, form), _three(german), "p" if plural else "3")
+        return NounPhrase(_words(article, english, form), _three(german), "p" if plural else "3", gender)
 
     def _adjectives(self, being: bool) -> tuple[str, list[str]]:
         """Return up to two adjectives: in English, and their stems in German."""
@@ -400,8 +433,35 @@ class Language:
 
     def _clause(self, tense: str) -> Clause:
         """Return a clause: a subject, a verb with its objects, and perhaps how often and where."""
-        kinds = "HANDLE HANDLE HANDLE OPEN OPEN MEET MEET HELP GIVE ACT ACT EAT READ".split()
-        return self._predicate(_pick(self.rng, kinds), self._subject(), tense)
+        subject = self._subject()
+        if self.clauses > 1 and subject.gender and self.rng.random() < 0.06:
+            subject = self._with_relative_clause(subject)
+        kinds = (
+            "HANDLE",
+            "HANDLE",
+            "HANDLE",
+            "OPEN",
+            "OPEN",
+            "MEET",
+            "MEET",
+            "HELP",
+            "GIVE",
+            "ACT",
+            "ACT",
+            "EAT",
+            "READ",
+        )
+        return self._predicate(_pick(self.rng, kinds), subject, tense)
+
+    def _with_relative_clause(self, subject: NounPhrase) -> NounPhrase:
+        """Return "the baker who arrived", "der Bäcker, der ankam,"."""
+        pronoun = DEFINITE[subject.gender][NOMINATIVE]
+        relative = self._predicate("ACT", NounPhrase("who", (pronoun,) * 3, subject.person), "past")
+        return NounPhrase(
+            f"{subject.english} {relative.english}",
+            _three(f"{german}, {relative.subordinate}," for german in subject.german),
+            subject.person,
+        )
 
     def _predicate(self, kind: str, subject: NounPhrase, tense: str) -> Clause:
         rng = self.rng
@@ -419,10 +479,10 @@ class Language:
             thing = self._noun_phrase(sort)
             objects.append(thing.english)
             german_objects.append(thing.german[ACCUSATIVE])
-        often = _pick(rng, OFTEN) if rng.random() < 0.12 else ("", "")
+        often = _pick(rng, OFTEN) if kind != "THINK" and rng.random() < 0.12 else ("", "")
         # "gibt dem Kind oft das Buch"
         german_objects.insert(len(german_objects) - 1 if len(german_objects) > 1 else 0, often[1])
-        where = self._where() if kind != "GIVE" and rng.random() < 0.25 else ("", "")
+        where = self._where() if kind not in ("THINK", "GIVE") and rng.random() < 0.25 else ("", "")
         particle = verb.particle
         # "looks for the key", "gives the key back"
         after = particle in ("for", "at", "to", "over") and verb.prefix != "um"
@@ -435,9 +495,11 @@ class Language:
         rest = _words(*german_objects, where[1])
         if tense == "future":
             will = _WILL[subject.person]
-            return Clause(english, question, subject.german[0], will, rest, verb.infinitive)
+            return Clause(
+                english, question, subject.german[0], will, rest, f"{verb.infinitive} {will}", verb.infinitive
+            )
         form = verb.german(tense, subject.person)
-        return Clause(english, question, subject.german[0], form, rest, verb.prefix)
+        return Clause(english, question, subject.german[0], form, rest, verb.prefix + form, verb.prefix)
 
     def _where(self) -> tuple[str, str]:
         """Return a place or company: "in the garden", "im Garten"."""
@@ -460,12 +522,12 @@ def _three(forms: Iterator[str] | Sequence[str]) -> tuple[str, str, str]:
     return nominative, accusative, dative
 
 
-def sentence_pairs(seed: int, stems: int = STEMS) -> Iterator[tuple[str, str]]:
+def sentence_pairs(seed: int, stems: int = STEMS, clauses: int = 2) -> Iterator[tuple[str, str]]:
     """Yield (English sentence, German sentence) for ``seed`` without end, no English sentence twice.
 
-    ``stems``: as in Language.
+    ``stems``, ``clauses``: as in Language.
     """
-    language = Language(seed, stems)
+    language = Language(seed, stems, clauses)
     seen = set()
     while True:
         source, target = language.sentence()

@@ -27,7 +27,7 @@ CONFIGURATION = """
 task: language_modeling
 name: tiny
 description: a rehearsal
-data: {synthetic: {documents: 60, valid: 3, test: 8, stems: 60, sentences: 5}}
+data: {synthetic: {documents: 60, valid: 3, test: 8, stems: 60, clauses: 1, sentences: 5}}
 codes: {symbols: 700, total_symbols: true}
 systems:
   bpe: {algorithm: bpe}
@@ -285,7 +285,7 @@ def test_a_training_that_cannot_resume_is_named_before_anything_is_deleted(
     [
         (("symbols: 700", "simbols: 700"), r".*tiny\.yaml:6: codes\.simbols: unknown key; did you mean symbols\?"),
         (("lr: 0.01", "lrr: 0.01"), "fairseq-train: unrecognized arguments: --lrr"),
-        (("synthetic: {documents: 60, valid: 3, test: 8, stems: 60, sentences: 5}",
+        (("synthetic: {documents: 60, valid: 3, test: 8, stems: 60, clauses: 1, sentences: 5}",
           "documents: {train: [none], valid: [none], tests: {a: [none]}}"), "none: no such file"),
         # Here the harness indexes its built-in tasks, which takes 20 s.
         pytest.param(("[long, short]", "[long, sort]"), "lm_eval has no task 'sort'", marks=pytest.mark.long),
