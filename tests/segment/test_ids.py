@@ -565,7 +565,7 @@ def texts_of_every_width(count: int) -> list[str]:
     return texts
 
 
-@pytest.mark.parametrize("instructions", ["none", "avx2"])
+@pytest.mark.parametrize("instructions", ["none", "avx2", "avx512"])
 def test_every_kind_of_instructions_finds_the_same_words(instructions: str) -> None:
     """Processors without the instructions of this one give the same ids."""
     cases = [(name, split) for name in ("gpt2", "cl100k", "o200k") for split in (False, True)]

@@ -1,4 +1,4 @@
-// Instructions that only some processors have: AVX2, unless MT_SCAFFOLD_SIMD is something else, as tests set it.
+// Instructions that only some processors have. MT_SCAFFOLD_SIMD names the only ones to use, for tests.
 #pragma once
 
 #include <cstdlib>
@@ -6,9 +6,14 @@
 
 #if defined(__SSE2__)
 #include <cpuid.h>
+// gcc 12 warns about values that its own header leaves undefined on purpose.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 
 #define MT_SCAFFOLD_AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt,lzcnt")))
+#define MT_SCAFFOLD_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi2,bmi,bmi2,popcnt,lzcnt")))
 
 namespace mt_scaffold {
 
@@ -18,11 +23,17 @@ inline bool has_lzcnt() {
   return __get_cpuid(0x80000001, &a, &b, &c, &d) != 0 && (c & bit_ABM) != 0;
 }
 
-inline bool may_use_avx2() {
+inline bool may_use(std::string_view instructions, bool supported) {
   const char* const only = std::getenv("MT_SCAFFOLD_SIMD");
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-         __builtin_cpu_supports("popcnt") && has_lzcnt() && (!only || std::string_view(only) == "avx2");
+  return supported && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("popcnt") && has_lzcnt() && (!only || only == instructions);
 }
+// Ice Lake, Zen 4 and their successors.
+inline bool may_use_avx512() {
+  return may_use("avx512", __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                               __builtin_cpu_supports("avx512vbmi2"));
+}
+inline bool may_use_avx2() { return may_use("avx2", __builtin_cpu_supports("avx2")); }
 
 }  // namespace mt_scaffold
 

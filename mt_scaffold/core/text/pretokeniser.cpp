@@ -138,12 +138,12 @@ inline size_t cut_word(const char*& p, const char* end, const char** ends) {
 }
 
 #if defined(__SSE2__)
-template <typename Pattern, bool split_digits, size_t kBatch>
-MT_SCAFFOLD_AVX2 size_t cut_avx2(const char* p, const char* end, const char** ends) {
+template <typename Pattern, bool split_digits, size_t kBatch, typename Bytes>
+__attribute__((always_inline)) inline size_t cut_chunks(const char* p, const char* end, const char** ends) {
   size_t count = 0;
   while (p < end && count + kChunk < kBatch) {
-    const WordStarts found = word_starts<Pattern::kPattern, split_digits>(p, end);
-    count += chunk::write_ends(p, found.starts, ends + count);
+    const WordStarts found = word_starts<Pattern::kPattern, split_digits, Bytes>(p, end);
+    count += Bytes::write_ends(p, found.starts, ends + count);
     if (found.complete) {
       ends[count++] = end;
       break;
@@ -162,6 +162,16 @@ MT_SCAFFOLD_AVX2 size_t cut_avx2(const char* p, const char* end, const char** en
   }
   return count;
 }
+
+template <typename Pattern, bool split_digits, size_t kBatch>
+MT_SCAFFOLD_AVX512 size_t cut_avx512(const char* p, const char* end, const char** ends) {
+  return cut_chunks<Pattern, split_digits, kBatch, chunk::Avx512>(p, end, ends);
+}
+
+template <typename Pattern, bool split_digits, size_t kBatch>
+MT_SCAFFOLD_AVX2 size_t cut_avx2(const char* p, const char* end, const char** ends) {
+  return cut_chunks<Pattern, split_digits, kBatch, chunk::Avx2>(p, end, ends);
+}
 #endif
 
 template <typename Pattern, bool split_digits, size_t kBatch>
@@ -177,6 +187,7 @@ using Cut = size_t (*)(const char* begin, const char* end, const char** ends);
 template <typename Pattern, bool split_digits, size_t kBatch>
 Cut fastest_cut() {
 #if defined(__SSE2__)
+  if (may_use_avx512()) return cut_avx512<Pattern, split_digits, kBatch>;
   if (may_use_avx2()) return cut_avx2<Pattern, split_digits, kBatch>;
 #endif
   return cut<Pattern, split_digits, kBatch>;

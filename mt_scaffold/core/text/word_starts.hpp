@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +38,7 @@ inline size_t run_start(uint64_t mask, size_t i) {
 
 // Writes pointers to `starts`, where the words before them end, and returns their number. What it writes after them, up
 // to kChunk pointers in all, has no meaning.
-__attribute__((always_inline)) inline size_t write_ends(const char* p, uint64_t starts, const char** ends) {
+__attribute__((always_inline)) inline size_t write_each(const char* p, uint64_t starts, const char** ends) {
   constexpr size_t kAtOnce = 8;  // so that few branches depend on their number
   const auto count = static_cast<size_t>(std::popcount(starts));
   for (size_t written = 0; starts != 0; written += kAtOnce) {
@@ -54,35 +55,10 @@ struct WideClasses {
   uint64_t of[8], inner;
 };
 
-// The next 64 bytes. in_range(), equal() and wide() are masks of those in a range, equal to a byte, and above ASCII.
-struct Bytes {
-  MT_SCAFFOLD_AVX2 explicit Bytes(const char* p)
-      : low(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))),
-        high(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))) {}
-  MT_SCAFFOLD_AVX2 uint64_t in_range(char from, char to) const {
-    const __m256i first = _mm256_set1_epi8(from), span = _mm256_set1_epi8(static_cast<char>(to - from));
-    const __m256i a = _mm256_sub_epi8(low, first), b = _mm256_sub_epi8(high, first);
-    return mask(_mm256_cmpeq_epi8(_mm256_min_epu8(a, span), a), _mm256_cmpeq_epi8(_mm256_min_epu8(b, span), b));
-  }
-  MT_SCAFFOLD_AVX2 uint64_t equal(char c) const {
-    const __m256i wanted = _mm256_set1_epi8(c);
-    return mask(_mm256_cmpeq_epi8(low, wanted), _mm256_cmpeq_epi8(high, wanted));
-  }
-  MT_SCAFFOLD_AVX2 uint64_t wide() const { return mask(low, high); }
-
- private:
-  MT_SCAFFOLD_AVX2 static uint64_t mask(__m256i a, __m256i b) {
-    return static_cast<uint32_t>(_mm256_movemask_epi8(a)) |
-           static_cast<uint64_t>(static_cast<uint32_t>(_mm256_movemask_epi8(b))) << 32;
-  }
-
-  __m256i low, high;
-};
-
 // `wide`: the bytes above ASCII. `caseless`: all letters may get the same class.
-template <bool caseless>
-MT_SCAFFOLD_AVX2 [[gnu::noinline]] void classify_wide(const char* p, const char* end, uint64_t wide,
-                                                      WideClasses& classes) {
+template <bool caseless, typename Bytes>
+__attribute__((always_inline)) inline void classify_wide(const char* p, const char* end, uint64_t wide,
+                                                         WideClasses& classes) {
   if constexpr (caseless) {
     // U+00C0 to U+027F and U+0400 to U+047F: all are letters except the signs of multiplication and division.
     const Bytes bytes(p);
@@ -114,11 +90,82 @@ MT_SCAFFOLD_AVX2 [[gnu::noinline]] void classify_wide(const char* p, const char*
   }
 }
 
+// The next 64 bytes. in_range(), equal() and wide() are masks of those in a range, equal to a byte, and above ASCII.
+struct Avx2 {
+  MT_SCAFFOLD_AVX2 explicit Avx2(const char* p)
+      : low(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))),
+        high(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))) {}
+  MT_SCAFFOLD_AVX2 uint64_t in_range(char from, char to) const {
+    const __m256i first = _mm256_set1_epi8(from), span = _mm256_set1_epi8(static_cast<char>(to - from));
+    const __m256i a = _mm256_sub_epi8(low, first), b = _mm256_sub_epi8(high, first);
+    return mask(_mm256_cmpeq_epi8(_mm256_min_epu8(a, span), a), _mm256_cmpeq_epi8(_mm256_min_epu8(b, span), b));
+  }
+  MT_SCAFFOLD_AVX2 uint64_t equal(char c) const {
+    const __m256i wanted = _mm256_set1_epi8(c);
+    return mask(_mm256_cmpeq_epi8(low, wanted), _mm256_cmpeq_epi8(high, wanted));
+  }
+  MT_SCAFFOLD_AVX2 uint64_t wide() const { return mask(low, high); }
+  template <bool caseless>
+  MT_SCAFFOLD_AVX2 [[gnu::noinline]] static void classify(const char* p, const char* end, uint64_t wide,
+                                                          WideClasses& classes) {
+    classify_wide<caseless, Avx2>(p, end, wide, classes);
+  }
+  MT_SCAFFOLD_AVX2 static size_t write_ends(const char* p, uint64_t starts, const char** ends) {
+    return write_each(p, starts, ends);
+  }
+
+ private:
+  MT_SCAFFOLD_AVX2 static uint64_t mask(__m256i a, __m256i b) {
+    return static_cast<uint32_t>(_mm256_movemask_epi8(a)) |
+           static_cast<uint64_t>(static_cast<uint32_t>(_mm256_movemask_epi8(b))) << 32;
+  }
+
+  __m256i low, high;
+};
+
+alignas(64) inline constexpr auto kPositions = [] {
+  std::array<uint8_t, kChunk> positions{};
+  for (size_t i = 0; i < kChunk; ++i) positions[i] = static_cast<uint8_t>(i);
+  return positions;
+}();
+
+struct Avx512 {
+  MT_SCAFFOLD_AVX512 explicit Avx512(const char* p) : bytes(_mm512_loadu_si512(p)) {}
+  MT_SCAFFOLD_AVX512 uint64_t in_range(char from, char to) const {
+    return _mm512_cmple_epu8_mask(_mm512_sub_epi8(bytes, _mm512_set1_epi8(from)),
+                                  _mm512_set1_epi8(static_cast<char>(to - from)));
+  }
+  MT_SCAFFOLD_AVX512 uint64_t equal(char c) const { return _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(c)); }
+  MT_SCAFFOLD_AVX512 uint64_t wide() const { return _mm512_movepi8_mask(bytes); }
+  template <bool caseless>
+  MT_SCAFFOLD_AVX512 [[gnu::noinline]] static void classify(const char* p, const char* end, uint64_t wide,
+                                                            WideClasses& classes) {
+    classify_wide<caseless, Avx512>(p, end, wide, classes);
+  }
+  MT_SCAFFOLD_AVX512 static size_t write_ends(const char* p, uint64_t starts, const char** ends) {
+    const auto count = static_cast<size_t>(std::popcount(starts));
+    const __m512i from = _mm512_set1_epi64(static_cast<int64_t>(reinterpret_cast<uintptr_t>(p)));
+    __m512i positions = _mm512_maskz_compress_epi8(starts, _mm512_load_si512(kPositions.data()));
+    for (size_t written = 0; written < count; written += 16) {
+      // The forms with a mask of all ones, because GCC 12 warns of those without.
+      const __m128i next = _mm512_maskz_extracti32x4_epi32(0xF, positions, 0);
+      const __m128i after_next = _mm_unpackhi_epi64(next, next);
+      _mm512_storeu_si512(ends + written, _mm512_add_epi64(from, _mm512_maskz_cvtepu8_epi64(0xFF, next)));
+      _mm512_storeu_si512(ends + written + 8, _mm512_add_epi64(from, _mm512_maskz_cvtepu8_epi64(0xFF, after_next)));
+      positions = _mm512_maskz_alignr_epi64(0xFF, positions, positions, 2);
+    }
+    return count;
+  }
+
+ private:
+  __m512i bytes;
+};
+
 }  // namespace chunk
 
 // The starts of words among the next kChunk bytes of a document, as far as these bytes tell; a word starts at `p`.
 // Bytes of a character all have its class. The document must be readable for kPadding bytes past its end.
-template <PublishedPattern kPattern, bool split_digits>
+template <PublishedPattern kPattern, bool split_digits, typename Bytes>
 __attribute__((always_inline)) inline WordStarts word_starts(const char* p, const char* end) {
   using namespace chunk;
   constexpr bool kIsGpt2 = kPattern == PublishedPattern::kGpt2;
@@ -140,7 +187,7 @@ __attribute__((always_inline)) inline WordStarts word_starts(const char* p, cons
   uint64_t known = ~uint64_t{0};
   if (const uint64_t wide = bytes.wide() & within) {
     WideClasses classes{};
-    classify_wide<!kIsO200k>(p, end, wide, classes);
+    Bytes::template classify<!kIsO200k>(p, end, wide, classes);
     const auto& of = classes.of;
     inner = classes.inner;
     upper |= of[kUpper];
