@@ -17,7 +17,7 @@ from mt_scaffold import UsageError, learn_bpe
 
 pytest.importorskip("transformers", reason="comes with the extra 'transformers'")
 
-from transformers import AddedToken, PreTrainedTokenizer, TextStreamer
+from transformers import AddedToken, PreTrainedTokenizer, TextIteratorStreamer
 
 from mt_scaffold.integrations.tokenizers import to_tokenizers
 from mt_scaffold.integrations.transformers import MTScaffoldTokenizer
@@ -288,26 +288,17 @@ def test_a_chat_becomes_the_ids_of_its_template(tokenizers: dict[str, MTScaffold
     assert ids == tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
-class Shown(TextStreamer):
-    """Keeps what a streamer prints."""
-
-    text = ""
-
-    def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
-        self.text += text
-
-
 @pytest.mark.parametrize("name", ["gpt2-scaffold", "bytes-bpe", "points-scaffold"])
 def test_transformers_streams_the_text_of_ids(tokenizers: dict[str, MTScaffoldTokenizer], name: str) -> None:
-    """generate(streamer=TextStreamer(tokenizer)) prints what decode returns, no half of a character or word."""
+    """generate(streamer=TextIteratorStreamer(tokenizer)) gives what decode returns, no half of a character or word."""
     tokenizer = tokenizers[name]
     for text in texts_of(name):
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-        shown = Shown(tokenizer, clean_up_tokenization_spaces=False)
+        shown = TextIteratorStreamer(tokenizer, clean_up_tokenization_spaces=False)
         for number in ids:
             shown.put(torch.tensor([number]))
         shown.end()
-        assert shown.text == tokenizer.decode(ids)
+        assert "".join(shown) == tokenizer.decode(ids)
 
 
 def test_tokens_are_the_same_however_a_text_is_passed(tokenizers: dict[str, MTScaffoldTokenizer]) -> None:
