@@ -6,6 +6,7 @@ import base64
 import copy
 import json
 import random
+import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mt_scaffold import BPE, Codes, MTScaffoldError, UsageError, learn_bpe
@@ -189,13 +190,17 @@ def test_a_tokenizer_json_goes_out_and_in_again(kind: str, corpus: Path, tmp_pat
     written, bpe = library.Tokenizer.from_file(out), BPE(codes[0])
 
     @settings(max_examples=150, deadline=None)
+    @example("<unk>0")
+    @example("<|end|> a")
     @given(TEXTS)
     def check(text: str) -> None:
         ids = list(original(text))
         assert written.encode(text).ids == ids
-        # Of special tokens that come first, docs/vocabularies.md names the difference.
-        if not text.startswith(("<unk>", "<|end|>")):
-            assert written.decode(ids, skip_special_tokens=False) == bpe.decode(ids)
+        decoded = written.decode(ids, skip_special_tokens=False)
+        if kind not in ("ByteLevel", "Metaspace, runs") and text.startswith(("<unk>", "<|end|>")):
+            # After special tokens that come first, tokenizers keeps the space (docs/vocabularies.md).
+            decoded = re.sub(r"\A((?:<unk>|<\|end\|>)+) ", r"\1", decoded)
+        assert bpe.decode(ids) == decoded
 
     check()
 
