@@ -9,6 +9,16 @@
 
 namespace mt_scaffold {
 
+namespace {
+
+size_t bytes_of(const Interner& texts) {
+  size_t bytes = 0;
+  for (size_t token = 0; token < texts.size(); ++token) bytes += texts[static_cast<int32_t>(token)].size();
+  return bytes;
+}
+
+}  // namespace
+
 std::vector<bool> mergeable_tokens(const MergeTable& table, const std::vector<Split>& splits, bool in_order) {
   const size_t lines = table.merged_of_rank.size();
   std::vector<bool> found(table.texts.size());
@@ -40,34 +50,50 @@ std::vector<bool> mergeable_tokens(const MergeTable& table, const std::vector<Sp
 
 Reachable::Reachable(const MergeTable& table, std::string separator, const std::vector<bool>& tokens,
                      const Expansions& expansions)
-    : table_(table), separator_(std::move(separator)), expansions_(expansions), seen_tokens_(table.texts.size()) {
+    : table_(table),
+      separator_(std::move(separator)),
+      expansions_(expansions),
+      children_(bytes_of(table.texts) + 1),
+      token_of_node_(1, MergeTable::kUnknown),
+      seen_tokens_(table.texts.size()) {
   for (size_t token = 0; token < tokens.size(); ++token) {
     const std::string_view text = table.texts[static_cast<int32_t>(token)];
     if (!tokens[token] || is_base_symbol(text, table.alphabet)) continue;
-    // A text that spells out "</w>" also has it inside words.
-    const uint32_t node = tokens_.add(
-        text, is_marked(text, table.alphabet) ? TokenTrie::kAnywhere : TokenTrie::place_of(text, table.alphabet));
-    if (token_of_node_.size() <= node) token_of_node_.resize(node + 1);
-    token_of_node_[node] = static_cast<int32_t>(token);
+    int32_t node = 0;
+    for (const char byte : text) {
+      int32_t child = children_.find(node, static_cast<unsigned char>(byte));
+      if (child == PairTable::kNone) {
+        child = static_cast<int32_t>(token_of_node_.size());
+        children_.set(node, static_cast<unsigned char>(byte), child);
+        token_of_node_.push_back(MergeTable::kUnknown);
+      }
+      node = child;
+    }
+    token_of_node_[static_cast<size_t>(node)] = static_cast<int32_t>(token);
   }
-  tokens_.link();
 }
 
 void Reachable::add(std::string_view word, bool ends_word) {
   const Alphabet alphabet = table_.alphabet;
-  tokens_.find(word, alphabet, found_);
+  std::string marked(word);
+  if (alphabet.end_of_word) marked += kEndOfWord;
   size_t steps = 0;
   for (size_t begin = 0; begin < word.size();) {
     uint32_t symbol = 0;
     const size_t next = begin + first_symbol(word.substr(begin), alphabet, symbol);
     if (is_new(seen_symbols_, symbol, next == word.size(), ends_word))
       add_form(word.substr(begin, next - begin), next == word.size() && ends_word);
-    tokens_.for_each_token(found_, begin, [&](size_t found, uint32_t node) {
+    int32_t node = 0;
+    for (size_t to = begin; to < marked.size();) {
       may_interrupt(++steps);
-      const int32_t token = token_of_node_[node];
-      const size_t end = std::min(found, word.size());
+      node = children_.find(node, static_cast<unsigned char>(marked[to++]));
+      if (node == PairTable::kNone) break;
+      const int32_t token = token_of_node_[static_cast<size_t>(node)];
+      // The last symbol ends after its marker, and nowhere else.
+      if (token == MergeTable::kUnknown || (to >= word.size() && to < marked.size())) continue;
+      const size_t end = std::min(to, word.size());
       const bool at_end = end == word.size();
-      if (!is_new(seen_tokens_, static_cast<uint32_t>(token), at_end, ends_word)) return;
+      if (!is_new(seen_tokens_, static_cast<uint32_t>(token), at_end, ends_word)) continue;
       size_t at = begin;
       const auto& by_token = at_end && !expansions_.last.empty() ? expansions_.last : expansions_.inner;
       const Expansion& pieces = by_token[static_cast<size_t>(token)];
@@ -77,7 +103,7 @@ void Reachable::add(std::string_view word, bool ends_word) {
         at += size;
       }
       add_form(word.substr(at, end - at), at_end && ends_word);
-    });
+    }
     begin = next;
   }
 }

@@ -9,7 +9,7 @@
 #include "codes/codes.hpp"
 #include "inference/expansions.hpp"
 #include "inference/merge_table.hpp"
-#include "inference/token_trie.hpp"
+#include "memory/pair_table.hpp"
 #include "text/hashing.hpp"
 
 namespace mt_scaffold {
@@ -45,12 +45,12 @@ class Reachable {
   const MergeTable& table_;
   const std::string separator_;
   const Expansions& expansions_;
-  TokenTrie tokens_;
+  // A trie: the child of a node by byte, the root being 0, and the token of each node.
+  PairTable children_;
+  std::vector<int32_t> token_of_node_;
   std::vector<uint8_t> seen_tokens_, seen_symbols_;  // by number, a bit for each place
   std::vector<std::string> forms_;
   StringSet seen_forms_;
-  TokensInWord found_;
-  std::vector<int32_t> token_of_node_;
 };
 
 }  // namespace mt_scaffold
