@@ -5,9 +5,7 @@
 namespace mt_scaffold {
 
 MergedWords::MergedWords(std::vector<std::unique_ptr<SortedWords>> streams) : streams_(std::move(streams)) {
-  for (const auto& stream : streams_)
-    if (stream->next()) heap_.push_back({sort_prefix(stream->entry().word), stream.get()});
-  for (size_t i = heap_.size() / 2; i-- > 0;) sift_down(i);
+  for (const auto& stream : streams_) push(stream.get());
 }
 
 bool MergedWords::next() {
@@ -27,28 +25,16 @@ bool MergedWords::next() {
 }
 
 void MergedWords::advance() {
-  Head& top = heap_[0];
-  if (top.stream->next()) {
-    top.prefix = sort_prefix(top.stream->entry().word);
-  } else {
-    top = heap_.back();
-    heap_.pop_back();
-  }
-  sift_down(0);
+  std::pop_heap(heap_.begin(), heap_.end(), Head::later);
+  SortedWords* const stream = heap_.back().stream;
+  heap_.pop_back();
+  push(stream);
 }
 
-void MergedWords::sift_down(size_t index) {
-  if (index >= heap_.size()) return;
-  const Head moved = heap_[index];
-  while (true) {
-    size_t child = 2 * index + 1;
-    if (child >= heap_.size()) break;
-    if (child + 1 < heap_.size() && before(heap_[child + 1], heap_[child])) ++child;
-    if (!before(heap_[child], moved)) break;
-    heap_[index] = heap_[child];
-    index = child;
-  }
-  heap_[index] = moved;
+void MergedWords::push(SortedWords* stream) {
+  if (!stream->next()) return;
+  heap_.push_back({sort_prefix(stream->entry().word), stream});
+  std::push_heap(heap_.begin(), heap_.end(), Head::later);
 }
 
 SortedEntries::SortedEntries(std::vector<WordCount> entries) : entries_(std::move(entries)) {

@@ -42,14 +42,15 @@ class MergedWords : public SortedWords {
   struct Head {
     uint64_t prefix;
     SortedWords* stream;
-  };
 
-  static bool before(const Head& a, const Head& b) {
-    return a.prefix != b.prefix ? a.prefix < b.prefix : a.stream->entry().word < b.stream->entry().word;
-  }
-  void sift_down(size_t index);
+    static bool later(const Head& a, const Head& b) {
+      return a.prefix != b.prefix ? a.prefix > b.prefix : a.stream->entry().word > b.stream->entry().word;
+    }
+  };
   // Moves the stream at the top to its next word.
   void advance();
+  // Puts a stream at its next word, if there is one.
+  void push(SortedWords* stream);
 
   std::vector<std::unique_ptr<SortedWords>> streams_;
   std::vector<Head> heap_;  // the stream with the least word on top
