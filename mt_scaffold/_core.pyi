@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypedDict
 
-import numpy
-from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 from mt_scaffold.segment.draw import Draw
@@ -237,10 +235,10 @@ class Ids(metaclass=_Class):
     def tokens(self) -> list[bytes]: ...
     # All special tokens are refused, nothing is drawn.
     def encode_plain(self, arg: str | bytes, /) -> list[int]: ...
-    def encode_plain_array(self, arg: str | bytes, /) -> NDArray[numpy.uint32]: ...
-    def encode_array(
-        self, text: str | bytes, special: bytes, draw: Draw | None = None, index: int = 0
-    ) -> NDArray[numpy.uint32]: ...
+    # The ids as uint32; without `special`, all special tokens are refused.
+    def encode_bytes(
+        self, text: str | bytes, special: bytes | None = None, draw: Draw | None = None, index: int = 0
+    ) -> bytearray: ...
     def encode(self, text: str | bytes, special: bytes, draw: Draw | None = None, index: int = 0) -> list[int]: ...
     # The ids, of `width` bytes, and their offsets as in Applier.ids() (int64). `append`: an id after each text.
     def encode_batch(

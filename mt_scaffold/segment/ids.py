@@ -126,11 +126,11 @@ class TokenIds:
         >>> BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n").encode_to_numpy("banana").tolist()
         [257, 256, 97]
         """
-        plain = allowed_special is _NONE and disallowed_special is _ALL and index is _FIRST
-        if plain and not dropout:
-            return self._native.encode_plain_array(text)
-        chosen = self._chosen(dropout, seed, index, allowed_special, disallowed_special)
-        return self._native.ids.encode_array(text, *chosen)
+        import numpy
+
+        plain = allowed_special is _NONE and disallowed_special is _ALL and index is _FIRST and not dropout
+        chosen = () if plain else self._chosen(dropout, seed, index, allowed_special, disallowed_special)
+        return numpy.frombuffer(self._native.ids.encode_bytes(text, *chosen), numpy.uint32)
 
     def _chosen(
         self,

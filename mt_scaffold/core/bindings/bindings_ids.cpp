@@ -11,7 +11,6 @@
 #include "bindings/bindings.hpp"
 #include "bindings/bindings_common.hpp"
 #include "bindings/bindings_draw.hpp"
-#include "bindings/bindings_numpy.hpp"
 #include "segment/encode_documents.hpp"
 #include "segment/imported_spaces.hpp"
 #include "segment/token_ids.hpp"
@@ -203,17 +202,24 @@ auto encode_one(const Ids& self, nb::handle given, const std::vector<Special>* s
 
 auto as_list(Ids& self) {
   return [&self](const int32_t* ids, size_t count) {
-    auto result = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(count)));
+    auto result = nb::steal<nb::typed<nb::list, int>>(PyList_New(static_cast<Py_ssize_t>(count)));
     if (!result.is_valid()) throw nb::python_error();
     for (size_t i = 0; i < count; ++i) PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), self.integers(ids[i]));
     return result;
   };
 }
 
+// Numbers that Python may change.
+template <typename Number>
+nb::bytearray bytearray_of(const Number* numbers, size_t count) {
+  return nb::bytearray(numbers, count * sizeof *numbers);
+}
+
 using Array = nb::ndarray<nb::memview, uint8_t, nb::ndim<1>>;
 
-nb::tuple encode_batch(Ids& self, nb::handle given, const std::string& special, const std::vector<uint64_t>& indices,
-                       const Draw& draw, unsigned workers, size_t width, int32_t append) {
+std::pair<Array, nb::bytearray> encode_batch(Ids& self, nb::handle given, const std::string& special,
+                                             const std::vector<uint64_t>& indices, const Draw& draw, unsigned workers,
+                                             size_t width, int32_t append) {
   const auto items = nb::steal<nb::object>(PySequence_Fast(given.ptr(), "texts are a sequence"));
   if (!items.is_valid()) throw nb::python_error();
   GivenTexts texts;
@@ -226,15 +232,12 @@ nb::tuple encode_batch(Ids& self, nb::handle given, const std::string& special, 
                                 [](uint64_t) { handle_signals(); });
   });
   const std::vector<int64_t>& starts = encoded.offsets;
-  PyObject* offsets = PyByteArray_FromStringAndSize(reinterpret_cast<const char*>(starts.data()),
-                                                    static_cast<Py_ssize_t>(starts.size() * sizeof(int64_t)));
-  if (!offsets) throw nb::python_error();
   auto ids = std::make_unique<ReservedMemory>(std::move(encoded.ids));
   auto* const data = reinterpret_cast<uint8_t*>(ids->data());
   const size_t bytes = static_cast<size_t>(starts.back()) * width;
   const nb::capsule owner(ids.get(), [](void* memory) noexcept { delete static_cast<ReservedMemory*>(memory); });
   ids.release();
-  return nb::make_tuple(Array(data, {bytes}, owner), nb::steal<nb::bytearray>(offsets));
+  return {Array(data, {bytes}, owner), bytearray_of(starts.data(), starts.size())};
 }
 
 nb::bytes decode_ids(const Ids& self, nb::handle given) {
@@ -244,7 +247,7 @@ nb::bytes decode_ids(const Ids& self, nb::handle given) {
   return to_bytes(output.view());
 }
 
-nb::tuple decode_with_starts(const Ids& self, nb::handle given) {
+std::pair<nb::bytes, std::vector<size_t>> decode_with_starts(const Ids& self, nb::handle given) {
   const GivenIds ids(given);
   OutputBuffer output;
   std::vector<size_t> starts;
@@ -252,7 +255,7 @@ nb::tuple decode_with_starts(const Ids& self, nb::handle given) {
     starts.reserve(count);
     self.tokens->decode(count, id_at, [&](size_t start) { starts.push_back(start); }, output);
   });
-  return nb::make_tuple(to_bytes(output.view()), std::move(starts));
+  return {to_bytes(output.view()), std::move(starts)};
 }
 
 // Returns the text of several documents, each without a final id `strip` and followed by `end`. Error messages count
@@ -373,8 +376,9 @@ void bind_ids(nb::module_& module) {
       .def_prop_ro("special_ids", [](const Ids& self) { return self.tokens->special_ids(); })
       .def("tokens",
            [](const Ids& self) {
-             nb::list tokens;
-             for (size_t id = 0; id < self.tokens->n_vocab(); ++id) tokens.append(to_bytes(self.tokens->bytes_of(id)));
+             std::vector<nb::bytes> tokens;
+             for (size_t id = 0; id < self.tokens->n_vocab(); ++id)
+               tokens.push_back(to_bytes(self.tokens->bytes_of(id)));
              return tokens;
            })
       .def(
@@ -382,16 +386,14 @@ void bind_ids(nb::module_& module) {
           [](Ids& self, nb::handle text) { return encode_one(self, text, nullptr, Draw(), 0, as_list(self)); },
           nb::arg().none())
       .def(
-          "encode_plain_array",
-          [](const Ids& self, nb::handle text) { return encode_one(self, text, nullptr, Draw(), 0, numpy_array); },
-          nb::arg().none())
-      .def(
-          "encode_array",
-          [](const Ids& self, nb::handle text, const std::string& special, const Draw& draw, uint64_t index) {
-            const std::vector<Special> states = specials(special);
-            return encode_one(self, text, &states, draw, index, numpy_array);
+          "encode_bytes",
+          [](const Ids& self, nb::handle text, const std::optional<std::string>& special, const Draw& draw,
+             uint64_t index) {
+            const std::vector<Special> states = specials(special.value_or(""));
+            return encode_one(self, text, special ? &states : nullptr, draw, index,
+                              [](const int32_t* ids, size_t count) { return bytearray_of(ids, count); });
           },
-          nb::arg("text").none(), nb::arg("special"), nb::arg("draw") = nb::none(), nb::arg("index") = 0)
+          nb::arg("text").none(), nb::arg("special") = nb::none(), nb::arg("draw") = nb::none(), nb::arg("index") = 0)
       .def(
           "encode",
           [](Ids& self, nb::handle text, const std::string& special, const Draw& draw, uint64_t index) {
@@ -414,7 +416,7 @@ void bind_ids(nb::module_& module) {
               return self.encoder->encode_lines(reader, *ids_sink, *sizes_sink, specials(special), first, width, append,
                                                 draw, workers, tick);
             });
-            return nb::make_tuple(done.lines, done.ids, done.bytes);
+            return std::tuple(done.lines, done.ids, done.bytes);
           },
           nb::arg("input"), nb::arg("ids"), nb::arg("sizes"), nb::arg("special"), nb::arg("first") = 0,
           nb::arg("width") = 4, nb::arg("append") = -1, nb::arg("draw") = nb::none(), nb::arg("workers") = 1,
