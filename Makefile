@@ -161,7 +161,6 @@ lint: .venv/built
 	.venv/bin/python tools/requirements.py --without dev docs debian > build/requirements.txt
 	.venv/bin/python tools/requirements.py dev docs debian > build/requirements-dev.txt
 	.venv/bin/deptry mt_scaffold
-	.venv/bin/stubtest --mypy-config-file pyproject.toml --allowlist tests/core/stubtest_allowlist.txt mt_scaffold._core
 	$(if $(CORE_SOURCES),.venv/bin/clang-format --dry-run -Werror $(CORE_SOURCES))
 
 # The peers are installed in a separate environment; a separate program measures encoding.

@@ -9,10 +9,13 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any
 
 import nanobind
+from nanobind.stubgen import StubGen
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.modified import newer_group
@@ -51,7 +54,25 @@ def jobs() -> int:
 
 
 class BuildCore(build_ext):
-    """Compile the files in parallel, and nanobind's own without strict aliasing, which its casts violate."""
+    """Compile the files in parallel, and nanobind's own without strict aliasing, which its casts violate.
+
+    For type checkers, _core.pyi is written next to the core.
+    """
+
+    def run(self) -> None:
+        super().run()
+        if sanitizers:  # which must be preloaded
+            return
+        built = Path(self.get_ext_fullpath(core.name))
+        loader = ExtensionFileLoader(core.name, str(built))
+        try:
+            module = module_from_spec(spec_from_loader(core.name, loader))
+        except ImportError:  # for another machine
+            return
+        loader.exec_module(module)
+        stub = StubGen(module)
+        stub.put(module)
+        built.with_name("_core.pyi").write_text(stub.get(), encoding="utf-8")
 
     def build_extension(self, extension: Any) -> None:
         # An editable install reuses what `build_ext --inplace` has built: make compiles it during the downloads.

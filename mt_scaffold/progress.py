@@ -7,6 +7,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+# Called with the amount done.
+Progress = Callable[[int], None]
+
 _SECONDS_BETWEEN_UPDATES = 0.5
 
 
@@ -25,7 +28,7 @@ def duration(seconds: float) -> str:
 
 
 @contextlib.contextmanager
-def progress_line(what: str, unit: str = "bytes") -> Iterator[Callable[[int], None] | None]:
+def progress_line(what: str, unit: str = "bytes") -> Iterator[Progress | None]:
     """Yield a function that shows an amount done, in ``unit``, on one line of stderr; None without a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None

@@ -22,7 +22,7 @@ from mt_scaffold.corpus.files import (
     writing_to,
 )
 from mt_scaffold.corpus.header import CodesHeader
-from mt_scaffold.corpus.inputs import Lines, TextFile, core_input, exactly_one, text_sources
+from mt_scaffold.corpus.inputs import CoreInput, Lines, TextFile, core_input, exactly_one, text_sources
 from mt_scaffold.corpus.pretokenise import SPACES
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.options import check_prune, memory_size, worker_count
@@ -203,7 +203,7 @@ def sources_of(text: Text) -> list[TextFile]:
 
 
 @contextlib.contextmanager
-def _opened(text: Text) -> Iterator[tuple[list[_core._Input], bool]]:
+def _opened(text: Text) -> Iterator[tuple[list[CoreInput], bool]]:
     """Open a text for the core; also yield whether each input is one document."""
     with contextlib.ExitStack() as stack:
         if isinstance(text, Documents):

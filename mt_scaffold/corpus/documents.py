@@ -11,9 +11,8 @@ from array import array
 from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple, cast
 
-from mt_scaffold import _core
 from mt_scaffold.corpus.files import compression_of, format_by_name, shown
-from mt_scaffold.corpus.inputs import TextFile, core_input, lone_surrogate, readable, source_name
+from mt_scaffold.corpus.inputs import CoreInput, TextFile, core_input, lone_surrogate, readable, source_name
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 # Plain text with a document per line, or with one per file; JSON objects, one per line; tables.
@@ -94,7 +93,7 @@ class Documents:
                 yield from _lines(chunks)
 
     @contextlib.contextmanager
-    def core_input_of(self, each: DocumentInput) -> Iterator[_core._Input]:
+    def core_input_of(self, each: DocumentInput) -> Iterator[CoreInput]:
         """Open one of ``inputs`` for the core: plain text as a stream of bytes, other formats as documents."""
         if each.format in ("lines", "files"):
             with core_input(each.source) as opened:
@@ -130,7 +129,7 @@ def _encoded(documents: Iterable[str | bytes]) -> Iterator[bytes]:
             raise lone_surrogate(f"document {number}", error) from None
 
 
-def documents_input(documents: Iterator[bytes]) -> _core._Input:
+def documents_input(documents: Iterator[bytes]) -> CoreInput:
     """Return documents as an input of the core."""
     return "documents", _Batches(documents)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from mt_scaffold import _core
     from mt_scaffold.corpus.pretokenise import Pretokeniser
 
 
@@ -61,7 +60,7 @@ class CodesHeader(NamedTuple):
         return self._replace(picky=False)
 
     @property
-    def for_core(self) -> _core._Header:
+    def for_core(self) -> tuple[bool, str, bool]:
         """The header without the algorithm, as the native core takes it."""
         return self.bytes, self.pretokeniser, self.split_digits
 

@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO, cast
 
-from mt_scaffold import _core
 from mt_scaffold.corpus.files import (
     LONGEST_MAGIC,
     MAGIC,
@@ -30,6 +29,9 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 
 # A path (``.gz`` too), or a file open for bytes or text.
 TextFile = PathLike | Readable[bytes] | Readable[str]
+# An input of the core: a name for messages, with a file descriptor, the bytes already read from one and the descriptor,
+# bytes, or an object to read from.
+CoreInput = tuple[str, object]
 # Called with the first bytes of a text.
 Look = Callable[[bytes], None]
 # Lines of text or UTF-8, each with its LF or without.
@@ -267,7 +269,7 @@ def whole_lines(source: TextFile) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def core_input(source: TextFile, warn: bool = True) -> Iterator[_core._Input]:
+def core_input(source: TextFile, warn: bool = True) -> Iterator[CoreInput]:
     """Open a text for the core, as a descriptor wherever the core can read the bytes itself.
 
     warn: warn of a byte order mark, which is kept; False if the reader removes the mark.
@@ -319,7 +321,7 @@ def _looked_at(stream: io.IOBase | BinaryIO, look: Look) -> int | tuple[bytes, i
     return descriptor
 
 
-def core_output(stream: Writable, name: str | None = None) -> _core._Output:
+def core_output(stream: Writable, name: str | None = None) -> tuple[str, int | Writable]:
     """Return an output for the core: the descriptor if bytes can go straight to it, otherwise the stream.
 
     A stream that compresses has a descriptor too, but for other bytes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -15,7 +15,11 @@ from mt_scaffold.corpus.text import SEPARATOR
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.methods.base import Method, min_frequency_setting, symbols_setting, total_symbols_setting
 from mt_scaffold.methods.trace import Step, TraceWriter
-from mt_scaffold.progress import progress_line
+from mt_scaffold.progress import Progress, progress_line
+
+# Called after each step of learning with left and right (empty if nothing was merged), the frequency of the pair, that
+# of the queue's head, those of left and right if they became scaffold or were removed, and the token that came back.
+OnStep = Callable[[str, str, int, int | None, int | None, int | None, tuple[str, int] | None], None]
 
 # Learning does not import the segmenter.
 if TYPE_CHECKING:
@@ -116,19 +120,19 @@ class MergingMethod(MethodWithCodes):
             wanted = _without_base_symbols(wanted, words, header)
         with progress_line("learning", "merges") as show:
             learned = self._learn(words, wanted, _reporter(verbose, trace), show, header)
-        warn_of_limit(learned["limited"])
-        if learned["exhausted"]:
+        warn_of_limit(learned.limited)
+        if learned.exhausted:
             print(f"no pair has frequency >= {self.min_frequency}. Stopping", file=sys.stderr)
-        return LearnedCodes(Codes(learned["codes"]), learned["restored"], learned["exhausted"])
+        return LearnedCodes(Codes(learned.codes), learned.restored, learned.exhausted)
 
     def _learn(
         self,
         counts: _core.WordCounts,
         wanted: int,
-        on_step: _core._OnStep,
-        show: _core._Progress,
+        on_step: OnStep | None,
+        show: Progress | None,
         header: CodesHeader,
-    ) -> _core._Learned:
+    ) -> _core.Learned:
         return _core.learn(counts, self.name, wanted, self.min_frequency, on_step, show, header.for_core)
 
 
@@ -168,7 +172,7 @@ def _without_base_symbols(num_symbols: int, counts: _core.WordCounts, header: Co
     return num_symbols - base
 
 
-def _reporter(verbose: bool, trace: Writable | None) -> _core._OnStep:
+def _reporter(verbose: bool, trace: Writable | None) -> OnStep | None:
     """Return the core's callback for each step; None, which costs nothing, if there is nothing to report."""
     if not verbose and trace is None:
         return None

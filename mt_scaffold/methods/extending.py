@@ -88,10 +88,10 @@ def _extended(
         learned = _core.learn(
             words, algorithm, wanted, min_frequency, None, show, codes.header.for_core, threshold, codes.text
         )
-    warn_of_limit(learned["limited"])
-    if learned["exhausted"]:
+    warn_of_limit(learned.limited)
+    if learned.exhausted:
         print(f"no pair has frequency >= {min_frequency}. Stopping", file=sys.stderr)
-    found = Codes(learned["codes"], codes.name)
+    found = Codes(learned.codes, codes.name)
     if codes.header.picky:
-        return ExtendedCodes(found, learned["exhausted"])
-    return ExtendedCodes(found.with_scaffold(codes.scaffold | found.scaffold), learned["exhausted"])
+        return ExtendedCodes(found, learned.exhausted)
+    return ExtendedCodes(found.with_scaffold(codes.scaffold | found.scaffold), learned.exhausted)

@@ -9,7 +9,8 @@ from mt_scaffold import _core
 from mt_scaffold.corpus.header import CodesHeader
 from mt_scaffold.errors import UsageError
 from mt_scaffold.methods.base import setting, symbols_setting
-from mt_scaffold.methods.bpe import MergingMethod
+from mt_scaffold.methods.bpe import MergingMethod, OnStep
+from mt_scaffold.progress import Progress
 
 
 def check_threshold(threshold: float) -> float:
@@ -44,9 +45,9 @@ class Picky(MergingMethod):
         self,
         counts: _core.WordCounts,
         wanted: int,
-        on_step: _core._OnStep,
-        show: _core._Progress,
+        on_step: OnStep | None,
+        show: Progress | None,
         header: CodesHeader,
-    ) -> _core._Learned:
+    ) -> _core.Learned:
         core_header, threshold = header.for_core, self.threshold
         return _core.learn(counts, self.name, wanted, self.min_frequency, on_step, show, core_header, threshold)

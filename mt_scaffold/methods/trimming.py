@@ -321,5 +321,5 @@ def learn_on(codes: Codes, counts: _core.WordCounts, more: int, min_frequency: i
     with progress_line("learning", "merges") as show:
         symbols = len(codes.merges) + more
         learned = _core.learn(copy, "bpe", symbols, min_frequency, None, show, codes.header.for_core, given=codes.text)
-    warn_of_limit(learned["limited"])
-    return Codes(learned["codes"], codes.name).with_scaffold(codes.scaffold), learned["exhausted"]
+    warn_of_limit(learned.limited)
+    return Codes(learned.codes, codes.name).with_scaffold(codes.scaffold), learned.exhausted

@@ -309,7 +309,7 @@ class BPE(TokenIds):
         dictionary: subword, as segmented text shows it → id. unknown: the id of every other subword.
         """
         as_key = as_bytes if self.header.end_of_word else notation_to_bytes
-        keys = {as_key(subword): number for subword, number in dictionary.items()}
+        keys: dict[str | bytes, int] = {as_key(subword): number for subword, number in dictionary.items()}
         native = self._native
         applier = _core.Applier(native.segmenter, native.isolate, keys, unknown, pretokeniser=native.pretokeniser)
         return Encoder(applier, native.spaces)

@@ -146,7 +146,7 @@ def test_first_lines_are_read_back(header: CodesHeader) -> None:
     from mt_scaffold import _core, count_words
 
     counts = count_words(lines=["ab ab"])
-    text = _core.learn(counts, "bpe", 1, 1, header=header.for_core)["codes"]
+    text = _core.learn(counts, "bpe", 1, 1, header=header.for_core).codes
     assert Codes(text).header == header
     assert Codes(text.replace(b"\n", b"\r\n")).header == header
     assert Codes(text).merges == Codes(text.replace(b"\n", b"\r\n")).merges

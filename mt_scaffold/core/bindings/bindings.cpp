@@ -24,6 +24,13 @@ using namespace mt_scaffold;
 
 namespace {
 
+// A LearnResult with the text of its codes.
+struct PyLearned {
+  nb::bytes codes;
+  uint64_t restored;
+  bool exhausted, limited;
+};
+
 // The pre-tokeniser of these codes; null if spaces separate words.
 std::shared_ptr<const Pretokeniser> pretokeniser_of(const CodesHeader& header, std::shared_ptr<Pretokeniser> given) {
   if (header.alphabet().end_of_word) return nullptr;
@@ -81,6 +88,13 @@ NB_MODULE(_core, module) {
   bind_counts(module);
   bind_codes(module);
 
+  nb::class_<PyLearned>(module, "Learned")
+      .def_ro("codes", &PyLearned::codes)
+      .def_ro("restored", &PyLearned::restored)
+      .def_ro("exhausted", &PyLearned::exhausted)
+      .def_ro("limited", &PyLearned::limited);
+
+  // Uses up the counts, which frees their memory. `given`: codes whose merges and splits come first.
   module.def(
       "learn",
       [](PyWordCounts& counts, const std::string& algorithm, uint64_t symbols, int64_t min_frequency,
@@ -113,12 +127,8 @@ NB_MODULE(_core, module) {
         const Tick tick = make_tick(std::move(progress));
         WordCounts words = counts.take();
         LearnResult result = without_gil([&] { return learn(std::move(words), options, report, tick); });
-        nb::dict learned;
-        learned["codes"] = to_bytes(format_codes({header, std::move(result.merges), std::move(result.splits)}));
-        learned["restored"] = result.restored;
-        learned["exhausted"] = result.exhausted;
-        learned["limited"] = result.limited;
-        return learned;
+        return PyLearned{to_bytes(format_codes({header, std::move(result.merges), std::move(result.splits)})),
+                         result.restored, result.exhausted, result.limited};
       },
       nb::arg("counts"), nb::arg("algorithm"), nb::arg("symbols"), nb::arg("min_frequency"),
       nb::arg("on_step") = nb::none(), nb::arg("progress") = nb::none(),
@@ -140,10 +150,10 @@ NB_MODULE(_core, module) {
       .def(
           "surface_forms",
           [](const Segmenter& self, bool isolates) {
-            nb::list forms;
+            std::vector<nb::str> forms;
             const bool notation = !self.alphabet().end_of_word;
             for (const std::string& form : self.surface_forms(isolates))
-              forms.append(decode(shown_token(form, notation)));
+              forms.push_back(decode(shown_token(form, notation)));
             return forms;
           },
           nb::arg("isolates") = false);
@@ -195,8 +205,7 @@ NB_MODULE(_core, module) {
              const Draw& draw) {
             const Applier::Ids result = without_gil([&] { return self.encode(lines, indices, draw); });
             const auto* offsets = reinterpret_cast<const char*>(result.offsets.data());
-            return nb::make_tuple(to_bytes(result.ids.view()),
-                                  nb::bytes(offsets, result.offsets.size() * sizeof(int64_t)));
+            return std::pair(to_bytes(result.ids.view()), nb::bytes(offsets, result.offsets.size() * sizeof(int64_t)));
           },
           nb::arg("lines"), nb::arg("indices") = std::vector<uint64_t>(), nb::arg("draw") = nb::none())
       .def(
@@ -211,8 +220,8 @@ NB_MODULE(_core, module) {
           [](const Applier& self, PyWordCounts& counts, const Draw& draw) {
             const std::shared_ptr<const WordCounts> words = counts.shared();
             const std::vector<std::string> found = without_gil([&] { return self.reachable(*words, draw); });
-            nb::list forms;
-            for (const std::string& form : found) forms.append(decode(form));
+            std::vector<nb::str> forms;
+            for (const std::string& form : found) forms.push_back(decode(form));
             return forms;
           },
           nb::arg("counts"), nb::arg("draw") = nb::none());

@@ -7,29 +7,31 @@
 namespace mt_scaffold {
 
 void bind_codes(nb::module_& module) {
+  // Symbols that are bytes are in GPT-2's notation, here and in what learn() reports.
   module.def(
       "parse_codes",
       [](std::string_view text, const std::string& name, int64_t merges) {
-        nb::list result;
+        std::vector<std::tuple<nb::str, nb::str, bool>> result;
         const Codes codes = parse_codes(text, name, merges);
         const bool bytes = codes.header.bytes;
         for (const Merge& merge : codes.merges)
-          result.append(nb::make_tuple(decode(shown_token(merge.left, bytes)), decode(shown_token(merge.right, bytes)),
-                                       merge.scaffold));
+          result.emplace_back(decode(shown_token(merge.left, bytes)), decode(shown_token(merge.right, bytes)),
+                              merge.scaffold);
         return result;
       },
       nb::arg("text"), nb::arg("name") = "codes", nb::arg("merges") = -1);
 
+  // The number of merges before each split, the token and its pieces.
   module.def(
       "parse_splits",
       [](std::string_view text, const std::string& name, int64_t merges) {
-        nb::list result;
+        std::vector<std::tuple<uint64_t, nb::str, std::vector<nb::str>>> result;
         const Codes codes = parse_codes(text, name, merges);
         for (const Split& split : codes.splits) {
-          nb::list pieces;
-          for (const std::string& piece : split.pieces) pieces.append(decode(shown_token(piece, codes.header.bytes)));
-          result.append(
-              nb::make_tuple(split.after, decode(shown_token(split.token, codes.header.bytes)), std::move(pieces)));
+          std::vector<nb::str> pieces;
+          for (const std::string& piece : split.pieces)
+            pieces.push_back(decode(shown_token(piece, codes.header.bytes)));
+          result.emplace_back(split.after, decode(shown_token(split.token, codes.header.bytes)), std::move(pieces));
         }
         return result;
       },
@@ -39,7 +41,7 @@ void bind_codes(nb::module_& module) {
       "parse_header",
       [](std::string_view text, const std::string& name) {
         const CodesHeader header = parse_codes_header(text, name);
-        return nb::make_tuple(header.bytes, header.pretokeniser, header.split_digits, header.picky);
+        return std::tuple(header.bytes, header.pretokeniser, header.split_digits, header.picky);
       },
       nb::arg("text"), nb::arg("name") = "codes");
 

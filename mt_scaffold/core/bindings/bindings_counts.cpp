@@ -71,23 +71,21 @@ void bind_counts(nb::module_& module) {
           "base_symbols",
           [](PyWordCounts& self, bool bytes, bool end_of_word) {
             const BaseSymbols symbols = self.get().base_symbols({bytes, end_of_word});
-            return nb::make_tuple(symbols.internal, symbols.final);
+            return std::pair(symbols.internal, symbols.final);
           },
           nb::arg("bytes") = false, nb::arg("end_of_word") = true)
       .def("items",
            [](PyWordCounts& self) {
              const std::shared_ptr<const WordCounts> counts = self.shared();
-             nb::list items;
-             for (const WordCount& entry : counts->in_order())
-               items.append(nb::make_tuple(decode(entry.word), entry.count));
+             std::vector<std::pair<nb::str, uint64_t>> items;
+             for (const WordCount& entry : counts->in_order()) items.emplace_back(decode(entry.word), entry.count);
              return items;
            })
       .def("byte_items",
            [](PyWordCounts& self) {
              const std::shared_ptr<const WordCounts> counts = self.shared();
-             nb::list items;
-             for (const WordCount& entry : counts->in_order())
-               items.append(nb::make_tuple(to_bytes(entry.word), entry.count));
+             std::vector<std::pair<nb::bytes, uint64_t>> items;
+             for (const WordCount& entry : counts->in_order()) items.emplace_back(to_bytes(entry.word), entry.count);
              return items;
            })
       .def(
@@ -109,15 +107,16 @@ void bind_counts(nb::module_& module) {
              const PyCountedWords::Use use(self);
              return self.words().bytes_on_disk();
            })
+      // The files must stay open until one of the calls below uses them up.
       .def(
           "open",
           [](PyCountedWords& self, const std::vector<NamedObject>& inputs) {
             const PyCountedWords::Use use(self);
-            nb::list headers;
+            std::vector<PyHeader> headers;
             for (const NamedObject& input : inputs) {
               std::unique_ptr<Source> source = make_source(input);
               const CodesHeader header = without_gil([&] { return self.open(std::move(source)); });
-              headers.append(PyHeader(header.bytes, header.pretokeniser, header.split_digits));
+              headers.emplace_back(header.bytes, header.pretokeniser, header.split_digits);
             }
             return headers;
           },
@@ -138,9 +137,10 @@ void bind_counts(nb::module_& module) {
             const Tick tick = make_tick(std::move(progress));
             const CountTotals totals =
                 without_gil([&] { return write_count_file(*self.sorted(), header_of(header), *sink, tick); });
-            return nb::make_tuple(totals.types, totals.occurrences);
+            return std::pair(totals.types, totals.occurrences);
           },
           nb::arg("output"), nb::arg("header"), nb::arg("progress") = nb::none())
+      // Uses up the words; returns the kept ones and, of the dropped ones, types, occurrences and the error of a pair.
       .def(
           "load",
           [](PyCountedWords& self, const PyHeader& header, uint64_t prune, uint64_t max_memory, nb::object progress) {
@@ -152,8 +152,8 @@ void bind_counts(nb::module_& module) {
                                        : load(std::move(self.words()), loading, tick);
             });
             const Dropped& dropped = loaded.dropped;
-            return nb::make_tuple(PyWordCounts(std::move(loaded.words)),
-                                  nb::make_tuple(dropped.types, dropped.occurrences, dropped.pair_error));
+            return std::pair(PyWordCounts(std::move(loaded.words)),
+                             std::tuple(dropped.types, dropped.occurrences, dropped.pair_error));
           },
           nb::arg("header"), nb::arg("prune") = 1, nb::arg("max_memory") = 0, nb::arg("progress") = nb::none());
 

@@ -11,7 +11,7 @@ namespace nanobind::detail {
 
 template <>
 struct type_caster<mt_scaffold::Draw> {
-  NB_TYPE_CASTER(mt_scaffold::Draw, const_name("Draw | None"))
+  NB_TYPE_CASTER(mt_scaffold::Draw, const_name("mt_scaffold.segment.draw.Draw"))
 
   bool from_python(handle given, uint8_t, cleanup_list*) noexcept {
     if (given.is_none()) return true;

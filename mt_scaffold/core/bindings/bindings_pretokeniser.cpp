@@ -27,6 +27,7 @@ Pretokeniser::Split make_split(nb::object split) {
 }  // namespace
 
 void bind_pretokeniser(nb::module_& module) {
+  // `split` returns where the words of a document end; without it, `name` is one of the core's.
   nb::class_<Pretokeniser>(module, "Pretokeniser")
       .def(
           "__init__",
@@ -42,7 +43,7 @@ void bind_pretokeniser(nb::module_& module) {
           [](const Pretokeniser& self, std::string_view document) {
             std::string padded(document);
             padded.append(kPadding, '\0');
-            nb::list words;
+            nb::typed<nb::list, nb::bytes> words;
             self.for_each_word(padded.data(), padded.data() + document.size(),
                                [&](std::string_view word) { words.append(to_bytes(word)); });
             return words;

@@ -57,7 +57,7 @@ struct type_caster<std::string_view> {
 
 template <>
 struct type_caster<std::string> {
-  NB_TYPE_CASTER(std::string, const_name("str | bytes"))
+  NB_TYPE_CASTER(std::string, io_name("str | bytes", "str"))
 
   bool from_python(handle source, uint32_t, cleanup_list*) noexcept {
     std::string_view view;
