@@ -51,7 +51,6 @@ from mt_scaffold.methods.trimming import trim
 
 METHODS = ["bpe", "scaffold", "picky", "trimmed"]
 in_every_mode = pytest.mark.parametrize("mode", MODES, ids=MODE_NAMES)
-of_bytes = pytest.mark.parametrize("mode", MODES[1:], ids=MODE_NAMES[1:])
 # Codes of plain BPE, Scaffold-BPE and of any tokens that are marked afterwards are one kind, with any marks.
 of_both_kinds = pytest.mark.parametrize("kind", ["marked", "picky"])
 
@@ -420,8 +419,7 @@ def test_dropout_has_the_exact_distribution(codes: bytes, words: list[str], drop
 
 def ids_of(codes: bytes, special: Sequence[str] = (), multiple: int = 1) -> ReferenceIds:
     """Return the reference of ids, whose merges are in GPT-2's notation."""
-    split = None if Mode.of(codes).end_of_word else Pretokeniser("gpt2").split
-    return ReferenceIds(reference_of(codes, notation=True), split, special, multiple)
+    return ReferenceIds(reference_of(codes, notation=True), Pretokeniser("gpt2").split, special, multiple)
 
 
 def check_ids(codes: bytes, texts: Iterable[bytes], ids: Sequence[float] = ()) -> None:
@@ -431,7 +429,7 @@ def check_ids(codes: bytes, texts: Iterable[bytes], ids: Sequence[float] = ()) -
     """
     special = ("<|end|>", "a<", "aa")
     bpe, reference = BPE(codes, special_tokens=special, pad_vocab_to=64), ids_of(codes, special, 64)
-    assert bpe.tokens == [token for token, _ in reference.tokens]
+    assert bpe.tokens == reference.tokens
     for text in texts:
         for allowed in ((), ("aa",), special):
             found = bpe.encode(text, allowed_special=set(allowed), disallowed_special=())
@@ -444,28 +442,26 @@ def check_ids(codes: bytes, texts: Iterable[bytes], ids: Sequence[float] = ()) -
 PIECES = [b" ", b"  ", b"\n", b"\r", b"\r\n", b"</w>", b"<|end|>", b"@@", b"\xff", b"\xe6\x97", b"'s", b"12", b"\t"]
 
 
-@of_bytes
 @of_both_kinds
 @examples(80)
 @given(data=st.data())
-def test_ids_and_decode(kind: str, mode: Mode, data: st.DataObject) -> None:
+def test_ids_and_decode(kind: str, data: st.DataObject) -> None:
     """They agree on tokens and their order, ids with and without special tokens, and the decoding of arbitrary ids."""
     pytest.importorskip("numpy", reason="ids are in NumPy arrays")
-    codes, alphabet = data.draw(codes_and_letters(kind, mode))
-    parts = st.sampled_from(PIECES) | words(alphabet, 1, 12).map(mode.word)
+    codes, alphabet = data.draw(codes_and_letters(kind, PRETOKENISED))
+    parts = st.sampled_from(PIECES) | words(alphabet, 1, 12).map(PRETOKENISED.word)
     texts = data.draw(st.lists(st.lists(parts, max_size=12).map(b"".join), min_size=1, max_size=3))
     check_ids(codes, texts, data.draw(st.lists(st.floats(0, 1), max_size=20)))
 
 
-@of_bytes
 @pytest.mark.parametrize("method", METHODS)
 @examples(50)
 @given(data=st.data())
-def test_ids_of_learned_codes(method: str, mode: Mode, data: st.DataObject) -> None:
+def test_ids_of_learned_codes(method: str, data: st.DataObject) -> None:
     """The same with codes as they are learned."""
     pytest.importorskip("numpy", reason="ids are in NumPy arrays")
-    counts = data.draw(counts_in(mode))
-    check_ids(learn_drawn(method, mode, counts, data), [mode.word(" ".join(counts)), *map(mode.word, counts)], [0.9, 1])
+    counts, word = data.draw(counts_in(PRETOKENISED)), PRETOKENISED.word
+    check_ids(learn_drawn(method, PRETOKENISED, counts, data), [word(" ".join(counts)), *map(word, counts)], [0.9, 1])
 
 
 # ---- whole texts

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.files import PathLike, read_file, shown
 from mt_scaffold.corpus.symbols import read_symbol, symbol_name
-from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, bytes_to_notation, decode, is_base_symbol
+from mt_scaffold.corpus.text import END_OF_WORD, SEPARATOR, bytes_to_notation, decode
 from mt_scaffold.corpus.vocabulary_file import SPECIAL_SYMBOLS, read_dictionary
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.options import refuse_text
@@ -138,7 +138,7 @@ class CharacterSide:
 
 
 class ByteSide:
-    """Codes of bytes, with the ids of ``BPE.encode``; tokens are in GPT-2's notation, final ones with ``</w>``."""
+    """Codes with a pre-tokeniser, with the ids of ``BPE.encode``; tokens are in GPT-2's notation."""
 
     no_spans: str | None = None
 
@@ -203,28 +203,16 @@ class ByteSide:
         return Encoded(ids, offsets, spans, words)
 
     def _spans(self, bpe: BPE, text: str, ids: Any) -> Any:
-        import numpy
-
         from mt_scaffold.integrations.rows import byte_spans
 
-        if not self.codes.header.end_of_word:
-            return byte_spans(text, _sizes(bpe, ids))
-        data = text.encode("utf-8")
-        spans = _spans_of_bytes(bpe, data, ids)
-        character = numpy.cumsum([(byte & 0xC0) != 0x80 for byte in data]) - 1
-        return numpy.stack([character[spans[:, 0]], character[spans[:, 1] - 1] + 1], axis=1) if len(ids) else spans
+        return byte_spans(text, _sizes(bpe, ids))
 
     def _words(self, bpe: BPE, text: str, ids: Any) -> Any:
-        """Return the number of each token's word: of the pre-tokeniser or between spaces; special tokens are words."""
+        """Return the number of each token's word, of the pre-tokeniser; special tokens are words."""
         import numpy
 
         data = text.encode("utf-8")
         special = numpy.isin(ids, list(bpe.special_tokens.values()))
-        if self.codes.header.end_of_word:
-            spans = _spans_of_bytes(bpe, data, ids)
-            first = numpy.append([False], spans[1:, 0] > spans[:-1, 1])[: len(ids)]
-            first[1:] |= special[1:] | special[:-1]
-            return numpy.cumsum(first)
         pretokeniser = self.codes.header.make_pretokeniser()
         assert pretokeniser is not None
         sizes = _sizes(bpe, ids)
@@ -279,27 +267,14 @@ def _sizes(bpe: BPE, ids: Any) -> Any:
     return numpy.array([len(tokens[number]) for number in ids], numpy.int64)
 
 
-def _spans_of_bytes(bpe: BPE, data: bytes, ids: Any) -> Any:
-    """Return the byte span of each token of a text whose words are between spaces."""
-    from mt_scaffold.integrations.rows import word_spans
-
-    tokens = bpe.tokens
-    # In Latin-1, each character is one byte.
-    return word_spans(data.decode("latin-1"), [tokens[number].decode("latin-1") for number in ids])
-
-
 def byte_tokens(codes: Codes, merges: int = -1) -> list[str]:
-    """Return the token of each id of codes whose symbols are bytes (``TokenIds``), as a codes file writes it.
+    """Return the token of each id of codes with a pre-tokeniser (``TokenIds``), as a codes file writes it.
 
     >>> byte_tokens(Codes(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n"))[-2:]
     ['an', 'ban']
     """
-    end_of_word = codes.header.end_of_word
     tokens = [bytes_to_notation(bytes((byte,))) for byte in range(256)]
-    if end_of_word:
-        tokens += [token + END_OF_WORD for token in tokens]
-    made = (merge.token for merge in codes.first(merges) if merge.normal)
-    return list(dict.fromkeys([*tokens, *(token for token in made if not is_base_symbol(token, end_of_word))]))
+    return list(dict.fromkeys([*tokens, *(merge.token for merge in codes.first(merges) if merge.normal)]))
 
 
 def _imported_tokens(codes: Codes, numbering: Numbering) -> list[str]:
@@ -361,8 +336,8 @@ def side_of(
     vocab_file: as for ``read_tokens``; None makes the vocabulary from the codes, with ``special`` first for codes of
     code points. ids_file: the ids of imported codes; None for those next to the codes.
 
-    Raises UsageError for options that codes of bytes do not support, and for glossaries without a vocabulary; otherwise
-    as ``BPE`` and ``read_tokens`` do.
+    Raises UsageError for codes of bytes with ``</w>``, for options that codes of bytes do not support, and for
+    glossaries without a vocabulary; otherwise as ``BPE`` and ``read_tokens`` do.
     """
     refuse_text(glossaries=glossaries)
     codes = Codes.read(codes_file)
@@ -376,11 +351,10 @@ def side_of(
             f"{codes.name}: codes of bytes define their own ids; omit the vocabulary, glossaries, split_unknown and "
             "the separator"
         )
-    if not codes.header.end_of_word:
-        numbering = numbering_of(codes) if ids_file is None else Numbering.read(ids_file, codes)
-        if numbering is not None:
-            return ImportedSide(codes, numbering, merges)
-    return ByteSide(codes, merges)
+    if codes.header.end_of_word:
+        raise UsageError(f"{codes.name}: codes of bytes with {END_OF_WORD} have no ids; learn codes with --pretokenise")
+    numbering = numbering_of(codes) if ids_file is None else Numbering.read(ids_file, codes)
+    return ByteSide(codes, merges) if numbering is None else ImportedSide(codes, numbering, merges)
 
 
 def _apart(special: Sequence[str], forms: Sequence[str]) -> list[str]:

@@ -70,7 +70,7 @@ class TokenIds:
 
     @property
     def tokens(self) -> list[bytes]:
-        """The bytes of each id, without an implied space: its UTF-8 for a special token, none for padding."""
+        """The bytes of each id: the UTF-8 of a special token, none for padding."""
         return self._native.tokens
 
     @property
@@ -261,22 +261,19 @@ class IncrementalDecoder:
         self._bpe = bpe
         self._special = set(bpe.special_tokens.values())
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
-        # The first id that is not special, and the last one: the bytes of the next depend on them.
+        # The first id that is not special: the bytes of the next depend on whether there is one.
         self._first: list[int] = []
-        self._last: list[int] = []
 
     def decode(self, ids: Ids, final: bool = False) -> str:
         """Return the text that has become certain; final: no ids follow. Raises as ``BPE.decode_bytes`` does."""
         given = [operator.index(number) for number in ids]
-        before = [*self._first, *self._last]
+        before = self._first
         data = self._bpe.decode_bytes([*before, *given])[len(self._bpe.decode_bytes(before)) :]
-        tokens = self._bpe.tokens
-        shown = [number for number in given if tokens[number]]  # without padding
-        self._first = self._first or [number for number in shown if number not in self._special][:1]
-        self._last = shown[-1:] or self._last
+        tokens = self._bpe.tokens  # those of padding are empty
+        self._first = before or [number for number in given if tokens[number] and number not in self._special][:1]
         text = self._decoder.decode(data, final)
         if final:
-            self._first, self._last = [], []
+            self._first = []
             self._decoder.reset()
         return text
 

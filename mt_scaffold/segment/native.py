@@ -34,7 +34,6 @@ class Native:
         numbering: Numbering | None,
     ) -> None:
         self._codes, self._merges = codes, merges
-        self._filtered = vocab is not None or bool(glossaries)
         self._given_special, self._multiple, self._given_numbering = special_tokens, pad_vocab_to, numbering
         vocabulary = None if vocab is None else {as_bytes(subword) for subword in vocab}
         self.segmenter = _core.Segmenter(codes.text, separator, codes.name, merges, vocabulary)
@@ -77,23 +76,20 @@ class Native:
     @cached_property
     def ids(self) -> _core.Ids:
         """The core's encoder and decoder."""
-        codes, segmenter = self._codes, self.segmenter
-        if not codes.header.bytes:
-            raise MTScaffoldError(
-                f"{codes.name}: only codes of bytes have ids; learn them with learn-bpe --pretokenise or --bytes"
-            )
-        if self._filtered:
-            raise UsageError(f"{codes.name}: there are no ids with a vocabulary or with glossaries")
+        codes = self._codes
         if codes.header.end_of_word:
-            # No word holds a space, so with this separator no two subwords look alike.
-            segmenter = _core.Segmenter(codes.text, " ", codes.name, self._merges)
+            raise MTScaffoldError(
+                f"{codes.name}: only codes of bytes after a pre-tokeniser have ids; learn them with learn-bpe "
+                "--pretokenise"
+            )
+        assert self.pretokeniser is not None
         numbering = self.numbering
         if numbering is None:
-            return _core.Ids(segmenter, self.pretokeniser, self.special, self._multiple)
+            return _core.Ids(self.segmenter, self.pretokeniser, self.special, self._multiple)
         special = dict(numbering.special)
         for token in self.special:
             special.setdefault(token, numbering.n_vocab + len(special) - len(numbering.special))
-        return _core.Ids(segmenter, self.pretokeniser, self.special, self._multiple, **numbering.for_core(special))
+        return _core.Ids(self.segmenter, self.pretokeniser, self.special, self._multiple, **numbering.for_core(special))
 
     @cached_property
     def tokens(self) -> list[bytes]:

@@ -49,7 +49,7 @@ def files(tiny_words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("codes")
     train = [tiny_words / "train.en", tiny_words / "train.de"]
     o200k = {"pretokenise": "o200k", "split_digits": True}
-    kinds: Any = {"codes": {}, "gpt2": {"pretokenise": "gpt2"}, "o200k": o200k, "byte": {"byte_level": True}}
+    kinds: Any = {"codes": {}, "gpt2": {"pretokenise": "gpt2"}, "o200k": o200k}
     for algorithm in ("scaffold", "bpe", "picky"):
         for kind, options in kinds.items():
             learn_bpe(
@@ -137,7 +137,7 @@ def test_each_side_has_its_own_codes_and_ids(files: Path, tiny_words: Path, apar
 
 
 @pytest.mark.parametrize("algorithm", ["bpe", "scaffold", "picky"])
-@pytest.mark.parametrize("kind", ["gpt2", "o200k", "byte"])
+@pytest.mark.parametrize("kind", ["gpt2", "o200k"])
 def test_codes_of_bytes_give_their_ids_and_the_text_back(files: Path, kind: str, algorithm: str) -> None:
     """The ids are those of BPE.encode, special tokens come after them, and every text comes back exactly."""
     codes = files / f"{kind}.{algorithm}"
@@ -232,7 +232,7 @@ def test_a_saved_setting_that_is_no_longer_known_is_refused(tmp_path: Path, head
         MTScaffoldTokenizer.from_pretrained(tmp_path / "saved")
 
 
-@pytest.mark.parametrize("kind", ["joint", "apart", "gpt2", "byte", "alone", "glossaries"])
+@pytest.mark.parametrize("kind", ["joint", "apart", "gpt2", "o200k", "alone", "glossaries"])
 def test_a_saved_folder_loads_as_the_same_tokenizer(
     files: Path, kind: str, tiny_words: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -241,7 +241,7 @@ def test_a_saved_folder_loads_as_the_same_tokenizer(
 
     made = {
         "gpt2": lambda: MTScaffoldTokenizer(files / "gpt2.scaffold", eos_token="<|end|>", pad_token="<|pad|>"),
-        "byte": lambda: MTScaffoldTokenizer(files / "byte.scaffold", eos_token="<|end|>", merges=50),
+        "o200k": lambda: MTScaffoldTokenizer(files / "o200k.scaffold", eos_token="<|end|>", merges=50),
         "alone": lambda: MTScaffoldTokenizer(files / "codes.bpe", split_unknown=True, prepend_bos=True, merges=100),
         "glossaries": lambda: MTScaffoldTokenizer(
             files / "codes.bpe", files / "joint" / "dict.en.txt", glossaries=["house"]
@@ -363,7 +363,10 @@ def test_errors_say_what_to_do(files: Path, joint: MTScaffoldTokenizer, tmp_path
     with pytest.raises(UsageError, match="the symbols of only one are bytes"):
         MTScaffoldTokenizer(codes, target_codes_file=files / "gpt2.bpe")
     with pytest.raises(UsageError, match="must be the same on both sides"):
-        MTScaffoldTokenizer(files / "gpt2.bpe", target_codes_file=files / "byte.bpe")
+        MTScaffoldTokenizer(files / "gpt2.bpe", target_codes_file=files / "gpt2.scaffold")
+    (tmp_path / "byte.codes").write_bytes(b"#version: 0.2 byte\na b\n")
+    with pytest.raises(UsageError, match="codes of bytes with </w> have no ids; learn codes with --pretokenise"):
+        MTScaffoldTokenizer(tmp_path / "byte.codes")
     (tmp_path / "dict.txt").write_text("a 1\nb\n")
     with pytest.raises(MTScaffoldError, match=r"dict\.txt: line 2: expected a subword"):
         MTScaffoldTokenizer(codes, tmp_path / "dict.txt")

@@ -31,16 +31,16 @@ END = "<|endoftext|>"
 LINES = [*hard_text(4, 2500).split("\n"), "", "\r", " a  b \r", "  "]
 
 
-@pytest.fixture(scope="module", params=["gpt2", "spaces"])
-def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with codes, and the same documents as lines, compressed lines and JSONL."""
     folder = tmp_path_factory.mktemp("encode")
     text = "".join(f"{line}\n" for line in LINES)
     (folder / "lines.txt").write_bytes(text.encode("utf-8"))
     (folder / "lines.gz").write_bytes(gzip.compress(text.encode("utf-8")))
     (folder / "objects.jsonl").write_text("".join(json.dumps({"body": line}) + "\n" for line in LINES))
-    counts = count_words(folder / "lines.txt", pretokenise=request.param, any_bytes=True)
-    header = CodesHeader.of_options(request.param, byte_level=True)
+    counts = count_words(folder / "lines.txt", pretokenise="gpt2", any_bytes=True)
+    header = CodesHeader.of_options("gpt2")
     (folder / "codes").write_bytes(Scaffold(300).learn(counts, header).text)
     return folder
 
@@ -214,7 +214,7 @@ def test_wrong_calls_of_encode(folder: Path, tmp_path: Path) -> None:
         id_width(65537, "uint16")
     assert (id_width(65536), id_width(65537)) == (2, 4)
     (tmp_path / "points").write_bytes(b"#version: 0.2\na b\n")
-    with pytest.raises(MTScaffoldError, match="points: only codes of bytes have ids") as raised:
+    with pytest.raises(MTScaffoldError, match="points: only codes of bytes after a pre-tokeniser have ids") as raised:
         encode_documents(tmp_path / "points", [text], tmp_path / "x.bin")
     assert raised.value.exit_status == 1
     (tmp_path / "in.bin").write_bytes(b"text")

@@ -29,7 +29,6 @@ KINDS = {
     "gpt2": BPE(b"#version: 0.3 bytes gpt2\n" + MERGES, special_tokens=SPECIAL),
     "o200k": BPE(b"#version: 0.3 bytes o200k\n" + MERGES, special_tokens=SPECIAL),
     "pattern": BPE(b"#version: 0.3 bytes pattern=\\w+|[^\\w]+\n" + MERGES, special_tokens=SPECIAL),
-    "spaces": BPE(b"#version: 0.2 byte\na n\nb an</w>\n", special_tokens=SPECIAL),
     "prefix": _numbered("metaspace-runs", Spaces("always")),
     "each": _numbered("metaspace", Spaces("unless-there", True)),
 }

@@ -358,16 +358,15 @@ void bind_ids(nb::module_& module) {
               numbering.others.emplace_back(id, std::string(bytes.c_str(), bytes.size()));
             const Numbering* const given = numbering.ids.empty() ? nullptr : &numbering;
             const ReleaseGil released;
-            const bool end_of_word = segmenter->alphabet().end_of_word;
-            auto tokens = std::make_shared<const TokenIds>(end_of_word, segmenter->merged_tokens(), std::move(special),
-                                                           multiple, given);
-            auto dictionary = std::make_shared<const Dictionary>(tokens->dictionary(segmenter->separator()));
+            auto tokens =
+                std::make_shared<const TokenIds>(segmenter->merged_tokens(), std::move(special), multiple, given);
+            auto dictionary = std::make_shared<const Dictionary>(tokens->dictionary());
             auto applier = std::make_shared<Applier>(segmenter, nullptr, pretokeniser, TableLimits(),
                                                      WordIds(*segmenter, std::move(dictionary), WordIds::kSpellOut));
             auto encoder = std::make_unique<IdEncoder>(applier, tokens, pretokeniser);
             new (self) Ids{std::move(tokens), std::move(encoder), {}};
           },
-          nb::arg("segmenter"), nb::arg("pretokeniser").none(), nb::arg("special_tokens") = std::vector<std::string>(),
+          nb::arg("segmenter"), nb::arg("pretokeniser"), nb::arg("special_tokens") = std::vector<std::string>(),
           nb::arg("multiple") = 1, nb::arg("numbers") = std::vector<int32_t>(),
           nb::arg("others") = std::vector<std::pair<int32_t, nb::bytes>>(), nb::arg("unknown") = -1,
           nb::arg("metaspace") = false, nb::arg("prefix") = 0, nb::arg("prefix_each") = false,

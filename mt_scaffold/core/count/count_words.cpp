@@ -124,7 +124,7 @@ CountedWords count_words(BlockReader& reader, unsigned workers, const Counting& 
   for (unsigned worker = 0; worker < workers; ++worker)
     own.push_back({Counter(counting, shared, WordCounts::kParts * worker / workers)});
   for_each_block(reader, workers, [&](unsigned worker, Block& block) { own[worker].counter.count(block); }, tick);
-  in_parallel(workers, [&](unsigned worker) { own[worker].counter.finish(); });
+  for_each_number(workers, workers, [&](size_t worker) { own[worker].counter.finish(); });
   uint64_t lines = 0;
   for (const Own& each : own) lines += each.counter.lines();
   return shared.finish(lines);

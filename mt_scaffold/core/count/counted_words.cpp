@@ -114,9 +114,7 @@ CountedWords SharedCounts::finish(uint64_t lines) {
   const bool any_on_disk = std::any_of(files_.begin(), files_.end(), [](const auto& file) { return file != nullptr; });
   const uint64_t sorting = counts_.bytes() + counts_.size() * SortedEntries::kBytes;
   if (any_on_disk || (limit_.bytes > 0 && sorting > limit_.bytes / 4 * 3)) {
-    in_parallel(workers_, [&](unsigned worker) {
-      for (size_t part = worker; part < WordCounts::kParts; part += workers_) spill(part);
-    });
+    for_each_number(WordCounts::kParts, workers_, [&](size_t part) { spill(part); });
     for (auto& file : files_)
       if (file) counted.add(std::move(file));
     counts_ = WordCounts();

@@ -410,28 +410,6 @@ void over_blocks(Shift& shift, BlockReader& reader, unsigned workers, const Tick
 
 }  // namespace
 
-void in_parallel(unsigned workers, const std::function<void(unsigned)>& work) {
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto attempt = [&](unsigned worker) {
-    try {
-      work(worker);
-    } catch (...) {
-      std::lock_guard lock(mutex);
-      failure = std::current_exception();
-    }
-  };
-  {
-    Threads threads;
-    try {
-      while (threads.size() + 1 < workers) threads.start(attempt);
-    } catch (const std::system_error&) {  // this thread does the rest
-    }
-    for (unsigned worker = threads.size(); worker < workers; ++worker) attempt(worker);
-  }
-  if (failure) std::rethrow_exception(failure);
-}
-
 void for_each_in_order(size_t count, unsigned workers, const OnNumber& work, const OnNumber& turn,
                        const OnNumber& after, const Tick& tick) {
   if (workers == 1) {
@@ -457,6 +435,11 @@ void for_each_in_order(size_t count, unsigned workers, const OnNumber& work, con
           }
         }
       });
+}
+
+void for_each_number(size_t count, unsigned workers, const std::function<void(size_t number)>& work) {
+  const OnNumber nothing = [](unsigned, size_t) {};
+  for_each_in_order(count, workers, [&](unsigned, size_t number) { work(number); }, nothing, nothing, [](uint64_t) {});
 }
 
 void for_each_block(BlockReader& reader, unsigned workers, const std::function<void(unsigned, Block&)>& work,

@@ -123,15 +123,15 @@ class BlockReader {
   std::atomic<uint64_t> bytes_read_{0};
 };
 
-// Runs `work(worker)` for every worker, on as many threads as the system grants, and rethrows one of their exceptions.
-void in_parallel(unsigned workers, const std::function<void(unsigned)>& work);
-
 // Runs `work(worker, number)` for all numbers below `count` on `workers` threads, handing them out in order. After it,
 // `turn(worker, number)` is called in the order of the numbers, then `after(worker, number)`. The error of the lowest
 // failing number is thrown. A single worker is the calling thread.
 using OnNumber = std::function<void(unsigned worker, size_t number)>;
 void for_each_in_order(size_t count, unsigned workers, const OnNumber& work, const OnNumber& turn,
                        const OnNumber& after, const Tick& tick);
+
+// The same without turns and ticks.
+void for_each_number(size_t count, unsigned workers, const std::function<void(size_t number)>& work);
 
 // Runs `work(worker, block)` over all blocks on `workers` threads, handing blocks out in order. After a failure no
 // further block is handed out, and the error of the earliest failing block is thrown.

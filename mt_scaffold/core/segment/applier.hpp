@@ -114,19 +114,19 @@ class Applier {
 
 class Applier::Documents {
  public:
-  // The applier must write ids, of codes whose symbols are bytes.
+  // The applier must write ids, and have a pre-tokeniser.
   Documents(Applier& applier, const Draw& draw) : applier_(applier), worker_(applier, draw) {}
 
   // Begins a document: under dropout its ids depend on (seed, epoch, index) alone.
-  void begin(uint64_t index);
+  void begin(uint64_t index) { start(*worker_, index); }
   // Appends the ids (int32) of a part of the document, which must be readable for kPadding bytes past its end. Words do
   // not span parts.
-  void append(std::string_view text, OutputBuffer& output);
+  void append(std::string_view text, OutputBuffer& output) {
+    applier_.refresh_table(*worker_);
+    applier_.append_line(*worker_, text, {0, 0}, output);
+  }
 
  private:
-  // With </w>, a single space between two words is implied; every other byte around words has an id.
-  void append_spaced(std::string_view text, OutputBuffer& output);
-
   Applier& applier_;
   const Lease worker_;
 };

@@ -105,8 +105,7 @@ IdEncoder::IdEncoder(std::shared_ptr<Applier> applier, std::shared_ptr<const Tok
 // The last position where `text`, which `beyond` follows, may be cut in two without changing its ids; 0 if none.
 size_t IdEncoder::last_cut(std::string_view text, std::string_view beyond) const {
   const std::string_view all(text.data(), text.size() + beyond.size());
-  // Without a pre-tokeniser, everything around a line end stands for itself.
-  size_t cut = pretokeniser_ ? pretokeniser_->last_certain_cut(text, 0) : text.rfind('\n') + 1;
+  size_t cut = pretokeniser_->last_certain_cut(text, 0);
   const auto within_special = [&](const std::string& token) {
     const size_t from = cut > token.size() ? cut - token.size() + 1 : 0;
     const size_t found = all.substr(0, cut + token.size() - 1).find(token, from);
@@ -114,7 +113,7 @@ size_t IdEncoder::last_cut(std::string_view text, std::string_view beyond) const
   };
   while (cut > 0 && std::any_of(ids_->special().begin(), ids_->special().end(), within_special)) {
     text = text.substr(0, cut - 1);
-    cut = pretokeniser_ ? pretokeniser_->last_certain_cut(text, 0) : text.rfind('\n') + 1;
+    cut = pretokeniser_->last_certain_cut(text, 0);
   }
   return cut;
 }

@@ -38,7 +38,7 @@ struct SpecialFinders {
 
 class IdEncoder {
  public:
-  // `applier` must return ids. `pretokeniser`: the applier's; null if spaces separate words.
+  // `applier` must return ids; `pretokeniser` is its own.
   IdEncoder(std::shared_ptr<Applier> applier, std::shared_ptr<const TokenIds> ids,
             std::shared_ptr<const Pretokeniser> pretokeniser);
 

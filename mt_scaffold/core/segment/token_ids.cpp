@@ -14,42 +14,29 @@ constexpr int32_t kMostIds = 1 << 24;
 
 }  // namespace
 
-TokenIds::TokenIds(bool end_of_word, const std::vector<std::string>& merged, std::vector<std::string> special,
-                   uint32_t multiple, const Numbering* numbering)
-    : end_of_word_(end_of_word), special_(std::move(special)) {
+TokenIds::TokenIds(const std::vector<std::string>& merged, std::vector<std::string> special, uint32_t multiple,
+                   const Numbering* numbering)
+    : special_(std::move(special)) {
   for (int byte = 0; byte < 256; ++byte) {
     const char c = static_cast<char>(byte);
-    // With </w>, the bytes of margins stand for themselves.
-    add({&c, 1}, end_of_word && (c == ' ' || c == '\n' || c == '\r') ? kJoins : 0);
+    add({&c, 1}, false);
   }
-  if (end_of_word) {
-    for (int byte = 0; byte < 256; ++byte) {
-      const char c = static_cast<char>(byte);
-      add({&c, 1}, kEndsWord);
-    }
-  }
-  for (const std::string_view token : merged) {
-    const bool final = end_of_word && token.ends_with(kEndOfWord) && token != kEndOfWord;
-    const std::string_view stem = final ? token.substr(0, token.size() - kEndOfWord.size()) : token;
-    // A word that spells out "</w>" can make a token of one byte and "</w>".
-    if (final && stem.size() == 1) continue;
-    add(stem, final ? kEndsWord : 0);
-  }
+  for (const std::string& token : merged) add(token, false);
   const auto ordinary = static_cast<int32_t>(entries_.size());
   for (const std::string_view token : special_) {
     special_ids_.push_back(static_cast<int32_t>(entries_.size()));
-    add(token, kJoins);
+    add(token, true);
   }
   ordinary_.assign(entries_.begin(), entries_.begin() + ordinary);
   if (numbering) {
     numbering_ = *numbering;
     renumber();
   }
-  while (entries_.size() % std::max<uint32_t>(multiple, 1) != 0) add("", kJoins | kTransparent);
+  while (entries_.size() % std::max<uint32_t>(multiple, 1) != 0) add("", true);
 }
 
-void TokenIds::add(std::string_view bytes, uint32_t flags) {
-  Entry entry{{}, static_cast<uint32_t>(bytes.size()), 0, flags};
+void TokenIds::add(std::string_view bytes, bool special) {
+  Entry entry{{}, static_cast<uint32_t>(bytes.size()), 0, special};
   std::memcpy(entry.head, bytes.data(), std::min(bytes.size(), kInline));
   if (bytes.size() > kInline) {
     entry.rest = static_cast<uint32_t>(long_.size());
@@ -72,11 +59,9 @@ void TokenIds::renumber() {
   for (size_t i = 0; i < numbering_.ids.size(); ++i) take(numbering_.ids[i], i < ordinary_.size() ? -1 : 0);
   for (const auto& [id, bytes] : numbering_.others) take(id, 0);
   const std::vector<Entry> own = std::move(entries_);
-  Entry padding{};
-  padding.flags = kJoins | kTransparent;
-  entries_.assign(static_cast<size_t>(last) + 1, padding);
+  entries_.assign(static_cast<size_t>(last) + 1, Entry{{}, 0, 0, true});
   for (const auto& [id, bytes] : numbering_.others) {
-    add(bytes, 0);
+    add(bytes, false);
     entries_[static_cast<size_t>(id)] = entries_.back();
     entries_.pop_back();
   }
@@ -84,7 +69,7 @@ void TokenIds::renumber() {
     if (numbering_.ids[i] >= 0) entries_[static_cast<size_t>(numbering_.ids[i])] = own[i];
   for (size_t i = 0; i < special_.size(); ++i) {
     special_ids_[i] = numbering_.ids[ordinary_.size() + i];
-    if (after_prefix(special_ids_[i])) entries_[static_cast<size_t>(special_ids_[i])].flags = 0;
+    if (after_prefix(special_ids_[i])) entries_[static_cast<size_t>(special_ids_[i])].special = false;
   }
 }
 
@@ -94,14 +79,12 @@ std::string TokenIds::bytes_of(const Entry& entry) const {
   return bytes;
 }
 
-Dictionary TokenIds::dictionary(std::string_view separator) const {
+Dictionary TokenIds::dictionary() const {
   Dictionary dictionary;
   dictionary.reserve(ordinary_.size());
   for (size_t i = 0; i < ordinary_.size(); ++i) {
-    std::string form = bytes_of(ordinary_[i]);
-    if (end_of_word_ && (ordinary_[i].flags & kEndsWord) == 0) form += separator;
     const int32_t id = numbering_.ids.empty() ? static_cast<int32_t>(i) : numbering_.ids[i];
-    dictionary.emplace(std::move(form), id < 0 ? numbering_.unknown : id);
+    dictionary.emplace(bytes_of(ordinary_[i]), id < 0 ? numbering_.unknown : id);
   }
   return dictionary;
 }

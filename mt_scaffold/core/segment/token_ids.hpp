@@ -1,4 +1,4 @@
-// The ids of byte-level codes: bytes, normal merged tokens, special tokens; and back from ids to bytes.
+// The ids of codes with a pre-tokeniser: bytes, normal merged tokens, special tokens; and back from ids to bytes.
 #pragma once
 
 #include <algorithm>
@@ -41,17 +41,16 @@ struct Numbering {
 
 class TokenIds {
  public:
-  // `merged`: the strings of the normal merged tokens in order of rank. `end_of_word`: symbols are bytes of which a
-  // word's last carries </w>. `multiple`: the number of ids is rounded up to a multiple of it.
-  TokenIds(bool end_of_word, const std::vector<std::string>& merged, std::vector<std::string> special,
-           uint32_t multiple, const Numbering* numbering = nullptr);
+  // `merged`: the strings of the normal merged tokens in order of rank. `multiple`: the number of ids is rounded up to
+  // a multiple of it.
+  TokenIds(const std::vector<std::string>& merged, std::vector<std::string> special, uint32_t multiple,
+           const Numbering* numbering = nullptr);
 
   uint32_t n_vocab() const { return static_cast<uint32_t>(entries_.size()); }
-  bool end_of_word() const { return end_of_word_; }
   // The bytes of an id; empty for padding.
   std::string bytes_of(size_t id) const { return bytes_of(entries_[id]); }
-  // Subword, with `separator` inside a word that has an end-of-word marker → id.
-  Dictionary dictionary(std::string_view separator) const;
+  // The bytes of a token → id.
+  Dictionary dictionary() const;
 
   const std::vector<int32_t>& special_ids() const { return special_ids_; }
   const Numbering& numbering() const { return numbering_; }
@@ -66,19 +65,14 @@ class TokenIds {
   // with the position of its bytes in the output. Throws InputError for an id out of range.
   template <typename IdAt, typename OnToken>
   void decode(size_t count, IdAt&& id_at, OnToken&& on_token, OutputBuffer& output) const {
-    bool open = false;  // the token before ended a word
     bool at_start = numbering_.prefix != Numbering::Prefix::kNone;
     for (size_t i = 0; i < count; ++i) {
       const auto id = static_cast<uint64_t>(id_at(i));
       if (id >= entries_.size()) throw out_of_range(i, static_cast<int64_t>(id));
       const Entry& entry = entries_[id];
-      char* to = output.reserve(kInline + entry.length + 1);
-      if (open && (entry.flags & kJoins) == 0) {
-        *to++ = ' ';
-        output.advance(1);
-      }
+      char* const to = output.reserve(kInline + entry.length);
       on_token(output.size());
-      if (at_start && (entry.flags & kJoins) == 0) {
+      if (at_start && !entry.special) {
         at_start = false;
         if (entry.length > 0 && entry.head[0] == ' ') {
           const std::string rest = bytes_of(id).substr(1);
@@ -89,27 +83,24 @@ class TokenIds {
       std::memcpy(to, entry.head, kInline);
       if (entry.length > kInline) std::memcpy(to + kInline, long_.data() + entry.rest, entry.length - kInline);
       output.advance(entry.length);
-      if ((entry.flags & kTransparent) == 0) open = (entry.flags & kEndsWord) != 0;
     }
   }
 
  private:
   static constexpr size_t kInline = 20;
-  // No space is implied before the token; it ends a word; it leaves the state as it is (padding).
-  static constexpr uint32_t kJoins = 1, kEndsWord = 2, kTransparent = 4;
   struct Entry {
     char head[kInline];
-    uint32_t length, rest, flags;
+    uint32_t length, rest;
+    bool special;  // or padding: no space before the text is removed from it
   };
   static_assert(sizeof(Entry) == 32);
 
-  void add(std::string_view bytes, uint32_t flags);
+  void add(std::string_view bytes, bool special);
   std::string bytes_of(const Entry& entry) const;
   InputError out_of_range(size_t position, int64_t id) const;
 
   void renumber();
 
-  bool end_of_word_;
   std::vector<Entry> entries_;
   std::string long_;  // the bytes of tokens after the first kInline
   std::vector<std::string> special_;

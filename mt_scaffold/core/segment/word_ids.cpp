@@ -78,19 +78,17 @@ void WordIds::write(std::string_view word, const std::vector<Piece>& pieces, std
       continue;
     }
     const std::string_view subword = word.substr(piece.begin, piece.end - piece.begin);
-    const bool last = i + 1 == pieces.size();
     form.assign(subword);
-    if (!last && !of_tokens()) form += segmenter_.separator();
-    append(form, subword, last && !of_tokens(), text);
+    if (i + 1 < pieces.size() && !of_tokens()) form += segmenter_.separator();
+    append(form, text);
   }
 }
 
-void WordIds::append(const std::string& form, std::string_view piece, bool final, std::string& text) const {
+void WordIds::append(const std::string& form, std::string& text) const {
   const auto append_id = [&](int32_t id) { text.append(reinterpret_cast<const char*>(&id), sizeof id); };
   if (const auto found = dictionary_->find(form); found != dictionary_->end()) return append_id(found->second);
   if (unknown_ != kSpellOut) return append_id(unknown_);
-  for (size_t i = 0; i < piece.size(); ++i)
-    append_id(static_cast<unsigned char>(piece[i]) + (final && i + 1 == piece.size() ? 256 : 0));
+  for (const char byte : form) append_id(static_cast<unsigned char>(byte));
 }
 
 }  // namespace mt_scaffold

@@ -34,8 +34,7 @@ class WordIds {
   // The dictionary's keys are subwords with the separator, or the bytes of tokens; other subwords become `unknown`.
   WordIds(const Segmenter& segmenter, std::shared_ptr<const Dictionary> dictionary, int32_t unknown);
 
-  // A value of `unknown`: a subword without an id becomes its bytes, whose ids are their values, plus 256 at the end of
-  // a word that has an end-of-word marker.
+  // A value of `unknown`: a subword without an id becomes its bytes, whose ids are their values.
   static constexpr int32_t kSpellOut = -1;
 
   // Whether of_word() may know words.
@@ -48,9 +47,9 @@ class WordIds {
 
  private:
   static constexpr int32_t kNoId = INT32_MIN;
-  // Appends the id of a subword by its `form`; of one that is not in the dictionary, `unknown_`, or the ids of the
-  // bytes of `piece`. `final`: it ends a word with an end-of-word marker.
-  void append(const std::string& form, std::string_view piece, bool final, std::string& text) const;
+  // Appends the id of a subword by its `form`; of one that is not in the dictionary, `unknown_`, or the ids of its
+  // bytes.
+  void append(const std::string& form, std::string& text) const;
 
   const Segmenter& segmenter_;
   const std::shared_ptr<const Dictionary> dictionary_;

@@ -85,7 +85,7 @@ class Counting:
 class LearnFromBytes(Learn):
     """How codes are learned: as in Learn, after pre-tokenisation.
 
-    pretokenise: how text is split into words: ``spaces``, ``gpt2``, ``cl100k``, ``o200k`` or a pattern. split_digits:
+    pretokenise: how text is split into words: ``gpt2``, ``cl100k``, ``o200k`` or a pattern. split_digits:
     every digit is a separate word. bytes: the symbols are bytes; language models allow nothing else.
     """
 

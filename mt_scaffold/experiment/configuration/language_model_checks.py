@@ -23,8 +23,8 @@ def check(config: LanguageModelConfig) -> None:
     _check_data(config.data)
     if not config.codes.bytes:
         raise WrongValue("codes.bytes", "the ids of a language model need codes of bytes; leave this out")
-    if config.codes.pretokenise == "spaces" and config.codes.split_digits:
-        raise WrongValue("codes.split_digits", "pretokenise: spaces splits at spaces only; set this to false")
+    if config.codes.pretokenise == "spaces":
+        raise WrongValue("codes.pretokenise", "words between spaces have no ids; give the pattern ' ?[^ ]+| +'")
     for name, system in config.systems.items():
         _check_system(config, name, system)
     _check_comparisons(config)

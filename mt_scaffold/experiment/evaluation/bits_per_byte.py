@@ -234,18 +234,15 @@ class WordsOfDocuments:
 
     def __init__(self, counts: PathLike, data: PathLike) -> None:
         counted, header = load_counts([counts])
-        self._pretokeniser = header.make_pretokeniser()
+        pretokeniser = header.make_pretokeniser()
+        if pretokeniser is None:
+            raise MTScaffoldError(f"{counts}: counts of words between spaces; count those of a pre-tokeniser")
+        self._pretokeniser = pretokeniser
         self._vocabulary = Vocabulary(codes_of(data))
-        self.frequencies = WordFrequencies(counted.byte_items() if self._pretokeniser is not None else [])
-
-    @property
-    def known(self) -> bool:
-        """Whether the bytes of a word are defined: not if words are separated by spaces that belong to none."""
-        return self._pretokeniser is not None
+        self.frequencies = WordFrequencies(counted.byte_items())
 
     def of(self, ids: Any, offsets: Any) -> Iterator[Words]:
         """Yield the words of each document, from the ids of all and the offset of each."""
-        assert self._pretokeniser is not None
         sizes = self._vocabulary.token_bytes(self._vocabulary.symbols(1))
         for begin, end in itertools.pairwise(offsets.tolist()):
             text = self._vocabulary.decode(ids[begin:end].tolist())
@@ -253,13 +250,9 @@ class WordsOfDocuments:
 
 
 def _split(scores: LanguageModelScores, words: WordsOfDocuments, ids: Any, offsets: Any, bits: Any) -> LossSplit:
-    by_rank = by_count = None
-    if words.known:
-        import numpy
+    import numpy
 
-        own, found = numpy.split(bits, offsets[1:-1]), [*words.of(ids, offsets)]
-        by_rank = split_by_word(own, found, words.frequencies.rank_class, [FREQUENT, OTHER])
-        by_count = split_by_word(own, found, words.frequencies.count_class, DECADES)
+    own, found = numpy.split(bits, offsets[1:-1]), [*words.of(ids, offsets)]
     return LossSplit(
         system=scores.system,
         test_set=scores.test_set,
@@ -271,8 +264,8 @@ def _split(scores: LanguageModelScores, words: WordsOfDocuments, ids: Any, offse
         sizes=scores.by_document.bytes,
         signature=scores.signature,
         data_sha256=scores.data_sha256,
-        by_rank=by_rank,
-        by_count=by_count,
+        by_rank=split_by_word(own, found, words.frequencies.rank_class, [FREQUENT, OTHER]),
+        by_count=split_by_word(own, found, words.frequencies.count_class, DECADES),
         tokens=split_by_token(ids, bits),
     )
 

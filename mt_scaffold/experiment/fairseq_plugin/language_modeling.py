@@ -14,7 +14,7 @@ from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageMode
 
 from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.binarise.byte_vocabulary import Vocabulary
-from mt_scaffold.experiment.binarise.data_folder import codes_of, read_documents_folder, text_offsets
+from mt_scaffold.experiment.binarise.data_folder import codes_of, read_documents_folder
 from mt_scaffold.experiment.binarise.pairs_as_ids import DESCRIPTION
 
 from .experiment_task import Counts, ExperimentConfig, ResumableTask, check_shards
@@ -99,41 +99,25 @@ class ResumableLanguageModelingTask(ResumableTask, LanguageModelingTask):
             return Counts(dataset.sizes, None, None)
         if self._token_bytes is None:
             self._token_bytes = Vocabulary(codes_of(self._folder(1))).token_bytes(len(self.dictionary))
-        texts = text_offsets(folder, subset)
-        if len(texts) != len(blocks.dataset) + 1:
-            raise MTScaffoldError(
-                f"{folder}: {subset} has {len(blocks.dataset)} documents, but the lengths of {len(texts) - 1}; run "
-                "mt-scaffold binarise-documents again"
-            )
-        text = block_bytes(blocks, *found, texts, self._token_bytes)
+        text = block_bytes(blocks, found, self._token_bytes)
         return Counts(dataset.sizes, text, text)
 
-    def _ids(self, blocks: TokenBlockDataset) -> tuple[Any, Any] | None:
-        """Return all ids of a data set, and the offsets of its documents; None if they are not in one file."""
+    def _ids(self, blocks: TokenBlockDataset) -> Any:
+        """Return all ids of a data set; None if they are not in one file."""
         documents = blocks.dataset
         if not isinstance(documents, MMapIndexedDataset):
             return None
-        ids = np.frombuffer(documents._bin_buffer, dtype=documents._index.dtype)
-        return ids, np.concatenate([[0], np.cumsum(documents.sizes, dtype=np.int64)])
+        return np.frombuffer(documents._bin_buffer, dtype=documents._index.dtype)
 
 
-def block_bytes(blocks: TokenBlockDataset, ids: Any, offsets: Any, texts: Any, token_bytes: Any) -> Any:
+def block_bytes(blocks: TokenBlockDataset, ids: Any, token_bytes: Any) -> Any:
     """Return the number of bytes of the raw documents in each block (int64).
 
-    ids: those of all documents in one array, which the blocks divide. offsets: where each document begins in it. texts:
-    where each raw document begins in the bytes of all. token_bytes: by id. Bytes of a document that are in none of its
-    tokens, such as the spaces that codes with ``</w>`` imply, are counted with its ``</s>``.
+    ids: those of all documents in one array, which the blocks divide. token_bytes: by id.
     """
     slices = blocks.slice_indices.astype(np.int64)
-    begins, ends, before = _bytes_before([slices[:, 0], slices[:, 1], offsets], ids, token_bytes)
-    found = ends - begins
-    # Tokens never have more bytes than their text, so with equal sums nothing is missing.
-    if found.sum() == texts[-1] - texts[0]:
-        return found
-    missing = np.diff(texts) - np.diff(before)
-    added = np.concatenate([[0], np.cumsum(missing)])
-    first, last = (np.searchsorted(offsets[1:], slices[:, side], side="right") for side in (0, 1))
-    return found + added[last] - added[first]
+    begins, ends = _bytes_before([slices[:, 0], slices[:, 1]], ids, token_bytes)
+    return ends - begins
 
 
 def _bytes_before(positions: Sequence[Any], ids: Any, token_bytes: Any) -> list[Any]:

@@ -77,10 +77,10 @@ def check_packages(config: Config) -> None:
             raise MTScaffoldError(f"systems.{name}: {error}") from None
 
 
-def check_codes(config: Experiment, of_bytes: bool = False) -> None:
+def check_codes(config: Experiment, with_ids: bool = False) -> None:
     """Raise UsageError if a codes file that a system names is missing, malformed or incompatible with the system.
 
-    of_bytes: require codes of bytes.
+    with_ids: require codes of bytes after a pre-tokeniser.
     """
     for name, system in config.systems.items():
         for key, path in zip(system.file_keys, system.files, strict=True):
@@ -89,8 +89,8 @@ def check_codes(config: Experiment, of_bytes: bool = False) -> None:
                 _ = codes.merges
             except MTScaffoldError as error:
                 raise UsageError(f"systems.{name}.{key}: {error}") from None
-            if of_bytes and not codes.header.bytes:
-                raise UsageError(f"systems.{name}.{key}: {path}: not of bytes; learn codes with --pretokenise")
+            if with_ids and codes.header.end_of_word:
+                raise UsageError(f"systems.{name}.{key}: {path}: codes without ids; learn codes with --pretokenise")
 
 
 def dictionary_size(codes: CodesSetting) -> int:

@@ -84,11 +84,7 @@ def shard(layout: LanguageModelLayout, item: str) -> list[Path]:
 def words_of(config: LanguageModelConfig) -> dict[str, Any]:
     """Return the definition of a word, as arguments of the functions that count and learn."""
     codes = config.codes
-    return {
-        "pretokenise": codes.pretokenise,
-        "split_digits": codes.split_digits,
-        "byte_level": codes.pretokenise == "spaces",
-    }
+    return {"pretokenise": codes.pretokenise, "split_digits": codes.split_digits}
 
 
 def count_words(layout: LanguageModelLayout, shard_name: ShardName, num_workers: Workers = 1) -> None:
@@ -291,7 +287,7 @@ class LanguageModeling(Task[LanguageModelLayout]):
     }
 
     def check_early(self, layout: LanguageModelLayout) -> None:
-        check_codes(layout.config, of_bytes=True)
+        check_codes(layout.config, with_ids=True)
         for part in layout.parts:
             layout.files(part)
         shards(layout)

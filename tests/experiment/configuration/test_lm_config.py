@@ -81,7 +81,7 @@ def test_held_out_documents_are_the_test_set(tmp_path: Path) -> None:
         ("  symbols: 400", "  symbols: 256\n  total_symbols: true", 10, "codes.symbols: total_symbols includes the 25"),
         ("  symbols: 400", "  symbols: 400\n  bytes: false", 11, "codes.bytes: the ids of a language model need codes"),
         ("  symbols: 400", "  symbols: 400\n  pretokenise: gpt5", 11, "codes.pretokenise: "),
-        ("  symbols: 400", "  symbols: 400\n  pretokenise: spaces", 9, "codes.split_digits: pretokenise: spaces split"),
+        ("  symbols: 400", "  symbols: 400\n  pretokenise: spaces", 11, "codes.pretokenise: words between spaces"),
         ("algorithm: bpe", "symbols: 3", 12, "systems.bpe.algorithm: missing: give scaffold, bpe, picky, trimmed, r"),
         ("algorithm: bpe", "algorithm: bpe, dropout: 2", 12, "systems.bpe.dropout: removed; language models ar"),
         ("algorithm: bpe}", "codes: a, symbols: 3}", 12, "systems.bpe.symbols: has no effect on codes that are given"),

@@ -191,7 +191,7 @@ def test_files_are_read_where_they_are(tmp_path: Path) -> None:
     ("codes", "says"),
     [
         (None, r"codes: No such file"),
-        ("#version: 0.2\na b\n", "not of bytes; learn codes with --pretokenise"),
+        ("#version: 0.2\na b\n", "codes without ids; learn codes with --pretokenise"),
         ("a b c\n", ""),
     ],
 )
@@ -315,7 +315,7 @@ def test_options_of_the_steps_follow_the_configuration() -> None:
     prepare = {"max_memory": "2G", "prune": 4}
     config = small(codes=codes, prepare=prepare, seeds=[1, 2])
     layout, task = LanguageModelLayout(Path("x"), config), LanguageModeling()
-    words = {"pretokenise": "cl100k", "split_digits": True, "byte_level": False}
+    words = {"pretokenise": "cl100k", "split_digits": True}
     assert steps.words_of(config) == words
     assert task.learning(layout, "bpe-300-min3-total") == {"counts": [layout.counts], "prune": 4, **words}
     assert layout.binarised_of("rare") == Path("x/binarised/bpe-300-min3-total")

@@ -70,13 +70,11 @@ def checkpoint(text: Path, data: Path) -> Path:
     return text / "model" / "checkpoint_last.pt"
 
 
-@pytest.mark.parametrize("kind", ["scaffold", "bpe", "spaces"])
+@pytest.mark.parametrize("kind", ["scaffold", "bpe"])
 def test_the_ids_of_a_folder_are_the_raw_documents(text: Path, codes: Path, tmp_path: Path, kind: str) -> None:
-    """The ids restore every byte of every document, and each ends in </s>, also with codes that have </w>."""
+    """The ids restore every byte of every document, and each ends in </s>."""
     if kind == "bpe":
         codes = learn_codes(text, "bpe-codes", algorithm="bpe")
-    elif kind == "spaces":
-        codes = learn_codes(text, "spaces-codes", pretokenise="spaces", byte_level=True)
     described = binarise_documents(tmp_path / "data", codes, [text / "train"], test=[text / "test"], num_workers=2)
     vocabulary = Vocabulary(codes)
     for split in ("train", "test"):
@@ -217,13 +215,12 @@ def test_a_test_set_without_the_last_tokens(checkpoint: Path, text: Path, codes:
     assert found.by_rank is not None and sum(sum(part.words) for part in found.by_rank.values()) == 2
 
 
-def test_words_between_spaces_have_no_bytes(checkpoint: Path, text: Path, test_data: Path, tmp_path: Path) -> None:
-    """Spaces belong to no word there: the split by token remains."""
+def test_words_between_spaces_are_refused(checkpoint: Path, text: Path, test_data: Path, tmp_path: Path) -> None:
+    """Spaces belong to no word there, so losses cannot be split by word."""
     write_counts(tmp_path / "words.counts", text / "train", byte_level=True)
     split = {"counts": tmp_path / "words.counts", "losses": tmp_path / "losses.json"}
-    evaluate(checkpoint, test_data, tmp_path / "scores.json", **split)  # type: ignore[arg-type]
-    found = read_result(LossSplit, tmp_path / "losses.json")
-    assert found.by_rank is None and found.by_count is None and found.tokens.ids
+    with pytest.raises(MTScaffoldError, match="counts of words between spaces; count those of a pre-tokeniser"):
+        evaluate(checkpoint, test_data, tmp_path / "scores.json", **split)  # type: ignore[arg-type]
 
 
 def test_fairseq_eval_lm_gives_the_same(
@@ -355,7 +352,7 @@ class _Calls:
     [
         ("--codes codes --output data", "nothing to binarise"),
         ("--codes codes --train empty --output data", "empty: no document with any text; every split needs one"),
-        ("--codes characters --train train --output data", "only codes of bytes have ids"),
+        ("--codes characters --train train --output data", "only codes of bytes after a pre-tokeniser have ids"),
         ("--codes codes --train train missing --output data", "missing: No such file or directory"),
         ("--codes codes --train train --padding-factor 0 --output data", "must be 1 or more"),
         ("--codes codes --train train --output full", "holds something else"),

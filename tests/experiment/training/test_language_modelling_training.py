@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fairseq_training import Step, fairseq_train
-from language_models import POSITIONS, TINY_LM, binarise, documents_of, learn_codes
+from language_models import POSITIONS, TINY_LM, binarise, documents_of
 
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
@@ -116,34 +116,17 @@ def test_a_report_has_the_text_seen_and_the_loss_per_byte(text: Path, tmp_path: 
     assert evaluate(checkpoint, data, tmp_path / "scores.json", "train").tokens > 1000
 
 
-def test_codes_with_implied_spaces_are_counted_in_bytes_too(text: Path, tmp_path: Path) -> None:
-    """The space between two words is in no token; together the blocks have every byte."""
-    codes = learn_codes(text, "spaces-codes", pretokenise="spaces", byte_level=True)
-    folder = binarise(text, "spaces", codes)
-    steps = fairseq_train(command(folder, tmp_path, *RESUMABLE, *QUIET, "--max-epoch", "1"))
-    assert iterator(tmp_path)["seen"] == {
-        "subwords": len(read_ids(folder / "train")[0]),
-        "text_bytes": sum(len(document) for document in documents_of(text / "train")),
-    }
-    assert tokens_of(steps) == len(read_ids(folder / "train")[0])
-
-
-@pytest.mark.parametrize("unseen", [0, 2])
-def test_bytes_are_counted_across_parts_of_the_ids(unseen: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A block may begin or end anywhere in a part; bytes of a document that are in no token count with its last one."""
+def test_bytes_are_counted_across_parts_of_the_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block may begin or end anywhere in a part."""
     from mt_scaffold.experiment.fairseq_plugin import language_modeling
 
     monkeypatch.setattr(language_modeling, "_IDS_AT_ONCE", 3)
-    ids, offsets = np.array([1, 4, 2, 0, 3, 3, 4, 1, 2, 2]), np.array([0, 1, 4, 10])
-    token_bytes = np.array([0, 1, 2, 3, 5])
-    of_token = token_bytes[ids]
-    of_token[offsets[1:] - 1] += unseen
-    texts = np.concatenate([[0], np.cumsum(of_token)])[offsets]
+    ids, token_bytes = np.array([1, 4, 2, 0, 3, 3, 4, 1, 2, 2]), np.array([0, 1, 2, 3, 5])
     for size in range(1, len(ids) + 1):
         begins = np.arange(0, len(ids), size)
         blocks: Any = SimpleNamespace(slice_indices=np.stack([begins, np.minimum(begins + size, len(ids))], axis=1))
-        found = language_modeling.block_bytes(blocks, ids, offsets, texts, token_bytes)
-        assert found.tolist() == [of_token[begin : begin + size].sum() for begin in begins]
+        found = language_modeling.block_bytes(blocks, ids, token_bytes)
+        assert found.tolist() == [token_bytes[ids[begin : begin + size]].sum() for begin in begins]
 
 
 def test_options_that_cannot_work_are_refused(data: Path, tmp_path: Path) -> None:
