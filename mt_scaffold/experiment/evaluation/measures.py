@@ -291,7 +291,7 @@ def _with_reference_bits(scores: Scores, losses: PathLike) -> tuple[Scores, Coll
     """
     split = read_result(LossSplit, losses)
     bits, lines = split.bits_of_each(), scores.lines
-    if split.unit != "sentence" or split.unknown is None or bits is None or not len(bits) == len(split.sizes) == lines:
+    if split.unit != "sentence" or split.unknown is None or not len(bits) == len(split.sizes) == lines:
         raise MTScaffoldError(f"{losses}: not the losses of {lines} references; run the step that writes them again")
     if split.data_sha256 != scores.files["reference"].sha256:
         raise MTScaffoldError(

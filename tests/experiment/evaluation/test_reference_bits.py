@@ -149,11 +149,9 @@ def test_losses_of_another_text_are_refused(tmp_path: Path) -> None:
     write_result(path, replace(whole, data_sha256="other"))
     with pytest.raises(MTScaffoldError, match="of other text than"):
         of(labelled)
-    assert whole.by_rank is not None
     fewer = {name: Part(part.words[:3], part.bytes[:3], part.bits[:3]) for name, part in whole.by_rank.items()}
     for wrong in (
         replace(whole, unit="document"),
-        replace(whole, by_rank=None),
         replace(whole, by_rank=fewer),
         replace(whole, sizes=whole.sizes[:3]),
         replace(whole, sizes=whole.sizes[:3], by_rank=fewer),

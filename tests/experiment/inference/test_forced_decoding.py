@@ -124,7 +124,6 @@ def test_a_sentence_that_is_too_long_is_left_out(
         whole.too_long is None and cut.too_long == left_out and read_result(LossSplit, tmp_path / "losses.json") == cut
     )
     before, after = whole.bits_of_each(), cut.bits_of_each()
-    assert before is not None and after is not None
     kept = [number for number in range(13) if number not in left_out]
     assert [after[number] for number in kept] == pytest.approx([before[number] for number in kept], abs=1e-4)
     assert [after[number] for number in left_out] == [0.0] * len(left_out)
@@ -141,7 +140,6 @@ def test_a_reference_divides_into_its_words(
         model, tiny_data, "odd.1", target, target, tiny_words / "train.de", tmp_path / "losses.json", system="x", seed=1
     )
     assert found == read_result(LossSplit, tmp_path / "losses.json")
-    assert found.by_count is not None and found.by_rank is not None
     decoded = forced_decode(model, tiny_data, "odd.1")
     whole = [-float(each.sum()) for each in decoded.log2_probabilities]
     for parts in (found.by_count, found.by_rank):

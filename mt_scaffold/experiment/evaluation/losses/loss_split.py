@@ -55,9 +55,9 @@ class LossSplit:
     unit: the unit of resampling, ``document`` or ``sentence``. bits: of all tokens. bytes: that the score is divided
     by. sizes: the bytes of each document or sentence. signature: must be equal in splits that are compared.
     data_sha256: of the text. by_rank, by_count: class → its words; each is a partition of all bits, so that the
-    classes' bits add up to ``bits``; None if the codes do not define the bytes of a word. tokens: by the ids of the
-    system. unknown: the numbers, from 0, of the references that contain ``<unk>``; None for documents. too_long: those
-    of the sentences that are longer than the model takes, which have no bits here; None if there are none.
+    classes' bits add up to ``bits``. tokens: by the ids of the system. unknown: the numbers, from 0, of the references
+    that contain ``<unk>``; None for documents. too_long: those of the sentences that are longer than the model takes,
+    which have no bits here; None if there are none.
     """
 
     system: str
@@ -70,16 +70,14 @@ class LossSplit:
     sizes: list[int]
     signature: str
     data_sha256: str
-    by_rank: dict[str, Part] | None = field(repr=False)
-    by_count: dict[str, Part] | None = field(repr=False)
+    by_rank: dict[str, Part] = field(repr=False)
+    by_count: dict[str, Part] = field(repr=False)
     tokens: TokenLosses = field(repr=False)
     unknown: list[int] | None = field(default=None, repr=False, metadata={"omit_none": True})
     too_long: list[int] | None = field(default=None, repr=False, metadata={"omit_none": True})
 
-    def bits_of_each(self) -> list[float] | None:
-        """Return the bits of each document or sentence, or None if they are not split by word."""
-        if self.by_rank is None:
-            return None
+    def bits_of_each(self) -> list[float]:
+        """Return the bits of each document or sentence."""
         return [math.fsum(bits) for bits in zip(*(part.bits for part in self.by_rank.values()), strict=True)]
 
 
