@@ -39,16 +39,13 @@ class Special(IntEnum):
 
 
 class TokenIds:
-    """The half of ``BPE`` that gives ids; every method raises MTScaffoldError for codes whose symbols are not bytes.
+    """The half of ``BPE`` that gives ids; every method raises MTScaffoldError for codes without a pre-tokeniser.
 
-    Ids are numbered in this order: the 256 bytes (for codes with ``</w>`` the 256 bytes inside a word, then the 256 at
-    its end), the normal merged tokens by the rank of the first merge that makes them, the special tokens as given,
-    padding. Scaffold tokens have no ids. Imported codes (``CODES.manifest.json``) have the ids and special tokens of
-    the program that they come from; further special tokens follow.
+    Ids are numbered in this order: the 256 bytes, the normal merged tokens by the rank of the first merge that makes
+    them, the special tokens as given, padding. Scaffold tokens have no ids. Imported codes (``CODES.manifest.json``)
+    have the ids and special tokens of the program that they come from; further special tokens follow.
 
-    Without ``</w>`` the tokens of a text concatenate to the text. With it, a word's last token implies a single space
-    after it unless a special token comes next, or one of the bytes space, LF and CR as a separate token; such tokens
-    spell out every other margin. ``decode_bytes(encode(x)) == x`` for any bytes either way.
+    The tokens of a text concatenate to the text: ``decode_bytes(encode(x)) == x`` for any bytes.
     """
 
     _native: Native
@@ -126,11 +123,11 @@ class TokenIds:
         >>> BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n").encode_to_numpy("banana").tolist()
         [257, 256, 97]
         """
-        import numpy
-
-        plain = allowed_special is _NONE and disallowed_special is _ALL and index is _FIRST and not dropout
-        chosen = () if plain else self._chosen(dropout, seed, index, allowed_special, disallowed_special)
-        return numpy.frombuffer(self._native.ids.encode_bytes(text, *chosen), numpy.uint32)
+        plain = allowed_special is _NONE and disallowed_special is _ALL and index is _FIRST
+        if plain and not dropout:
+            return self._native.encode_plain_array(text)
+        chosen = self._chosen(dropout, seed, index, allowed_special, disallowed_special)
+        return self._native.ids.encode_array(text, *chosen)
 
     def _chosen(
         self,
@@ -249,7 +246,7 @@ class TokenIds:
 class IncrementalDecoder:
     """Decodes ids that arrive one by one or several at a time, without ever returning a part of a character.
 
-    bpe: codes of bytes. errors: for bytes that are not UTF-8, as for ``bytes.decode``.
+    bpe: codes with a pre-tokeniser. errors: for bytes that are not UTF-8, as for ``bytes.decode``.
 
     >>> from mt_scaffold import BPE
     >>> decoder = IncrementalDecoder(BPE(b"#version: 0.3 bytes gpt2\\na n\\nb an\\n"))
@@ -259,9 +256,10 @@ class IncrementalDecoder:
 
     def __init__(self, bpe: TokenIds, errors: str = "replace") -> None:
         self._bpe = bpe
-        self._special = set(bpe.special_tokens.values())
+        in_text = () if bpe.numbering is None else bpe.numbering.after_prefix
+        self._special = {number for token, number in bpe.special_tokens.items() if token not in in_text}
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
-        # The first id that is not special: the bytes of the next depend on whether there is one.
+        # The first id of the text: the bytes of the next depend on whether there is one.
         self._first: list[int] = []
 
     def decode(self, ids: Ids, final: bool = False) -> str:

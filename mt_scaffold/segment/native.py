@@ -13,6 +13,9 @@ from mt_scaffold.corpus.text import as_bytes
 from mt_scaffold.errors import MTScaffoldError, UsageError
 
 if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
     from mt_scaffold.segment.numbering import Numbering
 
 
@@ -105,3 +108,8 @@ class Native:
     def encode_plain(self) -> Callable[[str | bytes], list[int]]:
         """The core's function for one text, without special tokens and dropout."""
         return self.ids.encode_plain
+
+    @cached_property
+    def encode_plain_array(self) -> Callable[[str | bytes], NDArray[numpy.uint32]]:
+        """The same, which returns an array."""
+        return self.ids.encode_plain_array

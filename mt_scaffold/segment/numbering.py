@@ -56,7 +56,7 @@ class Spaces:
 
 @dataclass(frozen=True)
 class Numbering:
-    """The ids of codes of bytes without ``</w>``.
+    """The ids of codes with a pre-tokeniser.
 
     ids: of the 256 bytes and then of the normal merged tokens by rank; -1 for a byte that has none. special: the id of
     each special token. others: ids used only in decoding, with their bytes. unknown: the id of bytes that have none,
@@ -83,6 +83,12 @@ class Numbering:
     def n_vocab(self) -> int:
         """One more than the largest id."""
         return max((*self.ids, *self.special.values(), *self.others, -1 if self.unknown is None else self.unknown)) + 1
+
+    @property
+    def after_prefix(self) -> tuple[str, ...]:
+        """The special tokens that the space before a text comes before, too: SentencePiece's symbols, a part of it."""
+        spaces = self.spaces or Spaces()
+        return self.in_text if spaces.prefix == "always" and not spaces.each else ()
 
     def fault(self, codes: Codes) -> str | None:
         """Return what is wrong with the ids, or None: each token must have its own, and none may be too large.
@@ -119,8 +125,6 @@ class Numbering:
     def for_core(self, special: Mapping[str, int]) -> dict[str, Any]:
         """Return the arguments of the core's ``Ids``; special: all special tokens, in the order of their list."""
         spaces = self.spaces or Spaces()
-        # A symbol of SentencePiece is part of the text, so the space comes before it too.
-        before_first = spaces.prefix == "always" and not spaces.each
         return {
             "numbers": [*self.ids, *special.values()],
             "others": list(self.others.items()),
@@ -128,7 +132,7 @@ class Numbering:
             "metaspace": self.spaces is not None,
             "prefix": PREFIXES.index(spaces.prefix),
             "prefix_each": spaces.each,
-            "after_prefix": [self.special[token] for token in self.in_text] if before_first else [],
+            "after_prefix": [self.special[token] for token in self.after_prefix],
         }
 
     def manifest(self, codes: Codes) -> Manifest:

@@ -19,10 +19,10 @@ MERGES = b"a n\nb an\nan a\n\xc4\xa0 b\n\xc3\x83 \xc2\xa4\n"
 SPECIAL = ["<|end|>", "<|end|>x", "an<"]
 
 
-def _numbered(words: str, spaces: Spaces) -> BPE:
+def _numbered(words: str, spaces: Spaces, in_text: tuple[str, ...] = ()) -> BPE:
     codes = f"#version: 0.3 bytes {words}\n".encode() + MERGES
     ids = tuple(random.Random(3).sample(range(700), 261))
-    return BPE(codes, numbering=Numbering(ids, {"<|end|>": 800, "an<": 801}, spaces=spaces))
+    return BPE(codes, numbering=Numbering(ids, {"<|end|>": 800, "an<": 801}, spaces=spaces, in_text=in_text))
 
 
 KINDS = {
@@ -30,6 +30,7 @@ KINDS = {
     "o200k": BPE(b"#version: 0.3 bytes o200k\n" + MERGES, special_tokens=SPECIAL),
     "pattern": BPE(b"#version: 0.3 bytes pattern=\\w+|[^\\w]+\n" + MERGES, special_tokens=SPECIAL),
     "prefix": _numbered("metaspace-runs", Spaces("always")),
+    "symbols": _numbered("metaspace-runs", Spaces("always"), ("an<",)),
     "each": _numbered("metaspace", Spaces("unless-there", True)),
 }
 _ATOMS = [
@@ -67,9 +68,11 @@ def test_every_split_gives_what_decoding_at_once_gives(kind: str) -> None:
         for at in range(len(whole) + 1):
             decoder = IncrementalDecoder(bpe)
             assert decoder.decode(whole[:at]) + decoder.decode(whole[at:], final=True) == shown, (text, at)
-    # One id at a time.
-    for text in TEXTS[:100]:
-        ids, decoder = bpe.encode(text, allowed_special="all"), IncrementalDecoder(bpe)
+    # One id at a time, also of those that a model may sample.
+    known = [number for number, token in enumerate(bpe.tokens) if token]
+    sampled = [_RANDOM.choices([*known, *bpe.special_tokens.values()] + known[-3:] * 99, k=6) for _ in range(200)]
+    for ids in [*(bpe.encode(text, allowed_special="all") for text in TEXTS[:100]), *sampled]:
+        decoder = IncrementalDecoder(bpe)
         pieces = [decoder.decode([number]) for number in ids]
         assert "".join(pieces) + decoder.decode([], final=True) == bpe.decode(ids)
 

@@ -11,6 +11,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/bindings_common.hpp"
 #include "bindings/bindings_draw.hpp"
+#include "bindings/bindings_numpy.hpp"
 #include "segment/encode_documents.hpp"
 #include "segment/imported_spaces.hpp"
 #include "segment/token_ids.hpp"
@@ -167,7 +168,7 @@ class Integers {
   std::vector<nb::object> known_;
 };
 
-// The ids of codes whose symbols are bytes.
+// The ids of codes with a pre-tokeniser.
 struct Ids {
   std::shared_ptr<const TokenIds> tokens;
   std::unique_ptr<IdEncoder> encoder;
@@ -209,12 +210,6 @@ auto as_list(Ids& self) {
   };
 }
 
-// Numbers that Python may change.
-template <typename Number>
-nb::bytearray bytearray_of(const Number* numbers, size_t count) {
-  return nb::bytearray(numbers, count * sizeof *numbers);
-}
-
 using Array = nb::ndarray<nb::memview, uint8_t, nb::ndim<1>>;
 
 std::pair<Array, nb::bytearray> encode_batch(Ids& self, nb::handle given, const std::string& special,
@@ -237,7 +232,7 @@ std::pair<Array, nb::bytearray> encode_batch(Ids& self, nb::handle given, const 
   const size_t bytes = static_cast<size_t>(starts.back()) * width;
   const nb::capsule owner(ids.get(), [](void* memory) noexcept { delete static_cast<ReservedMemory*>(memory); });
   ids.release();
-  return {Array(data, {bytes}, owner), bytearray_of(starts.data(), starts.size())};
+  return {Array(data, {bytes}, owner), nb::bytearray(starts.data(), starts.size() * sizeof(int64_t))};
 }
 
 nb::bytes decode_ids(const Ids& self, nb::handle given) {
@@ -385,14 +380,16 @@ void bind_ids(nb::module_& module) {
           [](Ids& self, nb::handle text) { return encode_one(self, text, nullptr, Draw(), 0, as_list(self)); },
           nb::arg().none())
       .def(
-          "encode_bytes",
-          [](const Ids& self, nb::handle text, const std::optional<std::string>& special, const Draw& draw,
-             uint64_t index) {
-            const std::vector<Special> states = specials(special.value_or(""));
-            return encode_one(self, text, special ? &states : nullptr, draw, index,
-                              [](const int32_t* ids, size_t count) { return bytearray_of(ids, count); });
+          "encode_plain_array",
+          [](const Ids& self, nb::handle text) { return encode_one(self, text, nullptr, Draw(), 0, numpy_array); },
+          nb::arg().none())
+      .def(
+          "encode_array",
+          [](const Ids& self, nb::handle text, const std::string& special, const Draw& draw, uint64_t index) {
+            const std::vector<Special> states = specials(special);
+            return encode_one(self, text, &states, draw, index, numpy_array);
           },
-          nb::arg("text").none(), nb::arg("special") = nb::none(), nb::arg("draw") = nb::none(), nb::arg("index") = 0)
+          nb::arg("text").none(), nb::arg("special"), nb::arg("draw") = nb::none(), nb::arg("index") = 0)
       .def(
           "encode",
           [](Ids& self, nb::handle text, const std::string& special, const Draw& draw, uint64_t index) {
