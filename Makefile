@@ -212,5 +212,5 @@ audit: .venv/built
 	.venv/bin/uv tool run pip-audit==2.10.1 --strict --disable-pip --require-hashes --requirement constraints.txt
 
 clean:
-	rm -rf .venv .venv-integrations build *.egg-info mt_scaffold/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis .snakemake
+	rm -rf .venv .venv-integrations build *.egg-info mt_scaffold/*.so mt_scaffold/_core.pyi .pytest_cache .mypy_cache .ruff_cache .hypothesis .snakemake
 	find mt_scaffold scripts tools tests -name __pycache__ -type d -exec rm -rf {} +

@@ -7,6 +7,7 @@ number of files to compile at once.
 
 import os
 import shutil
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from importlib.machinery import ExtensionFileLoader
@@ -64,15 +65,18 @@ class BuildCore(build_ext):
         if sanitizers:  # which must be preloaded
             return
         built = Path(self.get_ext_fullpath(core.name))
+        stub_file = built.with_name("_core.pyi")
+        stub_file.unlink(missing_ok=True)
         loader = ExtensionFileLoader(core.name, str(built))
         try:
             module = module_from_spec(spec_from_loader(core.name, loader))
-        except ImportError:  # for another machine
+        except ImportError as error:  # built for another machine
+            print(f"{stub_file.name} is not written: {error}", file=sys.stderr)
             return
         loader.exec_module(module)
         stub = StubGen(module)
         stub.put(module)
-        built.with_name("_core.pyi").write_text(stub.get(), encoding="utf-8")
+        stub_file.write_text(stub.get(), encoding="utf-8")
 
     def build_extension(self, extension: Any) -> None:
         # An editable install reuses what `build_ext --inplace` has built: make compiles it during the downloads.

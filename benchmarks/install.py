@@ -61,7 +61,8 @@ def install_mt_scaffold() -> None:
     source.mkdir()
     for name in ("setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    shutil.copytree(ROOT / "mt_scaffold", source / "mt_scaffold", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    built = shutil.ignore_patterns("*.so", "_core.pyi", "__pycache__")
+    shutil.copytree(ROOT / "mt_scaffold", source / "mt_scaffold", ignore=built)
     pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels, source)
     pip("install", "--no-deps", "--force-reinstall", *wheels.glob("*.whl"))
 

@@ -68,6 +68,8 @@ def main() -> None:
 
     if ROOT in Path(mt_scaffold.__file__).resolve().parents and ".venv" not in mt_scaffold.__file__:
         raise WheelError(f"{mt_scaffold.__file__} is the source; install the wheel, and run this from another folder")
+    if not Path(mt_scaffold.__file__).with_name("_core.pyi").exists():
+        raise WheelError("the wheel has no _core.pyi, the types of the core")
     vectors = sorted(path for path in VECTORS.iterdir() if path.is_dir())
     for vector in vectors:
         for algorithm in ("bpe", "scaffold", "picky --threshold 0.7"):

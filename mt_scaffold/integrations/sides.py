@@ -346,13 +346,13 @@ def side_of(
             raise UsageError(f"{codes.name}: codes do not list what glossaries isolate; pass a vocabulary that does")
         tokens = code_tokens(codes, special, merges, separator) if vocab_file is None else read_tokens(vocab_file)
         return CharacterSide(codes, tokens, merges, separator, glossaries, split_unknown)
+    if codes.header.end_of_word:
+        raise UsageError(f"{codes.name}: codes of bytes with {END_OF_WORD} have no ids; learn codes with --pretokenise")
     if vocab_file is not None or glossaries or split_unknown or separator != SEPARATOR:
         raise UsageError(
             f"{codes.name}: codes of bytes define their own ids; omit the vocabulary, glossaries, split_unknown and "
             "the separator"
         )
-    if codes.header.end_of_word:
-        raise UsageError(f"{codes.name}: codes of bytes with {END_OF_WORD} have no ids; learn codes with --pretokenise")
     numbering = numbering_of(codes) if ids_file is None else Numbering.read(ids_file, codes)
     return ByteSide(codes, merges) if numbering is None else ImportedSide(codes, numbering, merges)
 

@@ -176,11 +176,11 @@ class _Search:
 
 
 class MTScaffoldTokenizer(PreTrainedTokenizer):
-    """Codes of any kind, Scaffold-BPE or BPE, as a tokenizer of transformers; the native core does the segmenting.
+    """Codes, Scaffold-BPE or BPE, as a tokenizer of transformers; the native core does the segmenting.
 
     Text consists of words between spaces, tokenised like the codes' training text; codes with a pre-tokeniser take any
-    text. Tokens are the subwords of ``apply-bpe`` for codes of code points. Codes of bytes have the ids of
-    ``BPE.encode`` and then those of the special tokens; their tokens are in GPT-2's notation.
+    text. Tokens are the subwords of ``apply-bpe`` for codes of code points. Codes with a pre-tokeniser have the ids of
+    ``BPE.encode`` and then those of the special tokens; their tokens are in GPT-2's notation. Others are refused.
 
     codes_file: codes of source and target, a path. vocab_file: with codes of code points, a fairseq dictionary
         (``dict.LANGUAGE.txt``), or a ``.json`` list of tokens by id; None makes the vocabulary from the codes, after

@@ -44,7 +44,7 @@ def codes_of(pretokeniser: str, algorithm: str, split_digits: bool = False, symb
     """Codes of bytes, learned from text with a bit of everything."""
     if "\\" in pretokeniser:
         pytest.importorskip("regex", reason="the engine of patterns")
-    header = CodesHeader.of_options(pretokeniser, split_digits, byte_level=True)
+    header = CodesHeader.of_options(pretokeniser, split_digits)
     counts = count_words(
         io.BytesIO(TEXT.encode("utf-8")),
         num_workers=1,

@@ -64,6 +64,14 @@ def test_codes_in_any_order_and_with_tokens_that_nothing_makes(
     assert reached(codes, words, Draw("dropout", 0.5)) == enumerated(codes, words, 0.5)
 
 
+def test_a_merge_may_make_what_looks_like_the_end_of_a_word() -> None:
+    """In a word that spells out "</w>", it is a subword like any other."""
+    codes = b"#version: 0.2\n< /\n</ w\n</w >\nw </w>\n"
+    assert BPE(codes).segment("w</w>>") == "w</w>@@ >"
+    assert reached(codes, ["w</w>>"], Draw("dropout", 0.5)) == enumerated(codes, ["w</w>>"], 0.5)
+    assert "w@@" not in reached(codes, ["w"], Draw("dropout", 0.5))
+
+
 def test_vocabulary_and_glossaries_are_those_of_segmenting() -> None:
     """A split subword is not reached, a glossary entry stays whole, and what ends before one does not end a word."""
     codes = b"#version: 0.2\na b\nab a\nb a</w>\nab ab</w>\naba b</w>\n"

@@ -56,9 +56,16 @@ Reachable::Reachable(const MergeTable& table, std::string separator, const std::
       children_(bytes_of(table.texts) + 1),
       token_of_node_(1, MergeTable::kUnknown),
       seen_tokens_(table.texts.size()) {
+  // Merges, too, make the last symbol of a word, inside words that spell out "</w>".
+  std::vector<bool> made(table.texts.size());
+  for (size_t line = 0; line < table.pair_of_rank.size() && !tokens.empty(); ++line) {
+    const MergeTable::Pair pair = table.pair_of_rank[line];
+    if (tokens[static_cast<size_t>(pair.left)] && tokens[static_cast<size_t>(pair.right)])
+      made[static_cast<size_t>(table.merged_of_rank[line])] = true;
+  }
   for (size_t token = 0; token < tokens.size(); ++token) {
     const std::string_view text = table.texts[static_cast<int32_t>(token)];
-    if (!tokens[token] || is_base_symbol(text, table.alphabet)) continue;
+    if (!tokens[token] || (is_base_symbol(text, table.alphabet) && !made[token])) continue;
     int32_t node = 0;
     for (const char byte : text) {
       int32_t child = children_.find(node, static_cast<unsigned char>(byte));

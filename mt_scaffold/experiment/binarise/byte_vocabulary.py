@@ -36,8 +36,8 @@ def digest_of(tokens: Iterable[bytes]) -> str:
 class Vocabulary:
     """The tokens of byte codes, with their ids in fairseq: those of ``BPE.encode``, plus 4.
 
-    tokens: the bytes of each token, by its id in ``BPE``. Raises MTScaffoldError if the codes are malformed, and
-    UsageError if they are not of bytes.
+    tokens: the bytes of each token, by its id in ``BPE``. Raises MTScaffoldError if the codes are malformed or
+    have no ids.
     """
 
     def __init__(self, codes: PathLike) -> None:

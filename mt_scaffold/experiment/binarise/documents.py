@@ -49,7 +49,7 @@ def binarise_documents(
     document ending in </s>. The dictionary follows from the codes, so that every test set can have a separate folder:
     --test FILE --output FOLDER, with the same --codes and --padding-factor as the training data.
 
-    codes: codes of bytes, bpe or scaffold
+    codes: codes with a pre-tokeniser, bpe or scaffold
     train: documents of the training split
     valid: documents of the validation split
     test: documents of the test split
@@ -65,8 +65,8 @@ def binarise_documents(
     with its count in ``train``. ``warnings`` of the documents go into the description of the folder, for comparisons.
 
     The folder appears only once it is complete, with ``binarised.json``; an earlier data folder is replaced. Raises
-    MTScaffoldError if a file is missing or malformed, a split has no documents, or the codes are malformed; UsageError
-    if the codes are not of bytes, or there is nothing to binarise.
+    MTScaffoldError if a file is missing or malformed, a split has no documents, or the codes are malformed or have
+    no ids; UsageError if there is nothing to binarise.
     """
     refuse_text(train=train, valid=valid, test=test)
     splits = {name: paths for name, paths in zip(SPLITS, (train, valid, test), strict=True) if paths}

@@ -24,7 +24,7 @@ def check(config: LanguageModelConfig) -> None:
     if not config.codes.bytes:
         raise WrongValue("codes.bytes", "the ids of a language model need codes of bytes; leave this out")
     if config.codes.pretokenise == "spaces":
-        raise WrongValue("codes.pretokenise", "words between spaces have no ids; give the pattern ' ?[^ ]+| +'")
+        raise WrongValue("codes.pretokenise", "words between spaces have no ids; give gpt2, or a pattern")
     for name, system in config.systems.items():
         _check_system(config, name, system)
     _check_comparisons(config)

@@ -229,7 +229,8 @@ def _scores(
 class WordsOfDocuments:
     """The words of a training text with their counts, and the vocabulary that maps documents to such words.
 
-    counts: the file of counts. data: a data folder. Raises MTScaffoldError if either is missing or malformed.
+    counts: the file of counts. data: a data folder. Raises MTScaffoldError if either is missing or malformed, or the
+    counts are of words between spaces.
     """
 
     def __init__(self, counts: PathLike, data: PathLike) -> None:
