@@ -31,6 +31,7 @@ def test_no_row_is_cut_off_from_its_table(page: Path) -> None:
     ("name", "folders", "stored", "seeds"),
     [
         ("multi30k_en_de", ("multi30k_en_de", "multi30k_control", "multi30k_dropout"), "multi30k_en_de", range(1, 6)),
+        ("multi30k_confirmatory", ("multi30k_confirmatory",), "multi30k_confirmatory", range(6, 16)),
         ("study_multi30k_en_de", ("multi30k_published",), "multi30k_published", range(1, 4)),
     ],
 )
