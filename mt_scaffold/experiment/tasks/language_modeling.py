@@ -311,12 +311,9 @@ class LanguageModeling(Task[LanguageModelLayout]):
         files = [*map(layout.task_comparison, COMPARISON_KINDS)] if layout.config.tasks is not None else []
         return [layout.report, *files]
 
-    def closing_words(self, layout: LanguageModelLayout) -> list[str]:
-        tables = [layout.vocabulary_table]
-        if layout.config.tasks is not None:
-            tables.insert(0, layout.task_comparison("txt"))
-        lines = [table.read_text(encoding="utf-8") for table in tables if table.exists()]
-        return [*lines, f"All results are in {layout.folder}; open {layout.report} in a browser."]
+    def closing_tables(self, layout: LanguageModelLayout) -> list[Path]:
+        tasks = [layout.task_comparison("txt")] if layout.config.tasks is not None else []
+        return [*tasks, layout.vocabulary_table]
 
     def learned_from(self, layout: LanguageModelLayout, codes: str) -> list[Path]:
         return [layout.counts]

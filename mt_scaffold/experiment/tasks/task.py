@@ -88,9 +88,9 @@ class Task(ABC, Generic[AnyLayout]):
     def results(self, layout: AnyLayout) -> list[Path]:
         """Return the files of a complete run, besides the comparison, its statistics and stripped checkpoints."""
 
-    @abstractmethod
-    def closing_words(self, layout: AnyLayout) -> list[str]:
-        """Return the lines that a finished run prints after the comparison; the last one locates the results."""
+    def closing_tables(self, layout: AnyLayout) -> list[Path]:
+        """Return the tables that a finished run prints after the comparison."""
+        return []
 
     # -- codes and binarised data
 

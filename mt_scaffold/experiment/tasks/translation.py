@@ -364,9 +364,6 @@ class Translation(Task[TranslationLayout]):
     def results(self, layout: TranslationLayout) -> list[Path]:
         return [layout.data_record, layout.report, layout.compared_with_losses]
 
-    def closing_words(self, layout: TranslationLayout) -> list[str]:
-        return [f"All results are in {layout.folder}; open {layout.report} in a browser."]
-
     def learned_from(self, layout: TranslationLayout, codes: str) -> list[Path]:
         return learned_from(layout, codes)
 

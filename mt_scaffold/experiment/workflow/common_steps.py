@@ -356,10 +356,16 @@ def check_fairseq_options(layout: AnyLayout) -> tuple[list[Call], Checked]:
 
 def closing_words(layout: AnyLayout, shown: Sequence[str]) -> str:
     """Return the last lines of a finished run: the comparison, the systems it lacks, and the place of the results."""
-    comparison = layout.comparison("txt")
-    lines = [comparison.read_text(encoding="utf-8")] if comparison.exists() else []
+
+    def read(tables: Iterable[Path]) -> list[str]:
+        return [table.read_text(encoding="utf-8") for table in tables if table.exists()]
+
+    lines = read([layout.comparison("txt")])
     if missing := [name for name in layout.config.systems if name not in shown]:
         lines.append(
             f"Not compared, as they are not trained yet (a run without --only trains them): {', '.join(missing)}\n"
         )
-    return "\n".join([*lines, *task_of(layout.config).closing_words(layout)])
+    lines += read(task_of(layout.config).closing_tables(layout))
+    # A run with --snakemake may have been for a part.
+    made = f"All results are in {layout.folder}; open {layout.report} in a browser."
+    return "\n".join([*lines, made if layout.report.exists() else f"The results so far are in {layout.folder}."])

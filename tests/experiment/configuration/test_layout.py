@@ -177,7 +177,10 @@ def test_an_opened_experiment_is_locked_and_read_back(tmp_path: Path) -> None:
         open_folder(layout)
     open_folder(layout).close()
     assert TranslationLayout.read(layout.folder) == layout
-    assert closing_words(layout, [*layout.config.systems]).startswith(f"All results are in {layout.folder}")
+    shown = [*layout.config.systems]
+    assert closing_words(layout, shown) == f"The results so far are in {layout.folder}."
+    layout.report.write_text("")
+    assert closing_words(layout, shown).startswith(f"All results are in {layout.folder}")
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
