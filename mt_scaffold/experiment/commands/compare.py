@@ -10,7 +10,7 @@ from typing import Annotated
 from mt_scaffold.errors import UsageError
 from mt_scaffold.experiment.configuration import Over, Primary, Published, load_experiment
 from mt_scaffold.experiment.evaluation.compare import compare
-from mt_scaffold.experiment.evaluation.comparison_tables import as_text
+from mt_scaffold.experiment.evaluation.comparison_files import as_text
 from mt_scaffold.experiment.evaluation.measures import Labelled
 from mt_scaffold.experiment.tasks import layout_of, task_of
 from mt_scaffold.options_from_signature import File, Name, Option

@@ -23,7 +23,7 @@ from mt_scaffold.experiment.evaluation.comparison import (
     Spread,
     Training,
 )
-from mt_scaffold.experiment.evaluation.comparison_tables import comparison_files, write_comparison
+from mt_scaffold.experiment.evaluation.comparison_files import comparison_files, write_comparison
 from mt_scaffold.experiment.evaluation.measures import (
     Labelled,
     Measure,

@@ -205,7 +205,7 @@ def _compared(layout: LanguageModelLayout) -> list[Comparable]:
 def compare_tasks(layout: LanguageModelLayout, systems: Systems = "") -> None:
     """Compare all systems on the tasks of lm-evaluation-harness, with significance."""
     from mt_scaffold.experiment.evaluation.compare import compare
-    from mt_scaffold.experiment.evaluation.comparison_tables import as_text
+    from mt_scaffold.experiment.evaluation.comparison_files import as_text
     from mt_scaffold.experiment.evaluation.measures import Labelled, TaskAnswers
 
     layout = layout.showing(systems)

@@ -127,7 +127,7 @@ def tokens(layout: AnyLayout, run: Run) -> None:
 
 def compare(layout: AnyLayout, systems: Systems = "") -> None:
     """Compare the scores of systems, with significance."""
-    from mt_scaffold.experiment.evaluation.comparison_tables import as_text
+    from mt_scaffold.experiment.evaluation.comparison_files import as_text
 
     print(as_text(_compare(layout.showing(systems))), end="")
 

@@ -26,7 +26,7 @@ from mt_scaffold.experiment.data.parallel import RawRecord
 from mt_scaffold.experiment.data.record import DataRecord
 from mt_scaffold.experiment.evaluation.compare import compare, unequal_resampling
 from mt_scaffold.experiment.evaluation.comparison import SYNTHETIC_NOTE, Comparison, Row, Spread, untranslated
-from mt_scaffold.experiment.evaluation.comparison_tables import as_text, far_tables, trainings_table
+from mt_scaffold.experiment.evaluation.comparison_files import as_text, far_tables, trainings_table
 from mt_scaffold.experiment.evaluation.measures import Labelled, Scored
 from mt_scaffold.experiment.evaluation.score import Origin, Texts, score
 from mt_scaffold.experiment.evaluation.significance import shown_p

@@ -11,7 +11,7 @@ pytest.importorskip("sacrebleu", reason="needs the extra 'workflow'")
 
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.evaluation.compare import compare
-from mt_scaffold.experiment.evaluation.comparison_tables import as_text
+from mt_scaffold.experiment.evaluation.comparison_files import as_text
 from mt_scaffold.experiment.evaluation.losses.loss_split import FREQUENT, LossSplit, Part, TokenLosses
 from mt_scaffold.experiment.evaluation.measures import Labelled, TranslationScores
 from mt_scaffold.experiment.evaluation.score import Metric, Origin, Scoring, Texts, score

@@ -25,7 +25,7 @@ from mt_scaffold.experiment.configuration.data import Tokenise
 from mt_scaffold.experiment.data.moses import Tokeniser
 from mt_scaffold.experiment.data.tokenise import detokenise
 from mt_scaffold.experiment.evaluation.compare import compare
-from mt_scaffold.experiment.evaluation.comparison_tables import as_text
+from mt_scaffold.experiment.evaluation.comparison_files import as_text
 from mt_scaffold.experiment.evaluation.external import computed, read_segments
 from mt_scaffold.experiment.evaluation.metrics import METRICS, split_compounds
 from mt_scaffold.experiment.evaluation.score import Origin, Scores, Scoring, Texts, score

@@ -23,7 +23,7 @@ from mt_scaffold.experiment.data.record import gather_records
 from mt_scaffold.experiment.data.tokenise import tokenise
 from mt_scaffold.experiment.evaluation.compare import compare
 from mt_scaffold.experiment.evaluation.comparison import Comparison
-from mt_scaffold.experiment.evaluation.comparison_tables import as_latex, as_text
+from mt_scaffold.experiment.evaluation.comparison_files import as_latex, as_text
 from mt_scaffold.experiment.evaluation.measures import Labelled
 from mt_scaffold.experiment.evaluation.score import Origin, Scores, Scoring, Texts, score
 from mt_scaffold.experiment.evaluation.translation_checks import check_translations, repetition

@@ -20,7 +20,7 @@ from mt_scaffold.experiment.configuration.translation_layout import TranslationL
 from mt_scaffold.experiment.data.clean import CleanRecord
 from mt_scaffold.experiment.data.record import DataRecord
 from mt_scaffold.experiment.evaluation.comparison import Comparison
-from mt_scaffold.experiment.evaluation.comparison_tables import published_tables, score_tables
+from mt_scaffold.experiment.evaluation.comparison_files import published_tables, score_tables
 from mt_scaffold.experiment.report.html.parts import (
     figures,
     options_text,

@@ -12,7 +12,7 @@ from mt_scaffold.corpus.files import open_input, shown
 from mt_scaffold.corpus.text import decode
 from mt_scaffold.errors import MTScaffoldError
 from mt_scaffold.experiment.configuration.layout import Layout
-from mt_scaffold.experiment.evaluation.comparison_tables import Table
+from mt_scaffold.experiment.evaluation.comparison_files import Table
 from mt_scaffold.experiment.report.figures import NOTE_ID
 from mt_scaffold.experiment.report.statistics import Figure
 from mt_scaffold.experiment.runtime.result_warnings import limits

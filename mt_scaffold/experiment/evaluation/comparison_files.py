@@ -1,4 +1,4 @@
-"""The tables of a comparison: for people (text, Markdown) and for programs (CSV)."""
+"""The files of a comparison: tables for people (text, Markdown, LaTeX) and for programs (CSV, JSON)."""
 
 from __future__ import annotations
 
