@@ -28,13 +28,25 @@ void move_down(const int32_t* from, const int32_t* end, int32_t* to) {
   }
 }
 
+// The tables for words that are not in the cache.
+struct Known {
+  const WordTable& table;
+  const WholeWords& whole;
+
+  // Fetches the memory of a word that is in the table, or else of one that is a token.
+  void prefetch_ids(uint64_t hash) const {
+    if (!table.prefetch_entry(hash)) [[unlikely]]
+      whole.prefetch(hash);
+  }
+};
+
 // A batch of words, and the state of looking them up.
 struct Batch {
   const char* from;
   const char* const* ends;
   size_t size;
   WordCache::View cache;
-  const WordTable* table;
+  const Known* known;
   MissingWord* missing;
   size_t missed;
 };
@@ -51,11 +63,11 @@ __attribute__((always_inline)) inline WordCache::Place place_of(const Batch& bat
 }
 
 // Leaves a gap for the ids of the next missing word, which are fetched from the table meanwhile. Returns its end.
-[[gnu::noinline]] int32_t* leave_gap(const WordTable& table, std::string_view word, MissingWord* missing, size_t missed,
+[[gnu::noinline]] int32_t* leave_gap(const Known& known, std::string_view word, MissingWord* missing, size_t missed,
                                      int32_t* to) {
   missing[missed] = {hash_word(word), to};
-  table.prefetch_slot(missing[missed].word.hash);
-  if (missed >= kSlotsAhead) table.prefetch_entry(missing[missed - kSlotsAhead].word.hash);
+  known.table.prefetch_slot(missing[missed].word.hash);
+  if (missed >= kSlotsAhead) known.prefetch_ids(missing[missed - kSlotsAhead].word.hash);
   return to + gap_of(word.size());
 }
 
@@ -68,7 +80,7 @@ __attribute__((always_inline)) inline int32_t* write_word(Batch& batch, const Wo
     std::memcpy(to, found.ids, kCopied * sizeof *to);
     return to + found.count;
   }
-  return leave_gap(*batch.table, word_of(batch, i), batch.missing, batch.missed++, to);
+  return leave_gap(*batch.known, word_of(batch, i), batch.missing, batch.missed++, to);
 }
 
 template <typename Instructions>
@@ -236,6 +248,8 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
   }
   WordCache& cache = *worker.cache;
   const WordTable& table = *worker.table;
+  const WholeWords& whole = std::get<WordIds>(output_).whole_words();
+  const Known known{table, whole};
   // The gaps of a batch are closed before the next one is written.
   constexpr size_t kGaps = Pretokeniser::kBatch * kFilled;
   static_assert(kGaps * sizeof(int32_t) + kPadding <= kMargin);
@@ -254,14 +268,20 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
       const int32_t* const after = missing[k].gap + gap_of(word.text.size());
       const int32_t* const next = k + 1 < missed ? missing[k + 1].gap : end;
       const WordEntry* entry = table.find(word);
-      const bool again = entry;
-      if (!entry) entry = entry_of_new_word(worker, word);
-      const size_t count = entry->output_length / sizeof(int32_t);
-      std::memcpy(to, entry->output(), kFilled * sizeof *to);
-      if (count > kFilled) [[unlikely]]
-        std::memcpy(to, entry->output(), count * sizeof *to);
-      // Not at its first occurrence: most words of some texts never recur.
-      if (again && word.text.size() <= WordCache::kLongest && count <= WordCache::kMostIds)
+      const int32_t id = entry ? WordIds::kNoId : whole.find(word, WordIds::kNoId);
+      // Not at its first occurrence, unless it is a token: most words of some texts never recur.
+      const bool remembered = entry || id != WordIds::kNoId;
+      size_t count = 1;
+      if (id != WordIds::kNoId) {
+        *to = id;
+      } else {
+        if (!entry) entry = entry_of_new_word(worker, word);
+        count = entry->output_length / sizeof(int32_t);
+        std::memcpy(to, entry->output(), kFilled * sizeof *to);
+        if (count > kFilled) [[unlikely]]
+          std::memcpy(to, entry->output(), count * sizeof *to);
+      }
+      if (remembered && word.text.size() <= WordCache::kLongest && count <= WordCache::kMostIds)
         cache.add(WordCache::key(word.text.data(), word.text.size()), to, count);
       to += count;
       move_down(after, next, to);
@@ -278,7 +298,7 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
       text.data(), text.data() + text.size(), [&](const char* from, const char* const* ends, size_t size) {
         check_now_and_then(++batches);
         fill_gaps();
-        Batch batch{from, ends, size, cache.view(), &table, missing, 0};
+        Batch batch{from, ends, size, cache.view(), &known, missing, 0};
         if (worker.batches_aside > 0) {
           --worker.batches_aside;
           advance();
@@ -289,7 +309,7 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
         to = kKind.write(batch, to);
         missed = batch.missed;
         for (size_t k = missed - std::min(missed, kSlotsAhead); k < missed; ++k)
-          table.prefetch_entry(missing[k].word.hash);
+          known.prefetch_ids(missing[k].word.hash);
         // A text of more distinct words than the cache holds tries it now and then.
         if (cache.full() && missed > size / 2) worker.batches_aside = kBatchesAside;
       });

@@ -11,6 +11,7 @@
 
 #include "segment/isolate.hpp"
 #include "segment/segmenter.hpp"
+#include "segment/whole_words.hpp"
 #include "text/hashing.hpp"
 
 namespace mt_scaffold {
@@ -45,8 +46,10 @@ class WordIds {
   std::optional<size_t> of_word(std::string_view word, int32_t* ids, uint32_t& merges) const;
   void write(std::string_view word, const std::vector<Piece>& pieces, std::string& text) const;
 
- private:
   static constexpr int32_t kNoId = INT32_MIN;
+  const WholeWords& whole_words() const { return whole_words_; }
+
+ private:
   // Appends the id of a subword by its `form`; of one that is not in the dictionary, `unknown_`, or the ids of its
   // bytes.
   void append(const std::string& form, std::string& text) const;
@@ -56,6 +59,7 @@ class WordIds {
   // Without an end-of-word marker, the id of each token, kNoId for those not in the dictionary; and by token plus one,
   // with kNoId for kUnknown and for tokens that expand.
   std::vector<int32_t> id_of_token_, id_of_whole_token_;
+  WholeWords whole_words_{{}};
   const int32_t unknown_;
 };
 

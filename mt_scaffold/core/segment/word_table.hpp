@@ -65,8 +65,11 @@ class WordTable {
 
   // To be called in this order ahead of find(): the slot, then the entry it most likely refers to.
   void prefetch_slot(uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
-  void prefetch_entry(uint64_t hash) const {
-    __builtin_prefetch(entry_of(slots_[hash & mask_].load(std::memory_order_relaxed)));
+  // The latter returns false if there is none.
+  bool prefetch_entry(uint64_t hash) const {
+    const uint64_t slot = slots_[hash & mask_].load(std::memory_order_relaxed);
+    __builtin_prefetch(entry_of(slot));
+    return slot != 0;
   }
 
   const WordEntry* find(const HashedWord& word) const {
