@@ -1,6 +1,7 @@
 // The loop over words: through the table of segmented words and, for most ids, the thread's cache before it.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <variant>
 
 #include "io/interruption.hpp"
@@ -11,9 +12,9 @@ namespace mt_scaffold {
 
 namespace {
 
-constexpr size_t kSlotsAhead = 8;                // the same for missing words, from the slot to the entry
 constexpr size_t kCopied = WordCache::kMostIds;  // ids at once
 constexpr size_t kFilled = 8;                    // ids at once of a missing word
+constexpr size_t kCopiedBytes = 32;              // the same of a word in the table
 constexpr unsigned kBatchesAside = 31;           // batches that pass by a cache with more misses than hits
 
 // No word has more ids than bytes.
@@ -28,25 +29,12 @@ void move_down(const int32_t* from, const int32_t* end, int32_t* to) {
   }
 }
 
-// The tables for words that are not in the cache.
-struct Known {
-  const WordTable& table;
-  const WholeWords& whole;
-
-  // Fetches the memory of a word that is in the table, or else of one that is a token.
-  void prefetch_ids(uint64_t hash) const {
-    if (!table.prefetch_entry(hash)) [[unlikely]]
-      whole.prefetch(hash);
-  }
-};
-
 // A batch of words, and the state of looking them up.
 struct Batch {
   const char* from;
   const char* const* ends;
   size_t size;
   WordCache::View cache;
-  const Known* known;
   MissingWord* missing;
   size_t missed;
 };
@@ -62,15 +50,6 @@ __attribute__((always_inline)) inline WordCache::Place place_of(const Batch& bat
   return batch.cache.place<Instructions>(WordCache::key(word.data(), word.size()));
 }
 
-// Leaves a gap for the ids of the next missing word, which are fetched from the table meanwhile. Returns its end.
-[[gnu::noinline]] int32_t* leave_gap(const Known& known, std::string_view word, MissingWord* missing, size_t missed,
-                                     int32_t* to) {
-  missing[missed] = {hash_word(word), to};
-  known.table.prefetch_slot(missing[missed].word.hash);
-  if (missed >= kSlotsAhead) known.prefetch_ids(missing[missed - kSlotsAhead].word.hash);
-  return to + gap_of(word.size());
-}
-
 // Writes the ids of word `i`, or leaves a gap for them. Returns their end.
 template <typename Instructions>
 __attribute__((always_inline)) inline int32_t* write_word(Batch& batch, const WordCache::Place& place, size_t i,
@@ -80,7 +59,12 @@ __attribute__((always_inline)) inline int32_t* write_word(Batch& batch, const Wo
     std::memcpy(to, found.ids, kCopied * sizeof *to);
     return to + found.count;
   }
-  return leave_gap(*batch.known, word_of(batch, i), batch.missing, batch.missed++, to);
+  // No call: before one, GCC leaves AVX registers in a state in which older instructions stall on some processors.
+  const std::string_view word = word_of(batch, i);
+  MissingWord& missing = batch.missing[batch.missed++];
+  missing.word.text = word;
+  missing.gap = to;
+  return to + gap_of(word.size());
 }
 
 template <typename Instructions>
@@ -125,13 +109,6 @@ const Kind kKind = fastest_kind();
 
 void check_now_and_then(size_t batches) {
   if (batches % 64 == 0) Interruptible::check();
-}
-
-inline void emit(OutputBuffer& output, const char* data, size_t length) {
-  char* to = output.reserve(length);
-  std::memcpy(to, data, 32);  // both sides are padded, and most words fit
-  if (length > 32) std::memcpy(to + 32, data + 32, length - 32);
-  output.advance(length);
 }
 
 }  // namespace
@@ -191,53 +168,57 @@ const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& wo
   return entry;
 }
 
-template <bool kDropout, typename WordAt>
-const char* Applier::append_words(Worker& worker, size_t count, const WordAt& word_at, OutputBuffer& output) {
-  const bool text = std::holds_alternative<WordText>(output_);
+template <typename NextWord>
+const char* Applier::append_words(Worker& worker, NextWord&& next_word, OutputBuffer& output) {
   const WordTable& table = *worker.table;
-  auto& words = worker.hashed;
-  size_t hashed = 0;
-  const auto hash_up_to = [&](size_t end) {
-    for (end = std::min(end, count); hashed < end; ++hashed) {
-      HashedWord& word = words[hashed % (2 * kAhead)];
-      word = hash_word(word_at(hashed));
-      table.prefetch_slot(word.hash);
+  for (size_t batches = 1;; ++batches) {
+    check_now_and_then(batches);
+    size_t count = 0;
+    for (std::string_view word; count < kAhead && next_word(word); ++count) {
+      worker.hashed[count] = hash_word(word);
+      table.prefetch_slot(worker.hashed[count].hash);
     }
-  };
-  hash_up_to(kAhead);
-  for (size_t begin = 0; begin < count; begin += kAhead) {
-    const size_t end = std::min(begin + kAhead, count);
-    for (size_t i = begin; i < end; ++i) table.prefetch_entry(words[i % (2 * kAhead)].hash);
-    hash_up_to(end + kAhead);
-    for (size_t i = begin; i < end; ++i) {
-      const HashedWord& word = words[i % (2 * kAhead)];
-      const WordEntry* entry = table.find(word);
-      if (!entry) {
-        entry = entry_of_new_word(worker, word);
-        if (!entry) return word.text.data() + first_invalid_byte(word.text);
-      }
-      if (kDropout && worker.survivors < entry->decisions) {
-        Decisions decisions(worker.survivors, worker.law, worker.random);
-        segment_word(worker, word.text, &decisions);
-        output.append(worker.text.data(), worker.text.size());
-      } else {
-        if (kDropout) worker.survivors -= entry->decisions;
-        emit(output, entry->output(), entry->output_length);
-      }
-      if (text) output.append(' ');
+    if (count == 0) return nullptr;
+    for (size_t i = 0; i < count; ++i) table.prefetch_entry(worker.hashed[i].hash);
+    const char* const bad =
+        worker.draw.any() ? append_hashed<true>(worker, count, output) : append_hashed<false>(worker, count, output);
+    if (bad) return bad;
+  }
+}
+
+template <bool kDropout>
+const char* Applier::append_hashed(Worker& worker, size_t count, OutputBuffer& output) {
+  const size_t space = std::holds_alternative<WordText>(output_) ? 1 : 0;
+  for (const HashedWord *word = worker.hashed.data(), *const end = word + count; word < end; ++word) {
+    const WordEntry* entry = worker.table->find(*word);
+    if (!entry) {
+      entry = entry_of_new_word(worker, *word);
+      if (!entry) return word->text.data() + first_invalid_byte(word->text);
     }
+    const char* from = entry->output();
+    size_t length = entry->output_length;
+    if (kDropout && worker.survivors < entry->decisions) {
+      Decisions decisions(worker.survivors, worker.law, worker.random);
+      segment_word(worker, word->text, &decisions);
+      length = worker.text.size();
+      worker.text.append(kCopiedBytes, '\0');
+      from = worker.text.data();
+    } else if (kDropout) {
+      worker.survivors -= entry->decisions;
+    }
+    char* to = output.reserve(length + 1);
+    std::memcpy(to, from, kCopiedBytes);  // both sides are padded, and most words fit
+    if (length > kCopiedBytes) std::memcpy(to + kCopiedBytes, from + kCopiedBytes, length - kCopiedBytes);
+    to[length] = ' ';
+    output.advance(length + space);
   }
   return nullptr;
 }
 
-template <typename WordAt>
-const char* Applier::append_given(Worker& worker, size_t count, const WordAt& word_at, OutputBuffer& output) {
-  return worker.draw.any() ? append_words<true>(worker, count, word_at, output)
-                           : append_words<false>(worker, count, word_at, output);
-}
-
 void Applier::append_word(Worker& worker, std::string_view word, OutputBuffer& output) {
-  if (append_given(worker, 1, [&](size_t) { return word; }, output)) refuse_unless_utf8(word);
+  bool more = true;
+  const auto once = [&](std::string_view& next) { return next = word, std::exchange(more, false); };
+  if (append_words(worker, once, output)) refuse_unless_utf8(word);
 }
 
 // With gaps for the words that the cache lacks, filled once the next batch is found: they are fetched meanwhile.
@@ -249,7 +230,6 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
   WordCache& cache = *worker.cache;
   const WordTable& table = *worker.table;
   const WholeWords& whole = std::get<WordIds>(output_).whole_words();
-  const Known known{table, whole};
   // The gaps of a batch are closed before the next one is written.
   constexpr size_t kGaps = Pretokeniser::kBatch * kFilled;
   static_assert(kGaps * sizeof(int32_t) + kPadding <= kMargin);
@@ -298,18 +278,24 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
       text.data(), text.data() + text.size(), [&](const char* from, const char* const* ends, size_t size) {
         check_now_and_then(++batches);
         fill_gaps();
-        Batch batch{from, ends, size, cache.view(), &known, missing, 0};
+        Batch batch{from, ends, size, cache.view(), missing, 0};
         if (worker.batches_aside > 0) {
           --worker.batches_aside;
           advance();
-          append_words<false>(worker, size, [&](size_t i) { return word_of(batch, i); }, output);
+          size_t i = 0;
+          append_words(worker, [&](auto& word) { return i < size && (word = word_of(batch, i++), true); }, output);
           to = written = reinterpret_cast<int32_t*>(output.reserve(0));
           return;
         }
         to = kKind.write(batch, to);
         missed = batch.missed;
-        for (size_t k = missed - std::min(missed, kSlotsAhead); k < missed; ++k)
-          known.prefetch_ids(missing[k].word.hash);
+        for (size_t k = 0; k < missed; ++k) {
+          missing[k].word = hash_word(missing[k].word.text);
+          table.prefetch_slot(missing[k].word.hash);
+        }
+        for (size_t k = 0; k < missed; ++k)
+          if (!table.prefetch_entry(missing[k].word.hash)) [[unlikely]]
+            whole.prefetch(missing[k].word.hash);
         // A text of more distinct words than the cache holds tries it now and then.
         if (cache.full() && missed > size / 2) worker.batches_aside = kBatchesAside;
       });
@@ -322,8 +308,7 @@ const char* Applier::append_line(Worker& worker, std::string_view line, Margins 
   const char* const last = begin + line.size() - margins.trailing;
   const auto* const ids = std::get_if<WordIds>(&output_);
   const char* bad = nullptr;
-  bool any = false;
-  size_t batches = 0;
+  size_t written = output.size(), batches = 0;
   if (pretokeniser_) {
     if (ids && !worker.draw.any()) {
       append_ids(worker, line, output);
@@ -331,30 +316,31 @@ const char* Applier::append_line(Worker& worker, std::string_view line, Margins 
     }
     pretokeniser_->for_each_batch(begin, begin + line.size(), [&](const char* from, const char* const* ends, size_t n) {
       check_now_and_then(++batches);
-      any = true;
-      const auto word_at = [&](size_t i) {
-        const char* const at = i > 0 ? ends[i - 1] : from;
-        return std::string_view(at, static_cast<size_t>(ends[i] - at));
+      const char* const* const last_end = ends + n;
+      const auto next = [&](std::string_view& word) {
+        if (ends == last_end) return false;
+        word = {from, static_cast<size_t>(*ends - from)};
+        from = *ends++;
+        return true;
       };
-      append_given(worker, n, word_at, output);
+      append_words(worker, next, output);
     });
   } else {
     if (!ids) output.append(begin, margins.leading);
-    auto& words = worker.words;
-    for (const char* p = begin + margins.leading; p < last && !bad;) {
-      check_now_and_then(++batches);
-      size_t n = 0;
-      while (p < last && n < Pretokeniser::kBatch) {
-        const char* const stop = word_end(p, last);
-        if (stop > p) words[n++] = {p, static_cast<size_t>(stop - p)};
-        p = stop + 1;
-      }
-      any |= n > 0;
-      bad = append_given(worker, n, [&](size_t i) { return words[i]; }, output);
-    }
+    written = output.size();
+    const char* p = begin + margins.leading;
+    const auto next = [&](std::string_view& word) {
+      while (p < last && *p == ' ') ++p;
+      if (p >= last) return false;
+      const char* const stop = word_end(p, last);
+      word = {p, static_cast<size_t>(stop - p)};
+      p = stop + 1;
+      return true;
+    };
+    bad = append_words(worker, next, output);
   }
   if (ids || bad) return bad;
-  if (any) output.drop_last(1);
+  if (output.size() > written) output.drop_last(1);
   if (!pretokeniser_) output.append(last, margins.trailing);
   return nullptr;
 }

@@ -91,12 +91,14 @@ class Applier {
   const char* append_line(Worker& worker, std::string_view line, Margins margins, OutputBuffer& output);
   // The same for a word, which may hold spaces, and a space after it. Throws InputError if it must be UTF-8 and is not.
   void append_word(Worker& worker, std::string_view word, OutputBuffer& output);
-  // Appends the output of each word, in text followed by a space. `word_at(i)` is word i, readable for kPadding bytes
-  // past its end. Returns null, or the first byte that is not UTF-8.
-  template <typename WordAt>
-  const char* append_given(Worker& worker, size_t count, const WordAt& word_at, OutputBuffer& output);
-  template <bool kDropout, typename WordAt>
-  const char* append_words(Worker& worker, size_t count, const WordAt& word_at, OutputBuffer& output);
+  // Appends the output of each word, in text followed by a space. `next_word(std::string_view& word)` returns whether
+  // there was another word; it must be readable for kPadding bytes past its end. Returns null, or the first byte that
+  // is not UTF-8.
+  template <typename NextWord>
+  const char* append_words(Worker& worker, NextWord&& next_word, OutputBuffer& output);
+  // The same for the first words of `worker.hashed`.
+  template <bool kDropout>
+  const char* append_hashed(Worker& worker, size_t count, OutputBuffer& output);
   // Appends the ids of a document's words; nothing is drawn.
   void append_ids(Worker& worker, std::string_view text, OutputBuffer& output);
   const WordEntry* entry_of_new_word(Worker& worker, const HashedWord& word);

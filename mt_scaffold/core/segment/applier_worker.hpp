@@ -33,11 +33,9 @@ class alignas(128) Applier::Worker {
   std::shared_ptr<WordTable> table;
   WordTable::Arena arena;
   std::unique_ptr<WordCache> cache;
-  unsigned batches_aside = 0;        // batches that are still to pass by the cache
-  std::vector<MissingWord> missing;  // of the current batch
-  // Here, as a loop over each line would initialise them again.
-  std::array<HashedWord, 2 * kAhead> hashed;
-  std::array<std::string_view, Pretokeniser::kBatch> words;
+  unsigned batches_aside = 0;             // batches that are still to pass by the cache
+  std::vector<MissingWord> missing;       // of the current batch
+  std::array<HashedWord, kAhead> hashed;  // here, as a loop over each line would initialise them again
 
   Segmenter::Scratch scratch;
   std::vector<Piece> pieces, part_pieces;
