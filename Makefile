@@ -1,7 +1,7 @@
 # make venv          .venv with everything, fairseq included (the commands below create it themselves)
 # make demo          a first experiment, from scratch to the comparison table; installs only what it needs
 # make demo-full     the same with two more systems, which train with dropout
-# make test          the tests, within 8 minutes on two idle cores
+# make test          the tests, within 6 minutes on two idle cores
 # make test-long     rehearsals of whole recipes, kills and long trials, minutes each
 # make test-portable the tests of floating-point results again, with the arithmetic of a plain processor
 # make test-integrations   other trainers (eole, JoeyNMT, Marian), CTranslate2 and datatrove with mt_scaffold, in

@@ -121,6 +121,7 @@ def with_dropout(words: Path) -> list[str]:
     return [str(words / "scaffold"), *MODEL, *ON_THE_FLY, "--bpe-dropout", "0.2"]
 
 
+@pytest.mark.long
 def test_a_training_stopped_in_an_epoch_resumes_as_if_never_stopped(
     words: Path, uninterrupted: tuple[list[Step], Path], tmp_path: Path
 ) -> None:

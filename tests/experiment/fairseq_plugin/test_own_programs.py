@@ -16,6 +16,7 @@ from paths import ROOT
 pytest.importorskip("fairseq_cli", reason="needs the extra 'fairseq'")
 
 
+@pytest.mark.long
 def test_the_commands_of_the_page_go_from_text_to_bleu(tiny_words: Path, tmp_path: Path) -> None:
     """fairseq-generate could not load what fairseq-train had written, and no page walked this way."""
     page = (ROOT / "docs" / "fairseq.md").read_text(encoding="utf-8")
