@@ -91,6 +91,16 @@ def test_a_long_word_leaves_no_memory(call: str) -> None:
     assert int(done.stdout) < 60_000, "kB"
 
 
+def test_a_line_may_be_longer_than_a_block(many_words: tuple[bytes, list[str], str], tmp_path: Path) -> None:
+    """Text is read in blocks of whole lines; one that a line fills is not cut within it."""
+    bpe = BPE(many_words[0])
+    line, expected = (" ".join([text] * 400_000) for text in ("abcde edcba", bpe.segment("abcde edcba")))
+    (tmp_path / "text").write_text(f"{line}\n{line}\n")
+    bpe.process_file(tmp_path / "text", tmp_path / "segmented")
+    equal = (tmp_path / "segmented").read_text() == f"{expected}\n{expected}\n"
+    assert equal  # without megabytes of differences
+
+
 def test_counts_that_sum_to_too_much_are_refused() -> None:
     """A total of 2^64 was 0."""
     counts = _core.read_word_counts([("counts", b"a %d\nb %d\n" % (2**63, 2**63))])
