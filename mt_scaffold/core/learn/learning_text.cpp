@@ -114,7 +114,7 @@ void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
   }
   // Before `base`: once a block that large is freed, glibc keeps more of what is freed after it.
   words = WordCounts();
-  give_back_freed_memory();  // that of counting is a fifth of the peak with one thread (docs/benchmarks.md)
+  give_back_freed_memory();  // that of counting is a fifth of the peak with one thread
 }
 
 void LearningText::count_initial_pairs() {

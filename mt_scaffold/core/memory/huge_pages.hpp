@@ -1,4 +1,4 @@
-// Huge pages for large tables, whose random accesses would otherwise miss the TLB. docs/benchmarks.md gives the gain.
+// Huge pages for large tables, whose random accesses would otherwise miss the TLB.
 #pragma once
 
 #include <cstddef>
