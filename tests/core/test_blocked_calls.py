@@ -12,6 +12,7 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,16 +100,18 @@ def test_a_program_ends_that_keeps_what_calls_python(kept: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("call", ["batch", "one text with dropout"])
+@pytest.mark.parametrize("call", ["batch", "one text with dropout", "long words"])
 def test_ctrl_c_ends_encoding(call: str) -> None:
     """Ctrl-C is handled before all texts are encoded, and within a text."""
     bpe = BPE(BYTES)
     text = " ".join(f"ab abba {number}" for number in range(20_000))
-    texts = [text] * 60
-
-    def encode() -> None:
-        bpe.encode_batch(texts, num_workers=1) if call == "batch" else bpe.encode(text * 20, dropout=0.3)
-
+    long_words = " ".join(["abba" * 1000] * 1000)
+    calls: dict[str, Callable[[], object]] = {
+        "batch": lambda: bpe.encode_batch([text] * 60, num_workers=1),
+        "one text with dropout": lambda: bpe.encode(text * 20, dropout=0.3),
+        "long words": lambda: bpe.encode(long_words),
+    }
+    encode = calls[call]
     whole = cost(encode, 3)
 
     assert cost_until_interrupted(encode, whole / 8) < whole / 2

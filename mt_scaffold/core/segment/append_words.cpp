@@ -4,7 +4,6 @@
 #include <utility>
 #include <variant>
 
-#include "io/interruption.hpp"
 #include "segment/applier.hpp"
 #include "segment/applier_worker.hpp"
 
@@ -14,7 +13,7 @@ namespace {
 
 constexpr size_t kCopied = WordCache::kMostIds;  // ids at once
 constexpr size_t kFilled = 8;                    // ids at once of a missing word
-constexpr size_t kCopiedBytes = 32;              // the same of a word in the table
+constexpr size_t kCopiedBytes = 32;              // bytes at once of a word's output in the table
 constexpr unsigned kBatchesAside = 31;           // batches that pass by a cache with more misses than hits
 
 // No word has more ids than bytes.
@@ -107,10 +106,6 @@ Kind fastest_kind() {
 // Not static in a function: a child forked during its initialisation would wait for it forever.
 const Kind kKind = fastest_kind();
 
-void check_now_and_then(size_t batches) {
-  if (batches % 64 == 0) Interruptible::check();
-}
-
 }  // namespace
 
 // Segments a word and returns the number of decisions that dropout makes on it; its output goes to worker.text.
@@ -171,18 +166,18 @@ const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& wo
 template <typename NextWord>
 const char* Applier::append_words(Worker& worker, NextWord&& next_word, OutputBuffer& output) {
   const WordTable& table = *worker.table;
-  for (size_t batches = 1;; ++batches) {
-    check_now_and_then(batches);
-    size_t count = 0;
+  while (true) {
+    size_t count = 0, bytes = 0;
     for (std::string_view word; count < kAhead && next_word(word); ++count) {
       worker.hashed[count] = hash_word(word);
       table.prefetch_slot(worker.hashed[count].hash);
+      bytes += word.size();
     }
-    if (count == 0) return nullptr;
+    worker.check_before(bytes);
     for (size_t i = 0; i < count; ++i) table.prefetch_entry(worker.hashed[i].hash);
     const char* const bad =
         worker.draw.any() ? append_hashed<true>(worker, count, output) : append_hashed<false>(worker, count, output);
-    if (bad) return bad;
+    if (bad || count < kAhead) return bad;
   }
 }
 
@@ -236,7 +231,7 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
   auto* written = reinterpret_cast<int32_t*>(output.reserve((text.size() + kGaps) * sizeof(int32_t)));
   int32_t* to = written;
   MissingWord* const missing = worker.missing.data();
-  size_t missed = 0, batches = 0;
+  size_t missed = 0;
 
   // Writes the ids of missing words into their gaps, closes the gaps and remembers the words.
   const auto fill_gaps = [&] {
@@ -276,7 +271,7 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
 
   pretokeniser_->for_each_batch(
       text.data(), text.data() + text.size(), [&](const char* from, const char* const* ends, size_t size) {
-        check_now_and_then(++batches);
+        worker.check_before(static_cast<size_t>(ends[size - 1] - from));
         fill_gaps();
         Batch batch{from, ends, size, cache.view(), missing, 0};
         if (worker.batches_aside > 0) {
@@ -308,14 +303,13 @@ const char* Applier::append_line(Worker& worker, std::string_view line, Margins 
   const char* const last = begin + line.size() - margins.trailing;
   const auto* const ids = std::get_if<WordIds>(&output_);
   const char* bad = nullptr;
-  size_t written = output.size(), batches = 0;
+  size_t written = output.size();
   if (pretokeniser_) {
     if (ids && !worker.draw.any()) {
       append_ids(worker, line, output);
       return nullptr;
     }
     pretokeniser_->for_each_batch(begin, begin + line.size(), [&](const char* from, const char* const* ends, size_t n) {
-      check_now_and_then(++batches);
       const char* const* const last_end = ends + n;
       const auto next = [&](std::string_view& word) {
         if (ends == last_end) return false;

@@ -92,8 +92,8 @@ class Applier {
   // The same for a word, which may hold spaces, and a space after it. Throws InputError if it must be UTF-8 and is not.
   void append_word(Worker& worker, std::string_view word, OutputBuffer& output);
   // Appends the output of each word, in text followed by a space. `next_word(std::string_view& word)` returns whether
-  // there was another word; it must be readable for kPadding bytes past its end. Returns null, or the first byte that
-  // is not UTF-8.
+  // there was another word, which must be readable for kPadding bytes past its end. Returns null, or the first byte
+  // that is not UTF-8.
   template <typename NextWord>
   const char* append_words(Worker& worker, NextWord&& next_word, OutputBuffer& output);
   // The same for the first words of `worker.hashed`.

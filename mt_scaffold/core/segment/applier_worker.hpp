@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "io/interruption.hpp"
 #include "segment/applier.hpp"
 #include "segment/word_cache.hpp"
 
@@ -41,6 +42,16 @@ class alignas(128) Applier::Worker {
   std::vector<Piece> pieces, part_pieces;
   std::string text;  // the output of the last segmented word
   OutputBuffer long_entry, output;
+
+  // Checks for an interruption now and then; `bytes`: of the text to be segmented until the next call.
+  void check_before(size_t bytes) {
+    constexpr size_t kUnchecked = size_t{1} << 18;  // milliseconds of text, a tenth of a second of slow words
+    unchecked += bytes;
+    if (unchecked < kUnchecked) return;
+    unchecked = 0;
+    Interruptible::check();
+  }
+  size_t unchecked = 0;
 
   // The memory of its buffers, which one long word can fill.
   size_t bytes() const {
