@@ -105,11 +105,10 @@ def test_ctrl_c_ends_encoding(call: str) -> None:
     """Ctrl-C is handled before all texts are encoded, and within a text."""
     bpe = BPE(BYTES)
     text = " ".join(f"ab abba {number}" for number in range(20_000))
-    long_words = " ".join(["abba" * 1000] * 1000)
     calls: dict[str, Callable[[], object]] = {
         "batch": lambda: bpe.encode_batch([text] * 60, num_workers=1),
         "one text with dropout": lambda: bpe.encode(text * 20, dropout=0.3),
-        "long words": lambda: bpe.encode(long_words),
+        "long words": lambda: bpe.encode(" ".join(["abba" * 1000] * 1000)),
     }
     encode = calls[call]
     whole = cost(encode, 3)

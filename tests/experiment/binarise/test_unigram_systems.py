@@ -148,6 +148,7 @@ def common(folder: Path, save: Path, *options: str) -> list[str]:
     return [*arguments, "--save-dir", str(save), "--max-epoch", "2", *options]
 
 
+@pytest.mark.long
 def test_a_training_reads_the_same_with_workers_and_after_resuming(folder: Path, tmp_path: Path) -> None:
     """Its ids depend only on seed, epoch, side and sentence number: they are those of one call of the encoder."""
     from fairseq_training import fairseq_train

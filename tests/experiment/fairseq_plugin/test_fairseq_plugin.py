@@ -351,6 +351,7 @@ def test_it_trains_in_processes_that_fairseq_spawns(words: Path) -> None:
     assert training.returncode == 0, training.stderr[-2000:]
 
 
+@pytest.mark.long
 def test_two_processes_share_the_batches_of_one(fairseq_programs: ForkServer, words: Path, tmp_path: Path) -> None:
     """With gloo on the CPU, their batches and losses are those of one process that gathers two batches."""
     arguments = [*with_dropout(words), "--max-epoch", "2", "--dropout", "0"]

@@ -42,6 +42,7 @@ def is_drawn(svg: Path) -> str:
     return text
 
 
+@pytest.mark.long
 def test_every_figure_is_written_the_same_each_time(tmp_path: Path) -> None:
     """All formats exist, with labels and the note on synthetic text, and the same data gives the same bytes."""
     rows = [

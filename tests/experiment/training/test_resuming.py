@@ -150,6 +150,7 @@ def updates(ranks: list[list[Step]], update_freq: int) -> list[list[list[int]]]:
     return [sorted(batches[first : first + together]) for first in range(0, len(batches), together)]
 
 
+@pytest.mark.long
 def test_two_processes_then_one_then_two_train_on_the_batches_of_one(
     fairseq_programs: ForkServer, command: list[str], tmp_path: Path
 ) -> None:
