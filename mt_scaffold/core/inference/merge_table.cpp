@@ -6,6 +6,12 @@ namespace mt_scaffold {
 
 MergeTable::MergeTable(const Codes& codes)
     : alphabet(codes.header.alphabet()), texts(codes.merges.size() + 256), ranks(codes.merges.size()) {
+  // Base symbols come first, so that most codes number the tokens of their merges in order.
+  if (alphabet.bytes && !alphabet.end_of_word)
+    for (int byte = 0; byte < 256; ++byte) texts.intern(std::string(1, static_cast<char>(byte)));
+  for (const Merge& merge : codes.merges)
+    for (const std::string& half : {std::cref(merge.left), std::cref(merge.right)})
+      if (is_base_symbol(half, alphabet)) texts.intern(half);
   std::string text;
   for (const Merge& merge : codes.merges) {
     text.assign(merge.left).append(merge.right);
@@ -20,8 +26,6 @@ MergeTable::MergeTable(const Codes& codes)
     texts.intern(split.token);
     for (const std::string& piece : split.pieces) texts.intern(piece);
   }
-  if (alphabet.bytes && !alphabet.end_of_word)
-    for (int byte = 0; byte < 256; ++byte) texts.intern(std::string(1, static_cast<char>(byte)));
   scaffold.resize(texts.size());
   for (size_t token = 0; token < texts.size(); ++token) {
     const std::string_view name = texts[static_cast<int32_t>(token)];

@@ -31,10 +31,14 @@ class Places {
  public:
   explicit Places(size_t symbols) : bits_((Bits{2} << symbols) - 1) {}
 
-  size_t next(size_t place) const { return place + 1 + lowest(bits_ >> 1 >> place); }
+  // The next two places, of which the first is removed.
+  std::pair<size_t, size_t> remove_after(size_t place) {
+    const Bits later = bits_ >> 1 >> place, left = later & (later - 1);
+    bits_ ^= (later ^ left) << 1 << place;
+    return {place + 1 + lowest(later), place + 1 + lowest(left)};
+  }
   // kBefore if there is none.
   size_t previous(size_t place) const { return (highest(bits_ & ((Bits{1} << place) - 1))) & kBefore; }
-  void remove(size_t place) { bits_ &= ~(Bits{1} << place); }
 
   size_t count() const { return popcount(bits_) - 1; }
   // Removes the first and returns it.
@@ -77,6 +81,7 @@ class Portable {
   }
 
   void set(size_t place, Key key) { keys_[place] = key; }
+  void remove(size_t a, size_t b, size_t c) { keys_[a] = keys_[b] = keys_[c] = kNone; }
   Key least() const {
     Key found = kNone;
     for (size_t i = 0; i < size_; ++i) found = std::min(found, keys_[i]);
@@ -125,9 +130,12 @@ class InRegistersAvx2 {
   }
 
   MT_SCAFFOLD_AVX2 void set(size_t place, Key key) {
-    const __m256i at = _mm256_set1_epi32(static_cast<int>(place)), keys = _mm256_set1_epi32(static_cast<int>(key));
+    const __m256i keys = _mm256_set1_epi32(static_cast<int>(key));
+    for (size_t i = 0; i < kBlocks; ++i) blocks_[i] = _mm256_blendv_epi8(blocks_[i], keys, at(i, place));
+  }
+  MT_SCAFFOLD_AVX2 void remove(size_t a, size_t b, size_t c) {
     for (size_t i = 0; i < kBlocks; ++i)
-      blocks_[i] = _mm256_blendv_epi8(blocks_[i], keys, _mm256_cmpeq_epi32(places_[i], at));
+      blocks_[i] = _mm256_or_si256(_mm256_or_si256(blocks_[i], at(i, a)), _mm256_or_si256(at(i, b), at(i, c)));
   }
   MT_SCAFFOLD_AVX2 Key least() const {
     __m256i found = blocks_[0];
@@ -136,6 +144,10 @@ class InRegistersAvx2 {
   }
 
  private:
+  MT_SCAFFOLD_AVX2 __m256i at(size_t block, size_t place) const {
+    return _mm256_cmpeq_epi32(places_[block], _mm256_set1_epi32(static_cast<int>(place)));
+  }
+
   __m256i blocks_[kBlocks], places_[kBlocks];
 };
 
@@ -144,10 +156,13 @@ class InRegistersAvx2 {
 }  // namespace
 
 MergesOneByOne::MergesOneByOne(const MergeTable& table)
-    : ranks_(table.ranks), fits_(table.merged_of_rank.size() < size_t{1} << (32 - kPlaceBits)) {
+    : ranks_(table.ranks),
+      merged_of_rank_(table.merged_of_rank),
+      fits_(merged_of_rank_.size() < size_t{1} << (32 - kPlaceBits)),
+      before_merged_(merged_of_rank_.empty() ? 0 : merged_of_rank_[0] - 1),
+      in_order_(std::ranges::adjacent_find(merged_of_rank_, [](int32_t a, int32_t b) { return a + 1 != b; }) ==
+                merged_of_rank_.end()) {
   if (!fits_) return;
-  merged_of_number_.push_back(MergeTable::kUnknown);
-  merged_of_number_.insert(merged_of_number_.end(), table.merged_of_rank.begin(), table.merged_of_rank.end());
   if (!table.alphabet.bytes || table.alphabet.end_of_word) return;
   joined_.resize(size_t{1} << 16);
   number_of_bytes_.resize(size_t{1} << 16);
@@ -175,13 +190,13 @@ class MergesOneByOne::Word {
   // Sets the symbols of all places.
   __attribute__((always_inline)) void begin(const int32_t* tokens) {
     std::copy_n(tokens, symbols_, token_);
-    for (size_t i = 0; i + 1 < symbols_; ++i) keys_[i] = key_at(i, merges_.ranks_.number(tokens[i], tokens[i + 1]));
+    for (size_t i = 0; i + 1 < symbols_; ++i) keys_[i] = key_of(merges_.ranks_.number(tokens[i], tokens[i + 1]), i);
   }
   __attribute__((always_inline)) void begin_with_bytes(const char* text) {
     const auto* const bytes = reinterpret_cast<const unsigned char*>(text);
     const auto set = [&](size_t i) __attribute__((always_inline)) {
       token_[i] = merges_.token_of_byte_[bytes[i]];
-      keys_[i] = key_at(i, merges_.number_of_bytes_[static_cast<size_t>(bytes[i]) << 8 | bytes[i + 1]]);
+      keys_[i] = key_of(merges_.number_of_bytes_[static_cast<size_t>(bytes[i]) << 8 | bytes[i + 1]], i);
     };
     if constexpr (Keys::kRoom <= kAllPlaces) {
       // No branch depends on the length; keys beyond it are ignored.
@@ -197,8 +212,9 @@ class MergesOneByOne::Word {
     for (size_t i = 0; i + 1 < symbols_; ++i) {
       const uint32_t left = symbols[i].byte, right = symbols[i + 1].byte;
       const bool bytes = (left | right) < EarlyCharacters::kCharacter;
-      keys_[i] = key_at(i, bytes ? merges_.number_of_bytes_[left << 8 | right]
-                                 : merges_.ranks_.number(symbols[i].token, symbols[i + 1].token));
+      keys_[i] = key_of(bytes ? merges_.number_of_bytes_[left << 8 | right]
+                              : merges_.ranks_.number(symbols[i].token, symbols[i + 1].token),
+                        i);
     }
   }
 
@@ -206,20 +222,21 @@ class MergesOneByOne::Word {
   __attribute__((always_inline)) bool merge() {
     token_[symbols_] = token_[kBefore] = MergeTable::kUnknown;
     Keys keys(keys_, symbols_ - 1);
-    // No branch in a step depends on the word.
-    for (Key key; (key = keys.least()) < kNone;) {
-      const size_t left = key & kBefore, right = places_.next(left), after = places_.next(right);
-      const size_t before = places_.previous(left);
-      const int32_t made = merged_[left];
-      token_[left] = made;
-      places_.remove(right);
-      const Key here = key_at(left, merges_.ranks_.number(made, token_[after]));
-      const Key changed = key_at(before, merges_.ranks_.number(token_[before], made));
-      keys.set(right, kNone);
+    // No branch in a step depends on the word. A step waits for two look-ups, and meanwhile finds the least other key.
+    for (Key key = keys.least(); key < kNone;) {
+      const size_t left = key & kBefore, before = places_.previous(left);
+      const auto [right, after] = places_.remove_after(left);
+      const int32_t made = token_[left] = merges_.merged_by((key >> kPlaceBits) + 1);
+      keys.remove(before, left, right);
+      const Key other = keys.least();
+      const Key here = key_of(merges_.ranks_.number(made, token_[after]), left);
+      const Key changed = key_of(merges_.ranks_.number(token_[before], made), before);
       keys.set(left, here);
       keys.set(before, changed);
-      if (std::min(here, changed) >> kPlaceBits < key >> kPlaceBits) [[unlikely]]
+      const Key fresh = std::min(here, changed);
+      if (fresh >> kPlaceBits < key >> kPlaceBits) [[unlikely]]
         return false;
+      key = std::min(other, fresh);
     }
     return true;
   }
@@ -249,17 +266,11 @@ class MergesOneByOne::Word {
  private:
   static constexpr size_t kAllPlaces = 16;
 
-  __attribute__((always_inline)) Key key_at(size_t place, uint32_t number) {
-    // Loaded now, in parallel with the search for the lowest rank.
-    merged_[place] = merges_.merged_of_number_[number];
-    return key_of(number, place);
-  }
-
   const MergesOneByOne& merges_;
   const size_t symbols_;
   Places<Bits> places_;
   alignas(64) Key keys_[kLongest + kBlock];
-  int32_t token_[kBefore + 1], merged_[kBefore + 1];  // merged_: the token that the pair at a place makes
+  int32_t token_[kBefore + 1];
 };
 
 template <typename Keys, typename Bits>
@@ -372,7 +383,7 @@ std::optional<size_t> MergesOneByOne::tokens_of(std::string_view word, int32_t* 
     const uint32_t pair =
         end == begin + 2 ? number_of_bytes_[static_cast<size_t>(bytes[begin]) << 8 | bytes[begin + 1]] : 0;
     if (pair != 0) {
-      *to++ = merged_of_number_[pair];
+      *to++ = merged_by(pair);
     } else if (end <= begin + 2) {
       for (size_t i = begin; i < end; ++i) *to++ = token_of_byte_[bytes[i]];
     } else if (const auto count = tokens_of_part(word.substr(begin, end - begin), to)) {

@@ -34,6 +34,12 @@ class MergesOneByOne {
  private:
   template <typename Keys, typename Bits>
   class Word;
+  // Without a look-up for most codes: its time would add to that of each step.
+  int32_t merged_by(uint32_t number) const {
+    if (in_order_) [[likely]]
+      return before_merged_ + static_cast<int32_t>(number);
+    return merged_of_rank_[number - 1];
+  }
   template <typename Keys, typename Bits>
   bool merge(Symbols& symbols) const;
   template <typename Keys, typename Bits>
@@ -52,8 +58,10 @@ class MergesOneByOne {
 
   // Numbers are ranks plus one, and 0 for none.
   const PairTable& ranks_;
-  const bool fits_;  // whether a rank and a place fit into a key
-  HugeVector<int32_t> merged_of_number_;
+  const std::vector<int32_t>& merged_of_rank_;
+  const bool fits_;              // whether a rank and a place fit into a key
+  const int32_t before_merged_;  // the token before that of rank 0
+  const bool in_order_;          // whether each rank has the token after that of the rank before
   // By the left and the right byte, and by byte; empty if symbols are not bytes.
   std::vector<uint32_t> number_of_bytes_;
   std::vector<int32_t> token_of_byte_;
