@@ -61,25 +61,25 @@ void EarlyCharacters::add(const MergeTable& table, std::string_view text) {
   }
 }
 
-size_t EarlyCharacters::symbols_of(std::string_view word, Symbol* symbols) const {
+size_t EarlyCharacters::tokens_of(std::string_view word, int32_t* tokens) const {
   const auto across = [&](size_t end) {
     return end == 0 || end == word.size() ? kNever : lowest_across_[byte_at(word, end - 1) << 8 | byte_at(word, end)];
   };
-  Symbol* to = symbols;
+  int32_t* to = tokens;
   for (size_t i = 0; i < word.size();) {
     const size_t size = size_of_character(word, i);
     if (size > 1) {
       const Character& character = size == 2 ? of_two_[number_of_two(word, i)] : of_three_[number_of_three(word, i)];
       if (character.token != MergeTable::kUnknown && character.last_rank < std::min(across(i), across(i + size))) {
-        *to++ = {character.token, kCharacter};
+        *to++ = character.token;
         i += size;
         continue;
       }
     }
     const size_t end = i + size;
-    for (; i < end; ++i) *to++ = {token_of_byte_[byte_at(word, i)], byte_at(word, i)};
+    for (; i < end; ++i) *to++ = token_of_byte_[byte_at(word, i)];
   }
-  return static_cast<size_t>(to - symbols);
+  return static_cast<size_t>(to - tokens);
 }
 
 }  // namespace mt_scaffold

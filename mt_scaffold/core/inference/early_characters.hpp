@@ -17,15 +17,8 @@ class EarlyCharacters {
   // Symbols must be bytes, without an end-of-word marker.
   explicit EarlyCharacters(const MergeTable& table);
 
-  // A symbol of a word: its token and its byte, or kCharacter if it has several.
-  struct Symbol {
-    int32_t token;
-    uint32_t byte;
-  };
-  static constexpr uint32_t kCharacter = 256;
-
-  // Writes the symbols that merging a word can start from to `symbols`, at most one per byte, and returns their number.
-  size_t symbols_of(std::string_view word, Symbol* symbols) const;
+  // Writes the tokens that merging a word can start from to `tokens`, at most one per byte, and returns their number.
+  size_t tokens_of(std::string_view word, int32_t* tokens) const;
 
  private:
   // A character of two or three bytes, in tables indexed by its code point.

@@ -73,6 +73,7 @@ constexpr size_t kInOneRegister = 62;
 // The keys of all places, in memory.
 class Portable {
  public:
+  static uint32_t number(const PairTable& ranks, int32_t left, int32_t right) { return ranks.number(left, right); }
   static constexpr size_t kRoom = kLongest;
 
   // `keys` has room for whole blocks; its first `places` keys are set.
@@ -95,15 +96,15 @@ class Portable {
 
 #if defined(__SSE2__)
 
-MT_SCAFFOLD_AVX2 inline Key least_of(__m256i keys) {
-  __m128i four = _mm_min_epu32(_mm256_castsi256_si128(keys), _mm256_extracti128_si256(keys, 1));
-  four = _mm_min_epu32(four, _mm_shuffle_epi32(four, _MM_SHUFFLE(1, 0, 3, 2)));
-  four = _mm_min_epu32(four, _mm_shuffle_epi32(four, _MM_SHUFFLE(2, 3, 0, 1)));
-  return static_cast<Key>(_mm_cvtsi128_si32(four));
-}
+struct LookUpAvx2 {
+  MT_SCAFFOLD_AVX2 static uint32_t number(const PairTable& ranks, int32_t left, int32_t right) {
+    return ranks.number_avx2(left, right);
+  }
+};
 
-class InMemoryAvx2 : public Portable {
+class InMemoryAvx2 : public Portable, public LookUpAvx2 {
  public:
+  using LookUpAvx2::number;
   using Portable::Portable;
   MT_SCAFFOLD_AVX2 Key least() const {
     const auto* at = reinterpret_cast<const __m256i*>(keys_);
@@ -115,7 +116,7 @@ class InMemoryAvx2 : public Portable {
 
 // Loading vectors right after storing one of their elements would stall for as long as the rest of a step takes.
 template <size_t kBlocks>
-class InRegistersAvx2 {
+class InRegistersAvx2 : public LookUpAvx2 {
  public:
   static constexpr size_t kRoom = kBlocks * 8;
 
@@ -190,9 +191,10 @@ class MergesOneByOne::Word {
   // Sets the symbols of all places.
   __attribute__((always_inline)) void begin(const int32_t* tokens) {
     std::copy_n(tokens, symbols_, token_);
-    for (size_t i = 0; i + 1 < symbols_; ++i) keys_[i] = key_of(merges_.ranks_.number(tokens[i], tokens[i + 1]), i);
+    for (size_t i = 0; i + 1 < symbols_; ++i)
+      keys_[i] = key_of(Keys::number(merges_.ranks_, tokens[i], tokens[i + 1]), i);
   }
-  __attribute__((always_inline)) void begin_with_bytes(const char* text) {
+  __attribute__((always_inline)) void begin(const char* text) {
     const auto* const bytes = reinterpret_cast<const unsigned char*>(text);
     const auto set = [&](size_t i) __attribute__((always_inline)) {
       token_[i] = merges_.token_of_byte_[bytes[i]];
@@ -207,17 +209,6 @@ class MergesOneByOne::Word {
     }
   }
 
-  __attribute__((always_inline)) void begin(const EarlyCharacters::Symbol* symbols) {
-    for (size_t i = 0; i < symbols_; ++i) token_[i] = symbols[i].token;
-    for (size_t i = 0; i + 1 < symbols_; ++i) {
-      const uint32_t left = symbols[i].byte, right = symbols[i + 1].byte;
-      const bool bytes = (left | right) < EarlyCharacters::kCharacter;
-      keys_[i] = key_of(bytes ? merges_.number_of_bytes_[left << 8 | right]
-                              : merges_.ranks_.number(symbols[i].token, symbols[i + 1].token),
-                        i);
-    }
-  }
-
   // Merges until no pair is left. Returns false if a merge makes a pair of a lower rank than its own.
   __attribute__((always_inline)) bool merge() {
     token_[symbols_] = token_[kBefore] = MergeTable::kUnknown;
@@ -229,8 +220,8 @@ class MergesOneByOne::Word {
       const int32_t made = token_[left] = merges_.merged_by((key >> kPlaceBits) + 1);
       keys.remove(before, left, right);
       const Key other = keys.least();
-      const Key here = key_of(merges_.ranks_.number(made, token_[after]), left);
-      const Key changed = key_of(merges_.ranks_.number(token_[before], made), before);
+      const Key here = key_of(Keys::number(merges_.ranks_, made, token_[after]), left);
+      const Key changed = key_of(Keys::number(merges_.ranks_, token_[before], made), before);
       keys.set(left, here);
       keys.set(before, changed);
       const Key fresh = std::min(here, changed);
@@ -241,8 +232,8 @@ class MergesOneByOne::Word {
     return true;
   }
 
-  // Reduces `symbols` to those that are left, or writes their tokens.
-  __attribute__((always_inline)) void finish(Symbols& symbols) {
+  // Reduces `symbols` to those that are left, or writes their tokens. Returns their number.
+  __attribute__((always_inline)) size_t finish(Symbols& symbols) {
     const size_t size = places_.count();
     for (size_t i = 0; i < size; ++i) {
       const size_t place = places_.take();
@@ -252,6 +243,7 @@ class MergesOneByOne::Word {
     symbols.end[size - 1] = symbols.end.back();
     symbols.token.resize(size);
     symbols.end.resize(size);
+    return size;
   }
   __attribute__((always_inline)) size_t finish(int32_t* tokens) {
     const size_t size = places_.count();
@@ -273,55 +265,37 @@ class MergesOneByOne::Word {
   int32_t token_[kBefore + 1];
 };
 
-template <typename Keys, typename Bits>
-__attribute__((always_inline)) inline bool MergesOneByOne::merge(Symbols& symbols) const {
-  Word<Keys, Bits> word(*this, symbols.token.size());
-  word.begin(symbols.token.data());
-  if (!word.merge()) return false;
-  word.finish(symbols);
-  return true;
-}
-
-template <typename Keys, typename Bits>
-__attribute__((always_inline)) inline std::optional<size_t> MergesOneByOne::merge(std::string_view text,
-                                                                                  int32_t* tokens) const {
-  Word<Keys, Bits> word(*this, text.size());
-  word.begin_with_bytes(text.data());
+template <typename Keys, typename Bits, typename From, typename To>
+__attribute__((always_inline)) inline std::optional<size_t> MergesOneByOne::merge(const From* from, size_t n,
+                                                                                  To&& to) const {
+  Word<Keys, Bits> word(*this, n);
+  word.begin(from);
   if (!word.merge()) return {};
-  return word.finish(tokens);
+  return word.finish(to);
 }
 
-template <typename Keys, typename Bits>
-__attribute__((always_inline)) inline std::optional<size_t> MergesOneByOne::merge(
-    const std::array<EarlyCharacters::Symbol, kLongest>& symbols, size_t count, int32_t* tokens) const {
-  Word<Keys, Bits> word(*this, count);
-  word.begin(symbols.data());
-  if (!word.merge()) return {};
-  return word.finish(tokens);
-}
-
-// Calls the merge() that suits `n` symbols and returns its result.
-template <typename... Arguments>
-auto MergesOneByOne::merge_portably(size_t n, Arguments&&... arguments) const {
-  if (n <= kInOneRegister) return merge<Portable, uint64_t>(arguments...);
-  return merge<Portable, unsigned __int128>(arguments...);
+template <typename From, typename To>
+std::optional<size_t> MergesOneByOne::merge_portably(const From* from, size_t n, To&& to) const {
+  if (n <= kInOneRegister) return merge<Portable, uint64_t>(from, n, to);
+  return merge<Portable, unsigned __int128>(from, n, to);
 }
 
 #if defined(__SSE2__)
-template <typename... Arguments>
+template <typename From, typename To>
 MT_SCAFFOLD_AVX2
-    __attribute__((flatten)) auto MergesOneByOne::merge_with_avx2(size_t n, Arguments&&... arguments) const {
+    __attribute__((flatten)) std::optional<size_t> MergesOneByOne::merge_with_avx2(const From* from, size_t n,
+                                                                                   To&& to) const {
   switch ((n - 2) / 8) {
     case 0:
-      return merge<InRegistersAvx2<1>, uint64_t>(arguments...);
+      return merge<InRegistersAvx2<1>, uint64_t>(from, n, to);
     case 1:
-      return merge<InRegistersAvx2<2>, uint64_t>(arguments...);
+      return merge<InRegistersAvx2<2>, uint64_t>(from, n, to);
     case 2:
     case 3:
-      return merge<InRegistersAvx2<4>, uint64_t>(arguments...);
+      return merge<InRegistersAvx2<4>, uint64_t>(from, n, to);
     default:
-      if (n <= kInOneRegister) return merge<InMemoryAvx2, uint64_t>(arguments...);
-      return merge<InMemoryAvx2, unsigned __int128>(arguments...);
+      if (n <= kInOneRegister) return merge<InMemoryAvx2, uint64_t>(from, n, to);
+      return merge<InMemoryAvx2, unsigned __int128>(from, n, to);
   }
 }
 
@@ -329,12 +303,12 @@ MT_SCAFFOLD_AVX2
 static const bool kAvx2 = may_use_avx2();
 #endif
 
-template <typename... Arguments>
-auto MergesOneByOne::merge_with_fastest(size_t n, Arguments&&... arguments) const {
+template <typename From, typename To>
+std::optional<size_t> MergesOneByOne::merge_with_fastest(const From* from, size_t n, To&& to) const {
 #if defined(__SSE2__)
-  if (kAvx2) return merge_with_avx2(n, arguments...);
+  if (kAvx2) return merge_with_avx2(from, n, to);
 #endif
-  return merge_portably(n, arguments...);
+  return merge_portably(from, n, to);
 }
 
 // `word` must be readable for kPadding bytes past its end.
@@ -352,13 +326,13 @@ static bool is_ascii(std::string_view word) {
 bool MergesOneByOne::apply(Symbols& symbols) const {
   const size_t n = symbols.token.size();
   if (n < 2) return true;
-  return n <= kLongest && fits_ && merge_with_fastest(n, symbols);
+  return n <= kLongest && fits_ && merge_with_fastest(symbols.token.data(), n, symbols);
 }
 
 std::optional<size_t> MergesOneByOne::tokens_of(std::string_view word, int32_t* tokens) const {
   const size_t n = word.size();
   if (n < 2 || number_of_bytes_.empty()) return {};
-  if (n <= kLongest && is_ascii(word)) return merge_with_fastest(n, word, tokens);
+  if (n <= kLongest && is_ascii(word)) return merge_with_fastest(word.data(), n, tokens);
   // Cuts the word where no merge joins its bytes: most bytes of a script that the codes were not learned on are alone.
   const auto* const bytes = reinterpret_cast<const unsigned char*>(word.data());
   const auto joined = [&](size_t i) {
@@ -399,10 +373,10 @@ std::optional<size_t> MergesOneByOne::tokens_of(std::string_view word, int32_t* 
 
 std::optional<size_t> MergesOneByOne::tokens_of_part(std::string_view part, int32_t* tokens) const {
   if (part.size() > kLongest) return {};
-  std::array<EarlyCharacters::Symbol, kLongest> symbols;
-  const size_t count = characters_->symbols_of(part, symbols.data());
-  if (count > 1) return merge_with_fastest(count, symbols, count, tokens);
-  *tokens = symbols[0].token;
+  std::array<int32_t, kLongest> symbols;
+  const size_t count = characters_->tokens_of(part, symbols.data());
+  if (count > 1) return merge_with_fastest(symbols.data(), count, tokens);
+  *tokens = symbols[0];
   return 1;
 }
 

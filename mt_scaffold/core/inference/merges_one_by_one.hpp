@@ -11,7 +11,6 @@
 #include "inference/early_characters.hpp"
 #include "inference/inference.hpp"
 #include "inference/merge_table.hpp"
-#include "memory/huge_pages.hpp"
 
 namespace mt_scaffold {
 
@@ -40,21 +39,17 @@ class MergesOneByOne {
       return before_merged_ + static_cast<int32_t>(number);
     return merged_of_rank_[number - 1];
   }
-  template <typename Keys, typename Bits>
-  bool merge(Symbols& symbols) const;
-  template <typename Keys, typename Bits>
-  std::optional<size_t> merge(std::string_view word, int32_t* tokens) const;
-  template <typename Keys, typename Bits>
-  std::optional<size_t> merge(const std::array<EarlyCharacters::Symbol, kLongest>& symbols, size_t count,
-                              int32_t* tokens) const;
+  // Merges the `n` symbols `from` and writes them `to`; none as for apply().
+  template <typename Keys, typename Bits, typename From, typename To>
+  std::optional<size_t> merge(const From* from, size_t n, To&& to) const;
+  // The same with the processor's fastest instructions for finding the lowest rank and looking up pairs.
+  template <typename From, typename To>
+  std::optional<size_t> merge_with_fastest(const From* from, size_t n, To&& to) const;
+  template <typename From, typename To>
+  std::optional<size_t> merge_portably(const From* from, size_t n, To&& to) const;
+  template <typename From, typename To>
+  std::optional<size_t> merge_with_avx2(const From* from, size_t n, To&& to) const;
   std::optional<size_t> tokens_of_part(std::string_view part, int32_t* tokens) const;
-  // Calls merge() with the processor's fastest instructions for finding the lowest rank, which is most of the work.
-  template <typename... Arguments>
-  auto merge_with_fastest(size_t n, Arguments&&... arguments) const;
-  template <typename... Arguments>
-  auto merge_portably(size_t n, Arguments&&... arguments) const;
-  template <typename... Arguments>
-  auto merge_with_avx2(size_t n, Arguments&&... arguments) const;
 
   // Numbers are ranks plus one, and 0 for none.
   const PairTable& ranks_;

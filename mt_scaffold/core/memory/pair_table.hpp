@@ -60,6 +60,21 @@ class PairTable {
 #endif
   }
 
+#if defined(__SSE2__)
+  // The same in fewer steps, each of which waits for the last: without the mark, the slot that has it is the least.
+  MT_SCAFFOLD_AVX2 uint32_t number_avx2(int32_t left, int32_t right) const {
+    const Pair pair = pair_of(left, right);
+    const Wanted wanted = look_for(pair);
+    const __m128i mark = _mm_set1_epi32(static_cast<int>(wanted.mark));
+    const auto unmarked = [&](size_t i) __attribute__((always_inline)) {
+      return _mm_xor_si128(_mm_load_si128(reinterpret_cast<const __m128i*>(wanted.line + i)), mark);
+    };
+    const __m128i eight = _mm_min_epu32(unmarked(0), unmarked(4)), other = _mm_min_epu32(unmarked(8), unmarked(12));
+    const uint32_t least = least_of(_mm_min_epu32(eight, other));
+    return checked(least <= number_mask() ? least : 0, wanted, pair);
+  }
+#endif
+
   // Calls `on_pair(int32_t left, int32_t right, int32_t number)` for each pair.
   template <typename OnPair>
   void for_each(OnPair&& on_pair) const {
@@ -89,9 +104,11 @@ class PairTable {
   uint32_t number_mask() const { return (uint32_t{1} << number_bits_) - 1; }
   uint32_t number_in(uint32_t slot) const { return slot & number_mask(); }
 
+  // The line by the highest bits of a product with a random factor, which all bits of the pair reach.
   Wanted look_for(Pair pair) const {
-    const uint64_t hash = hash_number(pair);
-    return {&slots_[((hash >> 32) * lines_ >> 32) * kLine], (static_cast<uint32_t>(hash) | 1) << number_bits_};
+    const uint64_t hash = pair * kHashSeeds.second;
+    const auto line = static_cast<uint64_t>(static_cast<unsigned __int128>(hash) * lines_ >> 64);
+    return {&slots_[line * kLine], (static_cast<uint32_t>(hash >> 32) | 1) << number_bits_};
   }
 
   // The slot of a pair, or the empty one where it belongs.

@@ -1,6 +1,7 @@
 // Instructions that only some processors have. MT_SCAFFOLD_SIMD names the only ones to use, for tests.
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
@@ -34,6 +35,15 @@ inline bool may_use_avx512() {
                                __builtin_cpu_supports("avx512vbmi2"));
 }
 inline bool may_use_avx2() { return may_use("avx2", __builtin_cpu_supports("avx2")); }
+
+MT_SCAFFOLD_AVX2 inline uint32_t least_of(__m128i four) {
+  four = _mm_min_epu32(four, _mm_shuffle_epi32(four, _MM_SHUFFLE(1, 0, 3, 2)));
+  four = _mm_min_epu32(four, _mm_shuffle_epi32(four, _MM_SHUFFLE(2, 3, 0, 1)));
+  return static_cast<uint32_t>(_mm_cvtsi128_si32(four));
+}
+MT_SCAFFOLD_AVX2 inline uint32_t least_of(__m256i eight) {
+  return least_of(_mm_min_epu32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1)));
+}
 
 }  // namespace mt_scaffold
 
