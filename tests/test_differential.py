@@ -7,6 +7,7 @@ ones, and many times as many (``make soak``).
 from __future__ import annotations
 
 import io
+import itertools
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -330,38 +331,25 @@ def test_apply(kind: str, mode: Mode, data: st.DataObject) -> None:
     check_applying(codes, mode, line, merges, separator, vocabulary)
 
 
-# Merges inside "é" and "日", in both orders, and across their edges.
-INSIDE = ["\xc3 \xa9", "\xe6 \x97", "\xe6\x97 \xa5", "\x97 \xa5", "\xe6 \x97\xa5"]
+# Merges inside "é" and "日", in both orders, across their edges, and beside them.
+INSIDE = [["\xc3 \xa9"], ["\xe6 \x97", "\xe6\x97 \xa5"], ["\x97 \xa5", "\xe6 \x97\xa5"]]
 ACROSS = [
-    "a \xc3",
-    "a \xe6",
-    "\xa9 a",
-    "\xa5 a",
-    "\xa5 \xe6",
-    "\xa5 \xe6\x97",
-    "\xa5 \xe6\x97\xa5",
-    "\xe6\x97\xa5 \xe6",
+    *["a \xc3", "a \xe6", "a \xe6\x97", "a \xe6\x97\xa5", "\xa9 a", "\xa5 a", "\x97\xa5 a", "\xe6\x97\xa5 a"],
+    *["\xa5 \xe6", "\xa5 \xe6\x97", "\xa5 \xe6\x97\xa5", "\x97\xa5 \xe6", "\xe6\x97\xa5 \xe6", "\xe6\x97\xa5 \xe6\x97"],
 ]
 
 
-@examples(60)
-@given(
-    inside=st.lists(st.sampled_from(INSIDE), max_size=6),
-    across=st.lists(st.tuples(st.sampled_from(ACROSS), st.integers(0, len(INSIDE))), max_size=4),
-    line=st.lists(
-        st.sampled_from([*"a ", "\xc3\xa9", *["\xe6\x97\xa5"] * 2, "\xe6", "\x97\xa5"]), min_size=1, max_size=12
-    ),
-)
-def test_merges_across_the_edges_of_characters(
-    inside: list[str], across: list[tuple[str, int]], line: list[str]
-) -> None:
-    """A character may be one symbol from the start only if no earlier merge crosses its edges."""
-    merges = list(inside)
-    for merge, rank in across:
-        merges.insert(rank, merge)
-    lines = [b" ".join(map(PRETOKENISED.in_file, merge.split(" "))) for merge in merges]
-    codes = b"\n".join([PRETOKENISED.first_line.encode(), *lines, b""])
-    check_applying(codes, PRETOKENISED, "".join(line).encode("latin-1"))
+@pytest.mark.parametrize("inside", INSIDE)
+def test_merges_across_the_edges_of_characters(inside: list[str]) -> None:
+    """A character may be one symbol from the start only if no earlier merge crosses its edges, or is of it."""
+    line = "日aa aa日 日日 a日a日日 éaa aaé éé日 日é".encode() + b" \xe6\xe6\x97\xa5 \x97\xa5a\xe6\x97"
+    places = range(len(inside) + 1)
+    for across, place, beside in itertools.product(ACROSS, places, [*places, None]):
+        merges = [*inside[:place], across, *inside[place:]]
+        if beside is not None:
+            merges.insert(beside + 1, "a a")
+        lines = [b" ".join(map(PRETOKENISED.in_file, merge.split(" "))) for merge in merges]
+        check_applying(b"\n".join([PRETOKENISED.first_line.encode(), *lines, b""]), PRETOKENISED, line)
 
 
 # ---- dropout

@@ -9,9 +9,9 @@
 
 namespace mt_scaffold {
 
-// A merge across the edge of a character needs a pair with the bytes on either side of the edge. If every such pair has
-// a higher rank than the merges inside the character, those come first whatever surrounds it, because each step merges
-// the pair of the lowest rank. So the character can be one symbol from the start.
+// The merges inside a character come first whatever surrounds it if every other merge of it has a higher rank, because
+// each step merges the pair of the lowest rank: merges across an edge, of the last bytes of the character, or of the
+// first, with the byte beyond, and merges of the whole character. So it can be one symbol from the start.
 class EarlyCharacters {
  public:
   // Symbols must be bytes, without an end-of-word marker.
@@ -23,14 +23,16 @@ class EarlyCharacters {
  private:
   // A character of two or three bytes, in tables indexed by its code point.
   struct Character {
-    int32_t token = MergeTable::kUnknown;  // kUnknown unless the merges inside it make one token
-    int32_t last_rank = 0;                 // the highest rank of these merges
+    int32_t token = MergeTable::kUnknown;
+    // The highest rank of the merges inside it; kNoRank if they do not make one token, or if that is merged before.
+    int32_t last_rank = MergeTable::kNoRank;
   };
 
-  void add(const MergeTable& table, std::string_view text);
+  void add(const MergeTable& table, std::string_view text, int32_t first_use);
 
   std::vector<Character> of_two_, of_three_;
-  std::vector<int32_t> lowest_across_;  // by the bytes before and after an edge: the lowest rank of a merge across it
+  // By the bytes before and after an edge: the lowest rank of a merge of a character's last, or first, bytes.
+  std::vector<int32_t> lowest_of_last_, lowest_of_first_;
   std::vector<int32_t> token_of_byte_;
 };
 
