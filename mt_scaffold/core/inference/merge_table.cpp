@@ -1,5 +1,7 @@
 #include "inference/merge_table.hpp"
 
+#include <functional>
+
 #include "text/text.hpp"
 
 namespace mt_scaffold {

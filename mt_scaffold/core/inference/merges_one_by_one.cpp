@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "io/interruption.hpp"
 #include "text/instructions.hpp"
