@@ -9,9 +9,9 @@
 
 namespace mt_scaffold {
 
-// The merges inside a character come first whatever surrounds it if every other merge of it has a higher rank, because
-// each step merges the pair of the lowest rank: merges across an edge, of the last bytes of the character, or of the
-// first, with the byte beyond, and merges of the whole character. So it can be one symbol from the start.
+// A character can be one symbol from the start if the merges inside it have lower ranks than every merge of its first
+// or last bytes with what is beside it, and than every merge of the whole character: each step merges the pair of the
+// lowest rank, so the merges inside come first whatever surrounds it.
 class EarlyCharacters {
  public:
   // Symbols must be bytes, without an end-of-word marker.
@@ -24,14 +24,14 @@ class EarlyCharacters {
   // A character of two or three bytes, in tables indexed by its code point.
   struct Character {
     int32_t token = MergeTable::kUnknown;
-    // The highest rank of the merges inside it; kNoRank if they do not make one token, or if that is merged before.
+    // The highest rank of the merges inside it; kNoRank if they do not make one token, or a merge of it comes earlier.
     int32_t last_rank = MergeTable::kNoRank;
   };
 
   void add(const MergeTable& table, std::string_view text, int32_t first_use);
 
   std::vector<Character> of_two_, of_three_;
-  // By the bytes before and after an edge: the lowest rank of a merge of a character's last, or first, bytes.
+  // By the bytes before and after an edge: the lowest rank of a merge across it of a character's last, or first, bytes.
   std::vector<int32_t> lowest_of_last_, lowest_of_first_;
   std::vector<int32_t> token_of_byte_;
 };

@@ -61,7 +61,7 @@ class PairTable {
   }
 
 #if defined(__SSE2__)
-  // The same in fewer steps, each of which waits for the last: without the mark, the slot that has it is the least.
+  // The same by a shorter chain of instructions: XORed with the mark, a slot that has it is its number, the least.
   MT_SCAFFOLD_AVX2 uint32_t number_avx2(int32_t left, int32_t right) const {
     const Pair pair = pair_of(left, right);
     const Wanted wanted = look_for(pair);
@@ -120,8 +120,8 @@ class PairTable {
     }
   }
 
-  // The number of a pair, given the first one in its line with the same mark (0: none). Searches on if that one belongs
-  // to another pair, or if there is none and the line is full.
+  // The number of a pair, given one in its line with the same mark (0: none). Searches on if that one belongs to
+  // another pair, or if there is none and the line is full.
   uint32_t checked(uint32_t number, const Wanted& wanted, Pair pair) const {
     const bool none = number == 0, differs = pairs_[number] != pair, full = wanted.line[kLine - 1] != 0;
     if ((none & full) | (!none & differs)) [[unlikely]]
