@@ -151,6 +151,7 @@ def test_codes_of_bytes_give_their_ids_and_the_text_back(files: Path, kind: str,
     assert tokenizer.eos_token_id == bpe.n_vocab
     assert tokenizer(TEXTS[2] + "<|end|>").input_ids == [*bpe.encode(TEXTS[2]), bpe.n_vocab]
     assert tokenizer.decode([*bpe.encode("a b"), bpe.n_vocab], skip_special_tokens=True) == "a b"
+    assert tokenizer.decode(bpe.encode("do n't , a .")) == "do n't , a ."  # transformers would clean it up
     assert tokenizer.decode(bpe.encode("é")[:1]) == "\ufffd"
     assert [token.encode() for token in byte_tokens(tokenizer._source.codes)[33:127]] == bpe.tokens[33:127]
 
