@@ -299,15 +299,12 @@ MT_SCAFFOLD_AVX2
       return merge<InMemoryAvx2, unsigned __int128>(from, n, to);
   }
 }
-
-// Not static in the function: a child forked during its initialisation would wait for it forever.
-static const bool kAvx2 = may_use_avx2();
 #endif
 
 template <typename From, typename To>
 std::optional<size_t> MergesOneByOne::merge_with_fastest(const From* from, size_t n, To&& to) const {
 #if defined(__SSE2__)
-  if (kAvx2) return merge_with_avx2(from, n, to);
+  if (kUseAvx2) return merge_with_avx2(from, n, to);
 #endif
   return merge_portably(from, n, to);
 }

@@ -11,10 +11,10 @@ namespace mt_scaffold {
 
 namespace {
 
-constexpr size_t kCopied = WordCache::kMostIds;  // ids at once
-constexpr size_t kFilled = 8;                    // ids at once of a missing word
-constexpr size_t kCopiedBytes = 32;              // bytes at once of a word's output in the table
-constexpr unsigned kBatchesAside = 31;           // batches that pass by a cache with more misses than hits
+constexpr size_t kCopied = WordCache::kMostIds;            // ids at once
+constexpr size_t kFilled = 8;                              // ids at once of a missing word
+constexpr size_t kCopiedBytes = 32;                        // bytes at once of a word's output in the table
+constexpr size_t kWordsAside = 31 * Pretokeniser::kBatch;  // that pass by a cache with more misses than hits
 
 // No word has more ids than bytes.
 size_t gap_of(size_t length) { return std::max(length, kFilled); }
@@ -82,29 +82,19 @@ __attribute__((always_inline)) inline int32_t* write_batch_with(Batch& given, in
   return to;
 }
 
-int32_t* write_batch(Batch& batch, int32_t* to) { return write_batch_with<WordCache::Portable>(batch, to); }
-
 #if defined(__SSE2__)
 MT_SCAFFOLD_AVX2 int32_t* write_batch_avx2(Batch& batch, int32_t* to) {
   return write_batch_with<WordCache::Avx2>(batch, to);
 }
 #endif
 
-struct Kind {
-  int32_t* (*write)(Batch& batch, int32_t* to);
-  WordCache::Hash hash;
-};
-
-// The fastest kind on this processor.
-Kind fastest_kind() {
+// With the fastest instructions of this processor.
+int32_t* write_batch(Batch& batch, int32_t* to) {
 #if defined(__SSE2__)
-  if (may_use_avx2()) return {write_batch_avx2, WordCache::Avx2::hash};
+  if (kUseAvx2) return write_batch_avx2(batch, to);
 #endif
-  return {write_batch, WordCache::Portable::hash};
+  return write_batch_with<WordCache::Portable>(batch, to);
 }
-
-// Not static in a function: a child forked during its initialisation would wait for it forever.
-const Kind kKind = fastest_kind();
 
 }  // namespace
 
@@ -219,12 +209,11 @@ void Applier::append_word(Worker& worker, std::string_view word, OutputBuffer& o
 // With gaps for the words that the cache lacks, filled once the next batch is found: they are fetched meanwhile.
 void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& output) {
   if (!worker.cache) {
-    worker.cache = std::make_unique<WordCache>(kKind.hash);
+    worker.cache = std::make_unique<WordCache>(std::get<WordIds>(output_).whole_words());
     worker.missing.resize(Pretokeniser::kBatch);
   }
   WordCache& cache = *worker.cache;
   const WordTable& table = *worker.table;
-  const WholeWords& whole = std::get<WordIds>(output_).whole_words();
   // The gaps of a batch are closed before the next one is written.
   constexpr size_t kGaps = Pretokeniser::kBatch * kFilled;
   static_assert(kGaps * sizeof(int32_t) + kPadding <= kMargin);
@@ -243,20 +232,14 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
       const int32_t* const after = missing[k].gap + gap_of(word.text.size());
       const int32_t* const next = k + 1 < missed ? missing[k + 1].gap : end;
       const WordEntry* entry = table.find(word);
-      const int32_t id = entry ? WordIds::kNoId : whole.find(word, WordIds::kNoId);
-      // Not at its first occurrence, unless it is a token: most words of some texts never recur.
-      const bool remembered = entry || id != WordIds::kNoId;
-      size_t count = 1;
-      if (id != WordIds::kNoId) {
-        *to = id;
-      } else {
-        if (!entry) entry = entry_of_new_word(worker, word);
-        count = entry->output_length / sizeof(int32_t);
-        std::memcpy(to, entry->output(), kFilled * sizeof *to);
-        if (count > kFilled) [[unlikely]]
-          std::memcpy(to, entry->output(), count * sizeof *to);
-      }
-      if (remembered && word.text.size() <= WordCache::kLongest && count <= WordCache::kMostIds)
+      // Not at its first occurrence: most words of some texts never recur.
+      const bool remembered = entry && word.text.size() <= WordCache::kLongest;
+      if (!entry) entry = entry_of_new_word(worker, word);
+      const size_t count = entry->output_length / sizeof(int32_t);
+      std::memcpy(to, entry->output(), kFilled * sizeof *to);
+      if (count > kFilled) [[unlikely]]
+        std::memcpy(to, entry->output(), count * sizeof *to);
+      if (remembered && count <= WordCache::kMostIds)
         cache.add(WordCache::key(word.text.data(), word.text.size()), to, count);
       to += count;
       move_down(after, next, to);
@@ -274,25 +257,27 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
         worker.check_before(static_cast<size_t>(ends[size - 1] - from));
         fill_gaps();
         Batch batch{from, ends, size, cache.view(), missing, 0};
-        if (worker.batches_aside > 0) {
-          --worker.batches_aside;
+        if (worker.words_aside > 0) {
+          worker.words_aside -= std::min(size, worker.words_aside);
           advance();
           size_t i = 0;
           append_words(worker, [&](auto& word) { return i < size && (word = word_of(batch, i++), true); }, output);
           to = written = reinterpret_cast<int32_t*>(output.reserve(0));
           return;
         }
-        to = kKind.write(batch, to);
+        to = write_batch(batch, to);
         missed = batch.missed;
         for (size_t k = 0; k < missed; ++k) {
           missing[k].word = hash_word(missing[k].word.text);
           table.prefetch_slot(missing[k].word.hash);
         }
-        for (size_t k = 0; k < missed; ++k)
-          if (!table.prefetch_entry(missing[k].word.hash)) [[unlikely]]
-            whole.prefetch(missing[k].word.hash);
+        for (size_t k = 0; k < missed; ++k) table.prefetch_entry(missing[k].word.hash);
+        worker.words_tried += size;
+        worker.words_missed += missed;
+        if (worker.words_tried < Pretokeniser::kBatch) return;
         // A text of more distinct words than the cache holds tries it now and then.
-        if (cache.full() && missed > size / 2) worker.batches_aside = kBatchesAside;
+        if (cache.full() && worker.words_missed > worker.words_tried / 2) worker.words_aside = kWordsAside;
+        worker.words_tried = worker.words_missed = 0;
       });
   fill_gaps();
   advance();

@@ -47,12 +47,7 @@ class WordCache {
   }();
 
  public:
-  // Not seeded: however many words share a set, each costs at most a look-up in the table of words. The bits from
-  // kLineBits on select the set, as many as the number of sets needs.
-  using Hash = uint64_t (*)(const Key& key);
-
-  // `hash`: that of the Instructions that look words up.
-  explicit WordCache(Hash hash) : hash_(hash), sets_(size_t{1} << kFirstBits) {}
+  WordCache() : sets_(size_t{1} << kFirstBits) {}
 
   // The key of a word of at least one byte, readable for kPadding bytes past its end. All words longer than kLongest
   // have the same key, which is never cached.
@@ -63,7 +58,9 @@ class WordCache {
     return {key.low & kMasks[row].low, (key.high & kMasks[row].high) | static_cast<uint64_t>(row) << 56};
   }
 
-  // which() returns which of a set's words has a key: 0, 1, or -1 for neither.
+  // hash() is not seeded: however many words share a set, each costs at most a look-up in the table of words. The bits
+  // from kLineBits on select the set, as many as the number of sets needs. which() returns which of a set's words has a
+  // key: 0, 1, or -1 for neither.
   struct Portable {
     static uint64_t hash(const Key& key) {
       return (key.low ^ key.high * 0xE7037ED1A0B428DBULL) * 0xA0761D6478BD642FULL >> (64 - kMostBits - kLineBits);
@@ -138,7 +135,7 @@ class WordCache {
  private:
   // Replaces another word if there is no room.
   void put(Key key, const int32_t* ids, size_t count) {
-    Set& set = sets_[(hash_(key) & mask()) >> kLineBits];
+    Set& set = sets_[(hash(key) & mask()) >> kLineBits];
     size_t i = set.empty(0) ? 0 : 1;
     if (set.empty(i)) {
       ++words_;
@@ -163,10 +160,17 @@ class WordCache {
     }
   }
 
+  // By the instructions that look words up.
+  static uint64_t hash(const Key& key) {
+#if defined(__SSE2__)
+    if (kUseAvx2) return Avx2::hash(key);
+#endif
+    return Portable::hash(key);
+  }
+
   // Selects the position of a set in bytes.
   uint64_t mask() const { return (sets_.size() - 1) << kLineBits; }
 
-  const Hash hash_;
   HugeVector<Set> sets_;
   size_t words_ = 0, replaced_ = 0;
 };

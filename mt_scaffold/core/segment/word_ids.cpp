@@ -36,15 +36,13 @@ WordIds::WordIds(const Segmenter& segmenter, std::shared_ptr<const Dictionary> d
       id_of_token_[token] = found->second;
     if (segmenter.expansion(number).empty()) id_of_whole_token_[token + 1] = id_of_token_[token];
   }
-  std::vector<WholeWords::Word> words;
   int32_t ids[kMost];
   uint32_t merges;
   for (size_t token = 0; token < texts.size(); ++token) {
     const std::string_view text = texts[static_cast<int32_t>(token)];
     if (id_of_whole_token_[token + 1] == kNoId || text.size() > WordCache::kLongest) continue;
-    if (of_word(text, ids, merges) == 1) words.emplace_back(hash_word(text), ids[0]);
+    if (of_word(text, ids, merges) == 1) whole_words_.add(WordCache::key(text.data(), text.size()), ids, 1);
   }
-  whole_words_ = WholeWords(words);
 }
 
 std::optional<size_t> WordIds::of_word(std::string_view word, int32_t* ids, uint32_t& merges) const {

@@ -65,11 +65,8 @@ class WordTable {
 
   // To be called in this order ahead of find(): the slot, then the entry it most likely refers to.
   void prefetch_slot(uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
-  // The latter returns false if there is none.
-  bool prefetch_entry(uint64_t hash) const {
-    const uint64_t slot = slots_[hash & mask_].load(std::memory_order_relaxed);
-    __builtin_prefetch(entry_of(slot));
-    return slot != 0;
+  void prefetch_entry(uint64_t hash) const {
+    __builtin_prefetch(entry_of(slots_[hash & mask_].load(std::memory_order_relaxed)));
   }
 
   const WordEntry* find(const HashedWord& word) const {
@@ -122,7 +119,7 @@ class WordTable {
   static constexpr int kPointerBits = 48;  // the bits above hold bits of the hash
   static constexpr uint64_t kPointerMask = (uint64_t{1} << kPointerBits) - 1;
   static constexpr size_t kLine = 64;  // entries are aligned to cache lines
-  static constexpr size_t kSmallChunk = size_t{1} << 18, kLargeChunk = size_t{1} << 21;
+  static constexpr size_t kChunk = size_t{1} << 21;
 
   struct Free {
     size_t bytes;
@@ -153,8 +150,7 @@ class WordTable {
   bool reserve(Arena& arena, size_t bytes) {
     if (arena.store == store_.get() && bytes <= arena.left) return true;
     std::lock_guard lock(shared_state);
-    // Each thread has a separate chunk, so chunks are large only once the table is.
-    const size_t size = std::max(store_->bytes < 4 * kLargeChunk ? kSmallChunk : kLargeChunk, bytes);
+    const size_t size = std::max(kChunk, bytes);  // each thread has a separate one
     if (store_->bytes + size > limits_.max_bytes) {
       store_->full.store(true, std::memory_order_relaxed);
       return false;

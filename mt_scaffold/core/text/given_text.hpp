@@ -140,8 +140,6 @@ __attribute__((always_inline)) inline char* to_utf8(const Unit* from, size_t siz
 }
 
 #if defined(__SSE2__)
-inline const bool kUseAvx512 = may_use_avx512();
-
 template <typename Unit>
 MT_SCAFFOLD_AVX512 inline char* to_utf8_avx512(const Unit* from, size_t size, char* to) {
   return to_utf8<Avx512>(from, size, to);
@@ -157,7 +155,7 @@ inline char* to_utf8(const GivenText& text, char* to) {
     const auto* const from = reinterpret_cast<const decltype(unit)*>(text.data);
 #if defined(__SSE2__)
     if constexpr (sizeof unit < 4)
-      if (transcoding::kUseAvx512) return transcoding::to_utf8_avx512(from, text.size, to);
+      if (kUseAvx512) return transcoding::to_utf8_avx512(from, text.size, to);
 #endif
     return transcoding::to_utf8<transcoding::Ascii>(from, text.size, to);
   };

@@ -29,12 +29,12 @@ inline bool may_use(std::string_view instructions, bool supported) {
   return supported && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
          __builtin_cpu_supports("popcnt") && has_lzcnt() && (!only || only == instructions);
 }
-// Ice Lake, Zen 4 and their successors.
-inline bool may_use_avx512() {
-  return may_use("avx512", __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                               __builtin_cpu_supports("avx512vbmi2"));
-}
-inline bool may_use_avx2() { return may_use("avx2", __builtin_cpu_supports("avx2")); }
+// Not static in functions: a child forked during their initialisation would wait for it forever. AVX-512 is that of Ice
+// Lake, Zen 4 and their successors.
+inline const bool kUseAvx512 =
+    may_use("avx512", __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                          __builtin_cpu_supports("avx512vbmi2"));
+inline const bool kUseAvx2 = may_use("avx2", __builtin_cpu_supports("avx2"));
 
 MT_SCAFFOLD_AVX2 inline uint32_t least_of(__m128i four) {
   four = _mm_min_epu32(four, _mm_shuffle_epi32(four, _MM_SHUFFLE(1, 0, 3, 2)));

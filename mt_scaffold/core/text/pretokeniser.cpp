@@ -187,8 +187,8 @@ using Cut = size_t (*)(const char* begin, const char* end, const char** ends);
 template <typename Pattern, bool split_digits, size_t kBatch>
 Cut fastest_cut() {
 #if defined(__SSE2__)
-  if (may_use_avx512()) return cut_avx512<Pattern, split_digits, kBatch>;
-  if (may_use_avx2()) return cut_avx2<Pattern, split_digits, kBatch>;
+  if (kUseAvx512) return cut_avx512<Pattern, split_digits, kBatch>;
+  if (kUseAvx2) return cut_avx2<Pattern, split_digits, kBatch>;
 #endif
   return cut<Pattern, split_digits, kBatch>;
 }
