@@ -52,7 +52,9 @@ class WordTable {
     if (store_->full.load(std::memory_order_relaxed) || slots >= limits_.max_words * 2)
       return std::make_shared<WordTable>(limits_);
     auto larger = std::shared_ptr<WordTable>(new WordTable(limits_, slots * 4, store_));
+    constexpr size_t kAhead = 16;
     for (size_t from = 0; from < slots; ++from) {
+      prefetch_entry(from + kAhead);
       const uint64_t slot = slots_[from].load(std::memory_order_acquire);
       if (slot == 0) continue;
       size_t to = entry_of(slot)->hash & larger->mask_;
