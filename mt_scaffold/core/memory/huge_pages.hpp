@@ -14,11 +14,12 @@
 namespace mt_scaffold {
 
 constexpr size_t kHugePage = size_t{1} << 21;
+constexpr size_t kLeastInHugePages = kHugePage / 2;
 
 // Large blocks are mapped separately and returned to the system as a whole; malloc would keep them as holes.
 inline void* allocate_in_huge_pages(size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  if (bytes >= kHugePage) {
+  if (bytes >= kLeastInHugePages) {
     const size_t size = (bytes + kHugePage - 1) / kHugePage * kHugePage;
     void* mapped = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) throw std::bad_alloc();
@@ -38,7 +39,7 @@ inline void* allocate_in_huge_pages(size_t bytes) {
 // `bytes` as requested from allocate_in_huge_pages().
 inline void free_in_huge_pages(void* memory, size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  if (bytes >= kHugePage) {
+  if (bytes >= kLeastInHugePages) {
     munmap(memory, (bytes + kHugePage - 1) / kHugePage * kHugePage);
     return;
   }
