@@ -121,7 +121,7 @@ class WordTable {
   static constexpr int kPointerBits = 48;  // the bits above hold bits of the hash
   static constexpr uint64_t kPointerMask = (uint64_t{1} << kPointerBits) - 1;
   static constexpr size_t kLine = 64;  // entries are aligned to cache lines
-  static constexpr size_t kChunk = size_t{1} << 21;
+  static constexpr size_t kLargestChunk = size_t{1} << 21, kSmallestChunk = size_t{1} << 16;
 
   struct Free {
     size_t bytes;
@@ -152,8 +152,10 @@ class WordTable {
   bool reserve(Arena& arena, size_t bytes) {
     if (arena.store == store_.get() && bytes <= arena.left) return true;
     std::lock_guard lock(shared_state);
-    const size_t size = std::max(kChunk, bytes);  // each thread has a separate one
-    if (store_->bytes + size > limits_.max_bytes) {
+    // Each thread has a separate chunk; they become smaller, so that there is one for many threads.
+    const size_t left = limits_.max_bytes - store_->bytes;
+    const size_t size = std::max({std::min(left / 32, kLargestChunk), kSmallestChunk, bytes});
+    if (size > left) {
       store_->full.store(true, std::memory_order_relaxed);
       return false;
     }
