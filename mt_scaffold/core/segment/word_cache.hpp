@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "memory/huge_pages.hpp"
 #include "text/instructions.hpp"
@@ -27,7 +28,7 @@ class WordCache {
 
  private:
   static constexpr int kCountShift = 61;
-  static constexpr int kFirstBits = 11, kMostBits = 17;  // of the number of sets
+  static constexpr int kFirstBits = 11, kMoreBits = 2, kMostBits = 17;  // of the number of sets
   static constexpr int kLineBits = 6;
   struct alignas(64) Set {
     Key keys[2];  // above the length: the number of ids, less one
@@ -47,7 +48,18 @@ class WordCache {
   }();
 
  public:
-  WordCache() : sets_(size_t{1} << kFirstBits) {}
+  struct Word {
+    Key key;
+    int32_t id;
+  };
+
+  // Starts from some words of one id each, of which the first have room before others.
+  explicit WordCache(const std::vector<Word>& words) {
+    int bits = kFirstBits;
+    while (bits < kMostBits && words.size() >= size_t{1} << (bits - 1)) bits += kMoreBits;
+    sets_.resize(size_t{1} << bits);
+    for (const Word& word : words) put(word.key, &word.id, 1);
+  }
 
   // The key of a word of at least one byte, readable for kPadding bytes past its end. All words longer than kLongest
   // have the same key, which is never cached.
@@ -149,7 +161,7 @@ class WordCache {
   }
 
   void grow() {
-    HugeVector<Set> old(sets_.size() * 4);
+    HugeVector<Set> old(sets_.size() << kMoreBits);
     old.swap(sets_);
     words_ = 0;
     for (const Set& set : old) {

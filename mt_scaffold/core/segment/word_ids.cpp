@@ -41,7 +41,7 @@ WordIds::WordIds(const Segmenter& segmenter, std::shared_ptr<const Dictionary> d
   for (size_t token = 0; token < texts.size(); ++token) {
     const std::string_view text = texts[static_cast<int32_t>(token)];
     if (id_of_whole_token_[token + 1] == kNoId || text.size() > WordCache::kLongest) continue;
-    if (of_word(text, ids, merges) == 1) whole_words_.add(WordCache::key(text.data(), text.size()), ids, 1);
+    if (of_word(text, ids, merges) == 1) whole_words_.push_back({WordCache::key(text.data(), text.size()), ids[0]});
   }
 }
 

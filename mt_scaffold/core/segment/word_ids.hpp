@@ -48,7 +48,7 @@ class WordIds {
 
   static constexpr int32_t kNoId = INT32_MIN;
   // The words that are one token, which most new words of a text are if the codes are large: they need no merging.
-  const WordCache& whole_words() const { return whole_words_; }
+  const std::vector<WordCache::Word>& whole_words() const { return whole_words_; }
 
  private:
   // Appends the id of a subword by its `form`; of one that is not in the dictionary, `unknown_`, or the ids of its
@@ -60,7 +60,7 @@ class WordIds {
   // Without an end-of-word marker, the id of each token, kNoId for those not in the dictionary; and by token plus one,
   // with kNoId for kUnknown and for tokens that expand.
   std::vector<int32_t> id_of_token_, id_of_whole_token_;
-  WordCache whole_words_;
+  std::vector<WordCache::Word> whole_words_;
   const int32_t unknown_;
 };
 
