@@ -6,6 +6,7 @@ import operator
 import os
 import sys
 from collections.abc import Iterable
+from numbers import Real
 from typing import NamedTuple
 
 from mt_scaffold.errors import UsageError
@@ -17,7 +18,7 @@ _LARGEST_ALPHA = 1_000_000
 
 def check_dropout(dropout: float) -> float:
     """Return a dropout probability; raise UsageError if it is not in [0, 1]."""
-    if not 0 <= dropout <= 1:
+    if isinstance(dropout, bool) or not isinstance(dropout, Real) or not 0 <= dropout <= 1:
         raise UsageError(f"the dropout probability must be between 0 and 1, not {dropout}")
     return dropout
 

@@ -454,6 +454,9 @@ def test_wrong_calls_for_ids() -> None:
             bpe.encode(wrong_text)  # type: ignore[arg-type]
     # As everywhere, bytes that are not UTF-8 may come as surrogates.
     assert bpe.decode_bytes(bpe.encode("\udcff")) == b"\xff"
+    for options in (True, {"<|end|>"}):
+        with pytest.raises(UsageError, match="between 0 and 1"):
+            bpe.encode("low", options)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="between 0 and 1"):
         bpe.encode("a", dropout=2)
 

@@ -141,10 +141,7 @@ class WordCounter {
   }
 
   static size_t bytes_of(size_t capacity) {
-    const auto rounded = [](size_t bytes) {
-      return bytes < kHugePage ? bytes : (bytes + kHugePage - 1) / kHugePage * kHugePage;
-    };
-    return rounded(capacity * sizeof(Slot) + kPadding) + rounded(capacity * sizeof(uint64_t));
+    return size_in_huge_pages(capacity * sizeof(Slot) + kPadding) + size_in_huge_pages(capacity * sizeof(uint64_t));
   }
 
   // Beyond a load that makes every look-up slow, the table grows whatever the limit.

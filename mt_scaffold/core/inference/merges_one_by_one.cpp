@@ -228,7 +228,8 @@ class MergesOneByOne::Word {
       const Key fresh = std::min(here, changed);
       if (fresh >> kPlaceBits < key >> kPlaceBits) [[unlikely]]
         return false;
-      // A branch, unlike min(): where the processor foresees it, the next step does not wait for the look-ups.
+      // A branch in place of min(): if the processor predicts it, the next step does not wait for the look-ups. The asm
+      // keeps the compiler from making it a conditional move.
       key = other;
       if (fresh < other) {
         asm volatile("" : "+r"(key));

@@ -14,13 +14,16 @@
 namespace mt_scaffold {
 
 constexpr size_t kHugePage = size_t{1} << 21;
-constexpr size_t kLeastInHugePages = kHugePage / 2;
+
+// The memory that a block takes. From three quarters of a huge page on it is whole ones: a power of two wastes nothing.
+inline size_t size_in_huge_pages(size_t bytes) {
+  return bytes < kHugePage / 4 * 3 ? bytes : (bytes + kHugePage - 1) / kHugePage * kHugePage;
+}
 
 // Large blocks are mapped separately and returned to the system as a whole; malloc would keep them as holes.
 inline void* allocate_in_huge_pages(size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  if (bytes >= kLeastInHugePages) {
-    const size_t size = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  if (const size_t size = size_in_huge_pages(bytes); size >= kHugePage) {
     void* mapped = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) throw std::bad_alloc();
     auto* const begin = static_cast<char*>(mapped);
@@ -39,8 +42,8 @@ inline void* allocate_in_huge_pages(size_t bytes) {
 // `bytes` as requested from allocate_in_huge_pages().
 inline void free_in_huge_pages(void* memory, size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  if (bytes >= kLeastInHugePages) {
-    munmap(memory, (bytes + kHugePage - 1) / kHugePage * kHugePage);
+  if (const size_t size = size_in_huge_pages(bytes); size >= kHugePage) {
+    munmap(memory, size);
     return;
   }
 #endif

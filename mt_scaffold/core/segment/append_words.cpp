@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kCopied = WordCache::kMostIds;            // ids at once
 constexpr size_t kFilled = 8;                              // ids at once of a missing word
 constexpr size_t kCopiedBytes = 32;                        // bytes at once of a word's output in the table
-constexpr size_t kWordsAside = 31 * Pretokeniser::kBatch;  // that pass by a cache with more misses than hits
+constexpr size_t kWordsAside = 31 * Pretokeniser::kBatch;  // that bypass a cache with more misses than hits
 
 // No word has more ids than bytes.
 size_t gap_of(size_t length) { return std::max(length, kFilled); }
@@ -209,8 +209,8 @@ void Applier::append_word(Worker& worker, std::string_view word, OutputBuffer& o
 // With gaps for the words that the cache lacks, filled once the next batch is found: they are fetched meanwhile.
 void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& output) {
   if (!worker.cache) {
-    worker.cache = std::make_unique<WordCache>(std::get<WordIds>(output_).whole_words());
     worker.missing.resize(Pretokeniser::kBatch);
+    worker.cache = std::make_unique<WordCache>(std::get<WordIds>(output_).whole_words());
   }
   WordCache& cache = *worker.cache;
   const WordTable& table = *worker.table;
@@ -272,12 +272,12 @@ void Applier::append_ids(Worker& worker, std::string_view text, OutputBuffer& ou
           table.prefetch_slot(missing[k].word.hash);
         }
         for (size_t k = 0; k < missed; ++k) table.prefetch_entry(missing[k].word.hash);
-        worker.words_tried += size;
+        worker.words_looked_up += size;
         worker.words_missed += missed;
-        if (worker.words_tried < Pretokeniser::kBatch) return;
+        if (worker.words_looked_up < Pretokeniser::kBatch) return;
         // A text of more distinct words than the cache holds tries it now and then.
-        if (cache.full() && worker.words_missed > worker.words_tried / 2) worker.words_aside = kWordsAside;
-        worker.words_tried = worker.words_missed = 0;
+        if (cache.full() && worker.words_missed > worker.words_looked_up / 2) worker.words_aside = kWordsAside;
+        worker.words_looked_up = worker.words_missed = 0;
       });
   fill_gaps();
   advance();

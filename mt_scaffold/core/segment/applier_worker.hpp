@@ -34,10 +34,10 @@ class alignas(128) Applier::Worker {
   std::shared_ptr<WordTable> table;
   WordTable::Arena arena;
   std::unique_ptr<WordCache> cache;
-  size_t words_tried = 0, words_missed = 0;  // in the cache, since it was last judged
-  size_t words_aside = 0;                    // that are still to pass by it
-  std::vector<MissingWord> missing;          // of the current batch
-  std::array<HashedWord, kAhead> hashed;     // here, as a loop over each line would initialise them again
+  size_t words_looked_up = 0, words_missed = 0;  // in the cache, since the last decision on it
+  size_t words_aside = 0;                        // still to bypass the cache
+  std::vector<MissingWord> missing;              // of the current batch
+  std::array<HashedWord, kAhead> hashed;         // here, as a loop over each line would initialise them again
 
   Segmenter::Scratch scratch;
   std::vector<Piece> pieces, part_pieces;

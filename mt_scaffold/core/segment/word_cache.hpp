@@ -1,4 +1,4 @@
-// The most recent words of a thread, with their ids: few enough for its core's private cache.
+// Words with their ids: a thread's most recent ones and, before those, the words that are one token.
 #pragma once
 
 #include <algorithm>

@@ -47,7 +47,8 @@ class WordIds {
   void write(std::string_view word, const std::vector<Piece>& pieces, std::string& text) const;
 
   static constexpr int32_t kNoId = INT32_MIN;
-  // The words that are one token, which most new words of a text are if the codes are large: they need no merging.
+  // The words of two bytes or more that are one token, with which a thread's cache starts: most new words of a text, if
+  // the codes are large.
   const std::vector<WordCache::Word>& whole_words() const { return whole_words_; }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -152,9 +153,9 @@ class WordTable {
   bool reserve(Arena& arena, size_t bytes) {
     if (arena.store == store_.get() && bytes <= arena.left) return true;
     std::lock_guard lock(shared_state);
-    // Each thread has a separate chunk; they become smaller, so that there is one for many threads.
+    // Each thread fills a separate chunk; chunks shrink as the memory runs out, so that many threads still get one.
     const size_t left = limits_.max_bytes - store_->bytes;
-    const size_t size = std::max({std::min(left / 32, kLargestChunk), kSmallestChunk, bytes});
+    const size_t size = std::max({std::min(std::bit_floor(left / 32), kLargestChunk), kSmallestChunk, bytes});
     if (size > left) {
       store_->full.store(true, std::memory_order_relaxed);
       return false;
