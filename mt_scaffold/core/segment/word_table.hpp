@@ -155,7 +155,7 @@ class WordTable {
     std::lock_guard lock(shared_state);
     // Each thread fills a separate chunk; chunks shrink as the memory runs out, so that many threads still get one.
     const size_t left = limits_.max_bytes - store_->bytes;
-    const size_t size = std::max({std::min(std::bit_floor(left / 32), kLargestChunk), kSmallestChunk, bytes});
+    const size_t size = std::max({std::min(std::bit_floor(left / 16), kLargestChunk), kSmallestChunk, bytes});
     if (size > left) {
       store_->full.store(true, std::memory_order_relaxed);
       return false;
