@@ -71,6 +71,7 @@ class PairTable {
     };
     const __m128i eight = _mm_min_epu32(unmarked(0), unmarked(4)), other = _mm_min_epu32(unmarked(8), unmarked(12));
     const uint32_t least = least_of(_mm_min_epu32(eight, other));
+    // Not ?:, of which the compiler makes a branch that is often predicted wrongly.
     return checked(least & -static_cast<uint32_t>(least <= number_mask()), wanted, pair);
   }
 #endif

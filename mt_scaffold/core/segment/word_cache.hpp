@@ -53,7 +53,7 @@ class WordCache {
     int32_t id;
   };
 
-  // Starts from some words of one id each, of which the first have room before others.
+  // Starts from some words of one id each, the most frequent ones first.
   explicit WordCache(const std::vector<Word>& words) {
     int bits = kFirstBits;
     while (bits < kMostBits && words.size() >= size_t{1} << (bits - 1)) bits += kMoreBits;
