@@ -90,35 +90,20 @@ class Portable {
     return found;
   }
 
- protected:
+ private:
   Key* const keys_;
   const size_t size_;
 };
 
 #if defined(__SSE2__)
 
-struct LookUpAvx2 {
+// Loading vectors right after storing one of their elements would stall for as long as the rest of a step takes.
+template <size_t kBlocks>
+class InRegistersAvx2 {
+ public:
   MT_SCAFFOLD_AVX2 static uint32_t number(const PairTable& ranks, int32_t left, int32_t right) {
     return ranks.number_avx2(left, right);
   }
-};
-
-class InMemoryAvx2 : public Portable, public LookUpAvx2 {
- public:
-  using LookUpAvx2::number;
-  using Portable::Portable;
-  MT_SCAFFOLD_AVX2 Key least() const {
-    const auto* at = reinterpret_cast<const __m256i*>(keys_);
-    __m256i found = _mm256_load_si256(at);
-    for (size_t i = 1; i < size_ / 8; ++i) found = _mm256_min_epu32(found, _mm256_load_si256(at + i));
-    return least_of(found);
-  }
-};
-
-// Loading vectors right after storing one of their elements would stall for as long as the rest of a step takes.
-template <size_t kBlocks>
-class InRegistersAvx2 : public LookUpAvx2 {
- public:
   static constexpr size_t kRoom = kBlocks * 8;
 
   MT_SCAFFOLD_AVX2 InRegistersAvx2(const Key* keys, size_t places) {
@@ -301,8 +286,7 @@ MT_SCAFFOLD_AVX2
     case 3:
       return merge<InRegistersAvx2<4>, uint64_t>(from, n, to);
     default:
-      if (n <= kInOneRegister) return merge<InMemoryAvx2, uint64_t>(from, n, to);
-      return merge<InMemoryAvx2, unsigned __int128>(from, n, to);
+      return merge_portably(from, n, to);
   }
 }
 #endif
