@@ -85,6 +85,20 @@ void narrow(const int32_t* from, size_t count, size_t width, char* to) {
   }
 }
 
+[[noreturn]] void throw_surrogate(const std::string& name) {
+  throw InputError(name + " holds a lone surrogate, which is not a character; remove it, or pass bytes");
+}
+
+// The UTF-8 of a part of a text, readable for kPadding bytes past its end; without data if it holds a lone surrogate.
+std::string_view utf8_of(const GivenText& text, size_t begin, size_t end, OutputBuffer& copy) {
+  if (text.kind == GivenText::Kind::kUtf8 && end + kPadding <= text.size) return {text.data + begin, end - begin};
+  copy.clear();
+  const GivenText part = text.part(begin, end);
+  char* const to = copy.reserve(part.size * part.widest());
+  const char* const after = to_utf8(part, to);
+  return after ? std::string_view(to, static_cast<size_t>(after - to)) : std::string_view();
+}
+
 const int32_t* as_ids(const OutputBuffer& buffer) { return reinterpret_cast<const int32_t*>(buffer.view().data()); }
 
 }  // namespace
@@ -102,44 +116,29 @@ IdEncoder::IdEncoder(std::shared_ptr<Applier> applier, std::shared_ptr<const Tok
       pretokeniser_(std::move(pretokeniser)),
       refusing_(*ids_, std::vector(ids_->special().size(), Special::kRefused)) {}
 
-// The last position where `text`, which `beyond` follows, may be cut in two without changing its ids; 0 if none.
-size_t IdEncoder::last_cut(std::string_view text, std::string_view beyond) const {
-  const std::string_view all(text.data(), text.size() + beyond.size());
-  size_t cut = pretokeniser_->last_certain_cut(text, 0);
+// The last position where any text that begins with `text` may be cut in two without changing its ids; 0 if none.
+size_t IdEncoder::last_cut(std::string_view text) const {
+  size_t longest = 0;
+  for (const std::string& token : ids_->special()) longest = std::max(longest, token.size());
+  size_t cut = pretokeniser_->last_certain_cut(text.substr(0, text.size() - std::min(longest, text.size())), 0);
   const auto within_special = [&](const std::string& token) {
     const size_t from = cut > token.size() ? cut - token.size() + 1 : 0;
-    const size_t found = all.substr(0, cut + token.size() - 1).find(token, from);
+    const size_t found = text.substr(0, cut + token.size() - 1).find(token, from);
     return found < cut && cut < found + token.size();
   };
-  while (cut > 0 && std::any_of(ids_->special().begin(), ids_->special().end(), within_special)) {
-    text = text.substr(0, cut - 1);
-    cut = pretokeniser_->last_certain_cut(text, 0);
-  }
-  return cut;
+  while (cut > 0 && std::any_of(ids_->special().begin(), ids_->special().end(), within_special))
+    cut = pretokeniser_->last_certain_cut(text.substr(0, cut - 1), 0);
+  return cut < longest ? 0 : cut;  // a special token may begin before `text`
 }
 
-// The same for the `size` units of a text from `begin` on; the result is in units, too.
-size_t IdEncoder::last_cut(const GivenText& text, size_t begin, size_t size) const {
-  size_t beyond = 0;
-  for (const std::string& token : ids_->special()) beyond = std::max(beyond, token.size());
-  beyond = std::min(beyond, text.size - begin - size);
-  if (text.kind == GivenText::Kind::kUtf8)
-    return last_cut({text.data + begin, size}, {text.data + begin + size, beyond});
+// The same for the units of a text from `begin` up to `end`, which is not its end; the result counts from `begin`.
+size_t IdEncoder::last_cut(const GivenText& text, size_t begin, size_t end) const {
+  if (text.kind == GivenText::Kind::kUtf8) return last_cut({text.data + begin, end - begin});
   constexpr size_t kWindow = 4096;
-  const size_t from = begin + size - std::min(size, kWindow);
-  std::string window, after;
-  for (const auto& [part, utf8] : {std::pair{text.part(from, begin + size), &window},
-                                   std::pair{text.part(begin + size, begin + size + beyond), &after}}) {
-    utf8->resize(part.size * part.widest() + kPadding);
-    const char* const end = to_utf8(part, utf8->data());
-    if (!end) return 0;
-    utf8->resize(static_cast<size_t>(end - utf8->data()));
-  }
-  const size_t split = window.size();
-  window += after;
-  const size_t cut = last_cut(std::string_view(window).substr(0, split), std::string_view(window).substr(split));
+  size_t units = end - std::min(end - begin, kWindow);
+  OutputBuffer copy;
+  const size_t cut = last_cut(utf8_of(text, units, end, copy));
   if (cut == 0) return 0;
-  size_t units = from;
   for (size_t bytes = 0; bytes < cut; ++units) {
     char utf8[4 + kPadding];
     bytes += static_cast<size_t>(to_utf8(text.part(units, units + 1), utf8) - utf8);
@@ -161,7 +160,7 @@ std::vector<IdEncoder::Unit> IdEncoder::plan(const std::vector<GivenText>& texts
       close(i);
       size_t begin = 0;
       for (size_t size = kUnit; begin + size + kUnit < text.size;) {
-        const size_t length = last_cut(text, begin, size);
+        const size_t length = last_cut(text, begin, begin + size);
         if (length == 0) {
           size *= 2;
           continue;
@@ -180,24 +179,6 @@ std::vector<IdEncoder::Unit> IdEncoder::plan(const std::vector<GivenText>& texts
   close(texts.size());
   return units;
 }
-
-namespace {
-
-[[noreturn]] void throw_surrogate(const std::string& name) {
-  throw InputError(name + " holds a lone surrogate, which is not a character; remove it, or pass bytes");
-}
-
-// The UTF-8 of a part of a text, readable for kPadding bytes past its end; without data if it holds a lone surrogate.
-std::string_view utf8_of(const GivenText& text, size_t begin, size_t end, OutputBuffer& copy) {
-  if (text.kind == GivenText::Kind::kUtf8 && end + kPadding <= text.size) return {text.data + begin, end - begin};
-  copy.clear();
-  const GivenText part = text.part(begin, end);
-  char* const to = copy.reserve(part.size * part.widest());
-  const char* const after = to_utf8(part, to);
-  return after ? std::string_view(to, static_cast<size_t>(after - to)) : std::string_view();
-}
-
-}  // namespace
 
 void IdEncoder::encode_one(const GivenText& text, const std::vector<Special>* special, uint64_t index, const Draw& draw,
                            OutputBuffer& output) const {

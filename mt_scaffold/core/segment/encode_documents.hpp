@@ -63,8 +63,8 @@ class IdEncoder {
 
  private:
   struct Unit;
-  size_t last_cut(std::string_view text, std::string_view beyond) const;
-  size_t last_cut(const GivenText& text, size_t begin, size_t size) const;
+  size_t last_cut(std::string_view text) const;
+  size_t last_cut(const GivenText& text, size_t begin, size_t end) const;
   std::vector<Unit> plan(const std::vector<GivenText>& texts, bool cut) const;
 
   const std::shared_ptr<Applier> applier_;
