@@ -91,6 +91,33 @@ def test_a_long_word_leaves_no_memory(call: str) -> None:
     assert int(done.stdout) < 60_000, "kB"
 
 
+BEYOND = """
+import resource, sys
+from mt_scaffold import BPE
+from mt_scaffold.errors import MTScaffoldError
+
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]) << 20,) * 2)
+bpe = BPE(b"#version: 0.2\\na b\\n", separator="@" * int(sys.argv[3]))
+try:
+    bpe.segment("a" * int(sys.argv[2]))
+except (MTScaffoldError, MemoryError) as error:
+    print(repr(error))
+"""
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "length", "separator", "refused"),
+    [
+        pytest.param(3500, 2**30, 2, "no word may have 2^30 or more", marks=pytest.mark.long),
+        (1000, 4097, 2**20, "a word becomes 2^32 bytes or more"),
+    ],
+)
+def test_what_32_bits_cannot_count_is_refused(megabytes: int, length: int, separator: int, refused: str) -> None:
+    """A word's positions and the size of its output wrapped around; they are known before memory is taken for them."""
+    command = [sys.executable, "-c", BEYOND, *map(str, (megabytes, length, separator))]
+    assert refused in subprocess.run(command, capture_output=True, check=True, text=True).stdout
+
+
 def test_a_line_may_be_longer_than_a_block(many_words: tuple[bytes, list[str], str], tmp_path: Path) -> None:
     """Text is read in blocks of whole lines; one that a line fills is not cut within it."""
     bpe = BPE(many_words[0])

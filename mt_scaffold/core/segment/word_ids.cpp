@@ -2,14 +2,18 @@
 
 #include <algorithm>
 
+#include "errors.hpp"
 #include "io/interruption.hpp"
 #include "text/notation.hpp"
 
 namespace mt_scaffold {
 
 void WordText::write(std::string_view word, const std::vector<Piece>& pieces, std::string& text) const {
-  text.clear();
   const bool notation = !segmenter_.alphabet().end_of_word;
+  const size_t separators = notation ? 0 : (pieces.size() - 1) * (segmenter_.separator().size() + 1);
+  if ((word.size() + separators) >> 32 != 0)
+    throw InputError("a word becomes 2^32 bytes or more; use a shorter separator");
+  text.clear();
   for (size_t i = 0; i < pieces.size(); ++i) {
     may_interrupt(i);
     const std::string_view piece = word.substr(pieces[i].begin, pieces[i].end - pieces[i].begin);
