@@ -130,6 +130,14 @@ def test_another_script_costs_less_than_new_words() -> None:
     assert costs[1] < costs[0]
 
 
+def test_dropout_near_1_of_a_long_word_costs_a_few_times_as_much() -> None:
+    """Each step tries a thousand pairs that were dropped before; their way through a heap cost 40 times as much."""
+    codes = b"#version: 0.2\n" + b"".join(b"%c %c\n" % pair for pair in itertools.product(b"abcdefgh", repeat=2))
+    bpe, word = BPE(codes), "".join(random.Random(1).choices("abcdefgh", k=30_000))
+    some, most = (cost(lambda dropout=p: bpe.segment(word, dropout=dropout), 3) for p in (0.9, 0.999))  # type: ignore[misc]
+    assert most < 12 * some
+
+
 def test_ctrl_c_ends_work_on_a_long_word() -> None:
     """Ctrl-C is handled before the word is done."""
     letters = random.Random(1).choices("abcdefgh", k=1_000_000)

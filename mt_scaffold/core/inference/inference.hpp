@@ -33,7 +33,7 @@ struct LongWord {
   };
   std::vector<int32_t> token;
   std::vector<uint32_t> previous, next;
-  std::vector<Candidate> heap, group, dropped;
+  std::vector<Candidate> heap, group, dropped, dropped_now;
 };
 
 // Tokens that are always written for a word, so that no branch depends on their number if it is small.

@@ -91,13 +91,15 @@ size_t Merges::merge_short(int32_t* token, uint32_t* end, size_t n, Decisions* d
   return n;
 }
 
-// A heap of candidates by rank, then position; each step takes all of one rank.
+// Candidates by rank, then position: new ones in a heap, and those dropped in earlier steps in order, the first at the
+// back, as dropout near 1 tries most of them again at each step. A step takes all of one rank.
 void Merges::merge_long(Symbols& symbols, LongWord& buffers, Decisions* decisions) const {
   using Candidate = LongWord::Candidate;
   // Not a structured binding: older clangs cannot use one in a lambda.
   std::vector<int32_t>& token = symbols.token;
   std::vector<uint32_t>&end = symbols.end, &previous = buffers.previous, &next = buffers.next;
-  std::vector<Candidate>&heap = buffers.heap, &group = buffers.group, &dropped = buffers.dropped;
+  std::vector<Candidate>&heap = buffers.heap, &group = buffers.group, &dropped = buffers.dropped,
+  &dropped_now = buffers.dropped_now;
   constexpr uint32_t kNone = ~uint32_t{0};
   constexpr int32_t kUsedUp = MergeTable::kUnknown - 1;
   const auto n = static_cast<uint32_t>(token.size());
@@ -120,28 +122,40 @@ void Merges::merge_long(Symbols& symbols, LongWord& buffers, Decisions* decision
     may_interrupt(i);
     push_pair_at(i);
   }
-  size_t steps = 0;
-
   dropped.clear();
-  while (!heap.empty()) {
+  dropped_now.clear();
+  const auto first = [&]() -> const Candidate* {
+    if (dropped.empty()) return heap.empty() ? nullptr : &heap.front();
+    return heap.empty() || Candidate::later(heap.front(), dropped.back()) ? &dropped.back() : &heap.front();
+  };
+  const auto take = [&](const Candidate* candidate) {
+    const Candidate taken = *candidate;
+    if (!dropped.empty() && candidate == &dropped.back()) {
+      dropped.pop_back();
+    } else {
+      std::pop_heap(heap.begin(), heap.end(), Candidate::later);
+      heap.pop_back();
+    }
+    return taken;
+  };
+  size_t steps = 0;
+  while (const Candidate* candidate = first()) {
     // All occurrences of the lowest rank, from the left.
     group.clear();
-    const int32_t rank = heap.front().when;
-    while (!heap.empty() && heap.front().when == rank) {
+    const int32_t rank = candidate->when;
+    for (; candidate && candidate->when == rank; candidate = first()) {
       may_interrupt(++steps);
-      std::pop_heap(heap.begin(), heap.end(), Candidate::later);
-      const Candidate candidate = heap.back();
-      heap.pop_back();
-      const bool current = token[candidate.position] == candidate.left && next[candidate.position] != kNone &&
-                           token[next[candidate.position]] == candidate.right;
-      if (current && (group.empty() || group.back().position != candidate.position)) group.push_back(candidate);
+      const Candidate taken = take(candidate);
+      const bool current = token[taken.position] == taken.left && next[taken.position] != kNone &&
+                           token[next[taken.position]] == taken.right;
+      if (current && (group.empty() || group.back().position != taken.position)) group.push_back(taken);
     }
     size_t survivors = 0;
     uint32_t taken = kNone;  // the right symbol of the previous replacement
     for (const Candidate& candidate : group) {
       if (candidate.position == taken) continue;
       if (decisions && !decisions->survives()) {
-        dropped.push_back(candidate);
+        dropped_now.push_back(candidate);
         continue;
       }
       taken = next[candidate.position];
@@ -163,11 +177,8 @@ void Merges::merge_long(Symbols& symbols, LongWord& buffers, Decisions* decision
       if (previous[candidate.position] != kNone) push_pair_at(previous[candidate.position]);
     }
     // Dropped pairs are drawn again at the next step.
-    for (const Candidate& candidate : dropped) {
-      heap.push_back(candidate);
-      std::push_heap(heap.begin(), heap.end(), Candidate::later);
-    }
-    dropped.clear();
+    dropped.insert(dropped.end(), dropped_now.rbegin(), dropped_now.rend());
+    dropped_now.clear();
   }
   size_t left = 0;
   for (uint32_t i = 0; i != kNone; i = next[i], ++left) {

@@ -59,7 +59,7 @@ class alignas(128) Applier::Worker {
     const LongWord& word = scratch.long_word;
     const auto of = [](const auto&... buffers) { return (... + (buffers.capacity() * sizeof buffers[0])); };
     return of(scratch.symbols.token, scratch.symbols.end, word.token, word.previous, word.next, word.heap, word.group,
-              word.dropped, pieces, part_pieces, text) +
+              word.dropped, word.dropped_now, pieces, part_pieces, text) +
            long_entry.capacity() + output.capacity();
   }
 };
