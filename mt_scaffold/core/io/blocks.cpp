@@ -11,9 +11,9 @@
 #include <condition_variable>
 #include <cstring>
 #include <exception>
+#include <future>
 #include <mutex>
 #include <system_error>
-#include <thread>
 
 #include "io/interruption.hpp"
 #include "text/text.hpp"
@@ -211,29 +211,6 @@ bool BlockReader::next_documents(Source& source, Block& block) {
 
 namespace {
 
-// Joins its threads on destruction, like std::jthread, which Apple's library does not have.
-class Threads {
- public:
-  Threads() = default;
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-  ~Threads() { join(); }
-
-  // Calls `work` with the number of the thread. Throws std::system_error if no thread can be started.
-  template <typename Work>
-  void start(const Work& work) {
-    threads_.emplace_back(work, size());
-  }
-  unsigned size() const { return static_cast<unsigned>(threads_.size()); }
-  void join() {
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
-  }
-
- private:
-  std::vector<std::thread> threads_;
-};
-
 // Shared by the caller and the workers of a call: whose turn it is to read and to write, and the first failure.
 class Shift {
  public:
@@ -343,14 +320,14 @@ void Shift::run(unsigned workers, const Tick& tick, const std::function<uint64_t
     changed_.notify_all();
   };
   running_ = workers;
-  Threads threads;
+  std::vector<std::future<void>> threads;  // joined on destruction
   try {
-    while (threads.size() < workers) threads.start(worker);
+    for (unsigned index = 0; index < workers; ++index) threads.push_back(std::async(std::launch::async, worker, index));
   } catch (const std::system_error& error) {
     // At a limit on threads or memory, those that started do all the work.
-    if (threads.size() == 0) throw SystemError(error.code().value(), "starting a thread");
+    if (threads.empty()) throw SystemError(error.code().value(), "starting a thread");
     std::lock_guard lock(state_);
-    running_ -= workers - threads.size();
+    running_ -= workers - static_cast<unsigned>(threads.size());
   }
   constexpr auto kPeriod = std::chrono::milliseconds(50);
   auto due = std::chrono::steady_clock::now() + kPeriod;
@@ -376,7 +353,7 @@ void Shift::run(unsigned workers, const Tick& tick, const std::function<uint64_t
     lock.lock();
   }
   lock.unlock();
-  threads.join();
+  threads.clear();
   if (interruption_) std::rethrow_exception(interruption_);
   if (failure_) std::rethrow_exception(failure_);
 }
