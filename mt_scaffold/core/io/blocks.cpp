@@ -214,12 +214,15 @@ namespace {
 // Shared by the caller and the workers of a call: whose turn it is to read and to write, and the first failure.
 class Shift {
  public:
-  // Runs `work(worker)` on `workers` threads while the caller does their jobs and calls `tick` with `done()`.
+  // Hands out tasks to `workers` threads, numbered in their order: `next(worker)`, one call at a time, prepares the
+  // next one, or returns false if there is none, and `work(worker, number)` does it. Meanwhile the caller does their
+  // jobs and calls `tick` with `done()`.
   void run(unsigned workers, const Tick& tick, const std::function<uint64_t()>& done,
-           const std::function<void(unsigned)>& work);
+           const std::function<bool(unsigned)>& next, const OnNumber& work);
 
-  // Runs `job` on the caller's thread, for a worker.
-  void call(const std::function<void()>& job) {
+  // Runs `job` for a worker, if need be on the caller's thread.
+  void call(bool on_caller, const std::function<void()>& job) {
+    if (!on_caller) return job();
     Job posted{job};
     std::unique_lock lock(state_);
     jobs_.push_back(&posted);
@@ -230,27 +233,9 @@ class Shift {
     if (posted.error) std::rethrow_exception(posted.error);
   }
 
-  // Calls `next(number)`, one call at a time, for the number of the next task; false if there is none, or after a
-  // failure, which ranks after those of all tasks before it.
-  template <typename Next>
-  bool next(Next&& next) {
-    std::lock_guard one_at_a_time(reading_);
-    {
-      std::lock_guard lock(state_);
-      if (exhausted_ || failure_ || stop_) return false;
-    }
-    try {
-      exhausted_ = !next();
-    } catch (...) {
-      exhausted_ = true;
-      fail(~uint64_t{0} - 1, std::current_exception());
-    }
-    return !exhausted_;
-  }
-
   // Calls `turn()` once all tasks with lower numbers had their turns.
   template <typename Turn>
-  void in_turn(uint64_t number, Turn&& turn) {
+  void in_turn(size_t number, Turn&& turn) {
     {
       std::unique_lock lock(state_);
       changed_.wait(lock, [&] { return turn_ == number || stop_ || failed_ < number; });
@@ -262,15 +247,6 @@ class Shift {
     changed_.notify_all();
   }
 
-  void fail(uint64_t number, std::exception_ptr error) {
-    std::lock_guard lock(state_);
-    if (!failure_ || number < failed_) {
-      failure_ = std::move(error);
-      failed_ = number;
-    }
-    changed_.notify_all();
-  }
-
  private:
   struct Job {
     const std::function<void()>& work;
@@ -278,6 +254,31 @@ class Shift {
     std::exception_ptr error = nullptr;
   };
 
+  // Whether there is another task, whose number is set. A failure of `next` ranks after those of all tasks before it.
+  bool take(const std::function<bool(unsigned)>& next, unsigned worker, size_t& number) {
+    std::lock_guard one_at_a_time(reading_);
+    {
+      std::lock_guard lock(state_);
+      if (exhausted_ || failure_ || stop_) return false;
+    }
+    number = tasks_++;
+    try {
+      exhausted_ = !next(worker);
+    } catch (...) {
+      exhausted_ = true;
+      fail(number);
+    }
+    return !exhausted_;
+  }
+  // Notes the exception that is being handled.
+  void fail(size_t number) {
+    std::lock_guard lock(state_);
+    if (!failure_ || number < failed_) {
+      failure_ = std::current_exception();
+      failed_ = number;
+    }
+    changed_.notify_all();
+  }
   void interrupt() {
     std::lock_guard lock(state_);
     if (!interruption_) interruption_ = std::current_exception();
@@ -302,19 +303,26 @@ class Shift {
   std::condition_variable changed_;
   std::atomic<bool> stop_{false};
   bool exhausted_ = false;
-  uint64_t turn_ = 0, failed_ = ~uint64_t{0};
+  size_t tasks_ = 0, turn_ = 0, failed_ = ~size_t{0};
   unsigned running_ = 0;
   std::vector<Job*> jobs_;
   std::exception_ptr failure_, interruption_;
 };
 
 void Shift::run(unsigned workers, const Tick& tick, const std::function<uint64_t()>& done,
-                const std::function<void(unsigned)>& work) {
+                const std::function<bool(unsigned)>& next, const OnNumber& work) {
   const auto worker = [&](unsigned index) {
     const Interruptible interruptible([&] {
       if (stop_.load(std::memory_order_relaxed)) throw Stopped();
     });
-    work(index);
+    for (size_t number; take(next, index, number);) {
+      try {
+        work(index, number);
+      } catch (...) {
+        fail(number);
+        break;
+      }
+    }
     std::lock_guard lock(state_);
     --running_;
     changed_.notify_all();
@@ -359,30 +367,17 @@ void Shift::run(unsigned workers, const Tick& tick, const std::function<uint64_t
 }
 
 void over_blocks(Shift& shift, BlockReader& reader, unsigned workers, const Tick& tick,
-                 const std::function<void(unsigned, Block&)>& work) {
+                 const std::function<void(unsigned, size_t, Block&)>& work) {
   const bool on_caller = reader.on_caller();
+  std::vector<Block> blocks(workers);
+  const auto next = [&](unsigned worker) {
+    bool found = false;
+    shift.call(on_caller, [&] { found = reader.next(blocks[worker]); });
+    return found;
+  };
   shift.run(
-      workers, tick, [&] { return reader.bytes_read(); },
-      [&](unsigned index) {
-        Block block;
-        const auto read = [&] {
-          bool found = false;
-          const auto next = [&] { found = reader.next(block); };
-          if (on_caller) {
-            shift.call(next);
-          } else {
-            next();
-          }
-          return found;
-        };
-        while (shift.next(read)) {
-          try {
-            work(index, block);
-          } catch (...) {
-            return shift.fail(block.number, std::current_exception());
-          }
-        }
-      });
+      workers, tick, [&] { return reader.bytes_read(); }, next,
+      [&](unsigned worker, size_t number) { work(worker, number, blocks[worker]); });
 }
 
 }  // namespace
@@ -399,18 +394,11 @@ void for_each_in_order(size_t count, unsigned workers, const OnNumber& work, con
   Shift shift;
   std::atomic<size_t> next{0};
   shift.run(
-      workers, tick, [&] { return next.load(); },
-      [&](unsigned worker) {
-        size_t number = 0;
-        while (shift.next([&] { return (number = next++) < count; })) {
-          try {
-            work(worker, number);
-            shift.in_turn(number, [&] { turn(worker, number); });
-            after(worker, number);
-          } catch (...) {
-            return shift.fail(number, std::current_exception());
-          }
-        }
+      workers, tick, [&] { return next.load(); }, [&](unsigned) { return next++ < count; },
+      [&](unsigned worker, size_t number) {
+        work(worker, number);
+        shift.in_turn(number, [&] { turn(worker, number); });
+        after(worker, number);
       });
 }
 
@@ -422,24 +410,17 @@ void for_each_number(size_t count, unsigned workers, const std::function<void(si
 void for_each_block(BlockReader& reader, unsigned workers, const std::function<void(unsigned, Block&)>& work,
                     const Tick& tick) {
   Shift shift;
-  over_blocks(shift, reader, workers, tick, work);
+  over_blocks(shift, reader, workers, tick, [&](unsigned worker, size_t, Block& block) { work(worker, block); });
 }
 
 void transform_blocks(BlockReader& reader, Sink& sink, unsigned workers,
                       const std::function<void(unsigned, Block&, std::string_view&)>& work, const Tick& tick) {
   Shift shift;
   const bool on_caller = sink.on_caller();
-  over_blocks(shift, reader, workers, tick, [&](unsigned index, Block& block) {
+  over_blocks(shift, reader, workers, tick, [&](unsigned worker, size_t number, Block& block) {
     std::string_view output;
-    work(index, block, output);
-    shift.in_turn(block.number, [&] {
-      const auto write = [&] { sink.write(output.data(), output.size()); };
-      if (on_caller) {
-        shift.call(write);
-      } else {
-        write();
-      }
-    });
+    work(worker, block, output);
+    shift.in_turn(number, [&] { shift.call(on_caller, [&] { sink.write(output.data(), output.size()); }); });
   });
 }
 
