@@ -169,7 +169,6 @@ bool BlockReader::next(Block& block) {
       carry_.assign(block.buffer.get() + whole_lines, block.size - whole_lines);
       block.size = whole_lines;
     }
-    block.number = number_;
     block.first_line = line_;
     block.first_offset = offset_;
     block.global_offset = global_offset_;
@@ -182,10 +181,7 @@ bool BlockReader::next(Block& block) {
       ++current_;
       line_ = offset_ = 0;
     }
-    if (block.size > 0) {
-      ++number_;
-      return true;
-    }
+    if (block.size > 0) return true;
   }
   return false;
 }
@@ -197,7 +193,6 @@ bool BlockReader::next_documents(Source& source, Block& block) {
   std::memcpy(block.buffer.get(), documents_.data(), documents_.size());
   std::memset(block.buffer.get() + documents_.size(), 0, kPadding);
   block.size = documents_.size();
-  block.number = number_++;
   block.first_line = line_;
   block.first_offset = offset_;
   block.global_offset = global_offset_;

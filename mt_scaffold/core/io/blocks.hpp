@@ -78,7 +78,6 @@ struct Block {
   std::unique_ptr<char[]> buffer;
   size_t capacity = 0;
   size_t size = 0;
-  uint64_t number = 0;         // index among the blocks of all inputs
   uint64_t first_line = 0;     // lines of this input before the block
   uint64_t first_offset = 0;   // bytes of this input before the block
   uint64_t global_offset = 0;  // bytes of all inputs before the block
@@ -119,7 +118,7 @@ class BlockReader {
 
   std::string documents_;
   std::string carry_;  // an incomplete line, read with the previous block
-  uint64_t number_ = 0, line_ = 0, offset_ = 0, global_offset_ = 0;
+  uint64_t line_ = 0, offset_ = 0, global_offset_ = 0;
   std::atomic<uint64_t> bytes_read_{0};
 };
 

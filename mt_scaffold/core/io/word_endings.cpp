@@ -22,7 +22,7 @@ bool ends_word(const Block& block, size_t at) {
 
 void WordEndings::begin_text() {
   std::lock_guard lock(mutex_);
-  ++text_;
+  first_offset_ = 0;
 }
 
 void WordEndings::look(const Block& block) {
@@ -36,9 +36,8 @@ void WordEndings::look(const Block& block) {
   }
   if (found == 0) return;
   std::lock_guard lock(mutex_);
-  if (count_ == 0 || (first_text_ == text_ && block.number < first_block_)) {
-    first_text_ = text_;
-    first_block_ = block.number;
+  if (count_ == 0 || block.global_offset < first_offset_) {
+    first_offset_ = block.global_offset;
     first_ = block.place(first);
   }
   count_ += found;

@@ -27,7 +27,8 @@ class WordEndings {
  private:
   const std::string separator_;
   mutable std::mutex mutex_;
-  uint64_t count_ = 0, text_ = 0, first_text_ = 0, first_block_ = 0;
+  uint64_t count_ = 0;
+  uint64_t first_offset_ = 0;  // of the block with the first word, in all inputs of its text; 0 in later texts
   std::string first_;
 };
 
