@@ -58,12 +58,13 @@ class PythonDocuments : public Source {
   bool on_caller() const override { return true; }
   size_t read(char*, size_t) override { return 0; }
   bool has_documents() const override { return true; }
-  bool read_documents(std::string& text, std::vector<size_t>& ends) override {
+  bool read_documents(OutputBuffer& text, std::vector<size_t>& ends) override {
     return with_gil([&] {
       const nb::object documents = (*read_)();
       if (documents.is_none()) return false;
       for (const auto& document : nb::cast<nb::list>(documents)) {
-        text.append(nb::cast<std::string_view>(document));
+        const auto view = nb::cast<std::string_view>(document);
+        text.append(view.data(), view.size());
         ends.push_back(text.size());
       }
       return true;

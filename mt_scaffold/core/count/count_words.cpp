@@ -45,7 +45,7 @@ class Counter {
     } else if (whole_inputs_) {
       // Further blocks of a document do not count as documents.
       lines_ += block.first_offset == 0;
-      pretokeniser_->for_each_word(begin, begin + block.size, on_word);
+      pretokeniser_->for_each_word(begin, begin + block.text().size(), on_word);
     } else {
       count_lines(block.text(), on_word);
     }

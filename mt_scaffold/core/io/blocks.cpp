@@ -35,7 +35,7 @@ void wait_for(int descriptor, short event) {
 
 }  // namespace
 
-bool Source::read_documents(std::string&, std::vector<size_t>&) { return false; }
+bool Source::read_documents(OutputBuffer&, std::vector<size_t>&) { return false; }
 
 FileSource::FileSource(int descriptor, std::string name, std::string taken)
     : descriptor_(descriptor), may_block_(may_block(descriptor)), taken_(std::move(taken)) {
@@ -87,33 +87,24 @@ void FileSink::write(const char* data, size_t size) {
   }
 }
 
-void Block::reserve(size_t bytes) {
-  if (bytes + kPadding <= capacity) return;
-  const size_t grown = std::max(bytes, capacity * 2) + kPadding;
-  std::unique_ptr<char[]> larger(new char[grown]);
-  if (size > 0) std::memcpy(larger.get(), buffer.get(), size);
-  buffer = std::move(larger);
-  capacity = grown;
-}
-
 std::string Block::place(size_t position) const {
   const bool documents = !document_ends.empty();
   const auto before =
       documents ? std::upper_bound(document_ends.begin(), document_ends.end(), position) - document_ends.begin()
-                : std::count(buffer.get(), buffer.get() + position, '\n');
+                : std::count(text().begin(), text().begin() + static_cast<std::ptrdiff_t>(position), '\n');
   return *name + (documents ? ": document " : ": line ") +
          std::to_string(first_line + static_cast<uint64_t>(before) + 1);
 }
 
 InputError Block::not_utf8(size_t position) const {
-  if (!document_ends.empty()) {
+  const bool documents = !document_ends.empty();
+  uint64_t offset = first_offset + position;
+  if (documents) {
     const auto document = std::upper_bound(document_ends.begin(), document_ends.end(), position);
-    const size_t begin = document == document_ends.begin() ? 0 : document[-1];
-    return InputError(place(position) + ", byte offset " + std::to_string(position - begin) + ": " +
-                      hex_byte(buffer[position]) + " is not UTF-8; convert it to UTF-8 first");
+    offset = position - (document == document_ends.begin() ? 0 : document[-1]);
   }
-  return InputError(place(position) + ", byte offset " + std::to_string(first_offset + position) + ": " +
-                    hex_byte(buffer[position]) + " is not UTF-8; convert the file to UTF-8 first");
+  return InputError(place(position) + ", byte offset " + std::to_string(offset) + ": " + hex_byte(text()[position]) +
+                    " is not UTF-8; convert " + (documents ? "it" : "the file") + " to UTF-8 first");
 }
 
 namespace {
@@ -132,75 +123,52 @@ bool BlockReader::on_caller() const {
 bool BlockReader::next(Block& block) {
   while (current_ < sources_.size()) {
     Source& source = *sources_[current_];
-    block.size = 0;
+    const bool documents = source.has_documents();
+    block.data.clear();
     block.document_ends.clear();
-    if (source.has_documents()) {
-      if (next_documents(source, block)) return true;
-      ++current_;
-      line_ = offset_ = 0;
-      continue;
-    }
-    block.reserve(std::max(kBlockSize, carry_.size() + kBlockSize / 2));
-    std::memcpy(block.buffer.get(), carry_.data(), carry_.size());
-    block.size = carry_.size();
-    carry_.clear();
-    bool ended = false;
-    size_t whole_lines = 0;  // bytes up to the last cut
-    while (true) {
-      if (block.size + kPadding >= block.capacity) {
-        if (whole_lines > 0) break;
-        block.reserve(block.capacity * 2);  // a line longer than the block
-      }
-      // One line may be a whole file.
-      Interruptible::check();
-      const size_t count = source.read(block.buffer.get() + block.size, block.capacity - kPadding - block.size);
-      if (count == 0) {
-        ended = true;
-        break;
-      }
-      bytes_read_.fetch_add(count, std::memory_order_relaxed);
-      const size_t searched = block.size;
-      block.size += count;
-      const size_t cut = last_cut_ ? last_cut_(block.text(), searched) : after_last_line(block.text(), searched);
-      if (cut > 0) whole_lines = cut;
-      if (whole_lines > 0 && (block.size >= kBlockSize / 2 || !source.ready())) break;
-    }
-    if (!ended) {
-      carry_.assign(block.buffer.get() + whole_lines, block.size - whole_lines);
-      block.size = whole_lines;
-    }
+    const bool more =
+        documents ? source.read_documents(block.data, block.document_ends) : read_lines(source, block.data);
+    const std::string_view text = block.text();
     block.first_line = line_;
     block.first_offset = offset_;
     block.global_offset = global_offset_;
     block.name = &source.name;
-    std::memset(block.buffer.get() + block.size, 0, kPadding);
-    line_ += static_cast<uint64_t>(std::count(block.buffer.get(), block.buffer.get() + block.size, '\n'));
-    offset_ += block.size;
-    global_offset_ += block.size;
-    if (ended) {
+    if (documents) bytes_read_.fetch_add(text.size(), std::memory_order_relaxed);
+    line_ += documents ? block.document_ends.size() : static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
+    offset_ += text.size();
+    global_offset_ += text.size();
+    if (!more) {
       ++current_;
       line_ = offset_ = 0;
     }
-    if (block.size > 0) return true;
+    if (!text.empty() || !block.document_ends.empty()) return true;
   }
   return false;
 }
 
-bool BlockReader::next_documents(Source& source, Block& block) {
-  documents_.clear();
-  if (!source.read_documents(documents_, block.document_ends)) return false;
-  block.reserve(documents_.size());
-  std::memcpy(block.buffer.get(), documents_.data(), documents_.size());
-  std::memset(block.buffer.get() + documents_.size(), 0, kPadding);
-  block.size = documents_.size();
-  block.first_line = line_;
-  block.first_offset = offset_;
-  block.global_offset = global_offset_;
-  block.name = &source.name;
-  line_ += block.document_ends.size();
-  offset_ += block.size;
-  global_offset_ += block.size;
-  bytes_read_.fetch_add(block.size, std::memory_order_relaxed);
+bool BlockReader::read_lines(Source& source, OutputBuffer& text) {
+  text.reserve(std::max(kBlockSize, carry_.size() + kBlockSize / 2));
+  text.append(carry_.data(), carry_.size());
+  carry_.clear();
+  size_t whole_lines = 0;  // bytes up to the last cut
+  while (true) {
+    if (text.size() + kPadding >= text.capacity()) {
+      if (whole_lines > 0) break;
+      text.reserve(1);  // a line longer than the block
+    }
+    // One line may be a whole file.
+    Interruptible::check();
+    const size_t searched = text.size();
+    const size_t count = source.read(text.reserve(0), text.capacity() - kPadding - searched);
+    if (count == 0) return false;
+    bytes_read_.fetch_add(count, std::memory_order_relaxed);
+    text.advance(count);
+    const size_t cut = last_cut_ ? last_cut_(text.view(), searched) : after_last_line(text.view(), searched);
+    if (cut > 0) whole_lines = cut;
+    if (whole_lines > 0 && (text.size() >= kBlockSize / 2 || !source.ready())) break;
+  }
+  carry_ = text.view().substr(whole_lines);
+  text.drop_last(carry_.size());
   return true;
 }
 

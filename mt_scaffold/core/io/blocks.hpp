@@ -11,6 +11,7 @@
 
 #include "errors.hpp"
 #include "io/tick.hpp"
+#include "memory/output_buffer.hpp"
 
 namespace mt_scaffold {
 
@@ -26,7 +27,7 @@ class Source {
   // Whether the input is documents: read_documents() is called instead of read().
   virtual bool has_documents() const { return false; }
   // Appends some documents to `text` and their ends to `ends`; false after the last one.
-  virtual bool read_documents(std::string& text, std::vector<size_t>& ends);
+  virtual bool read_documents(OutputBuffer& text, std::vector<size_t>& ends);
   // The name of the input in error messages.
   std::string name;
 };
@@ -75,9 +76,7 @@ class FileSink : public Sink {
 
 // Whole lines of one input, or a part cut by LastCut, readable for kPadding bytes past the end.
 struct Block {
-  std::unique_ptr<char[]> buffer;
-  size_t capacity = 0;
-  size_t size = 0;
+  OutputBuffer data;
   uint64_t first_line = 0;     // lines of this input before the block
   uint64_t first_offset = 0;   // bytes of this input before the block
   uint64_t global_offset = 0;  // bytes of all inputs before the block
@@ -85,8 +84,7 @@ struct Block {
   // The ends of documents, if the input has documents in place of lines.
   std::vector<size_t> document_ends;
 
-  std::string_view text() const { return {buffer.get(), size}; }
-  void reserve(size_t bytes);
+  std::string_view text() const { return data.view(); }
   // Describes `position` of this block: "NAME: line N", or "NAME: document N".
   std::string place(size_t position) const;
   // The error for the byte at `position` of this block, which is not UTF-8.
@@ -113,10 +111,9 @@ class BlockReader {
   std::vector<std::unique_ptr<Source>> sources_;
   size_t current_ = 0;
   LastCut last_cut_;
-  // As next(), for an input of documents, as many as it returns at a time.
-  bool next_documents(Source& source, Block& block);
+  // Appends whole lines of a source, all that is left if it ends; false then.
+  bool read_lines(Source& source, OutputBuffer& text);
 
-  std::string documents_;
   std::string carry_;  // an incomplete line, read with the previous block
   uint64_t line_ = 0, offset_ = 0, global_offset_ = 0;
   std::atomic<uint64_t> bytes_read_{0};

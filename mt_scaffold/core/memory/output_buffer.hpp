@@ -1,4 +1,4 @@
-// A growing buffer for segmented text or ids.
+// A growing buffer for input, segmented text or ids.
 #pragma once
 
 #include <algorithm>
