@@ -20,10 +20,8 @@ namespace mt_scaffold {
 // A Python object with read(size) -> bytes, such as a gzip stream.
 class PythonSource : public Source {
  public:
-  PythonSource(nb::object stream, std::string name) : read_(shared_object(stream.attr("read"))) {
-    this->name = std::move(name);
-  }
-  bool on_caller() const override { return true; }
+  PythonSource(nb::object stream, std::string name)
+      : Source(std::move(name), true), read_(shared_object(stream.attr("read"))) {}
   size_t read(char* into, size_t size) override {
     return with_gil([&] {
       const nb::object data = (*read_)(size);
@@ -39,23 +37,11 @@ class PythonSource : public Source {
   const std::shared_ptr<nb::object> read_;
 };
 
-// A Python bytes object, which the source keeps alive.
-class PythonBytes : public MemorySource {
- public:
-  PythonBytes(nb::bytes text, std::string name)
-      : MemorySource({text.c_str(), text.size()}, std::move(name)), text_(shared_object(std::move(text))) {}
-
- private:
-  const std::shared_ptr<nb::object> text_;
-};
-
 // A Python object with read_documents() -> list of bytes, None at the end.
 class PythonDocuments : public Source {
  public:
-  PythonDocuments(nb::object documents, std::string name) : read_(shared_object(documents.attr("read_documents"))) {
-    this->name = std::move(name);
-  }
-  bool on_caller() const override { return true; }
+  PythonDocuments(nb::object documents, std::string name)
+      : Source(std::move(name), true), read_(shared_object(documents.attr("read_documents"))) {}
   size_t read(char*, size_t) override { return 0; }
   bool has_documents() const override { return true; }
   bool read_documents(OutputBuffer& text, std::vector<size_t>& ends) override {
@@ -78,9 +64,9 @@ class PythonDocuments : public Source {
 class PythonSink : public Sink {
  public:
   explicit PythonSink(nb::object stream)
-      : write_(shared_object(stream.attr("write"))),
+      : Sink(true),
+        write_(shared_object(stream.attr("write"))),
         raw_(nb::isinstance(stream, nb::module_::import_("io").attr("RawIOBase"))) {}
-  bool on_caller() const override { return true; }
   void write(const char* data, size_t size) override {
     with_gil([&] {
       while (size > 0) {
@@ -109,11 +95,13 @@ using NamedObject = std::pair<std::string, nb::object>;
 inline std::unique_ptr<Source> make_source(const NamedObject& given) {
   const auto& [name, input] = given;
   if (nb::isinstance<nb::int_>(input)) return std::make_unique<FileSource>(nb::cast<int>(input), name);
-  if (nb::isinstance<nb::tuple>(input)) {
-    const auto& [taken, descriptor] = nb::cast<std::pair<nb::bytes, int>>(input);
-    return std::make_unique<FileSource>(descriptor, name, std::string(taken.c_str(), taken.size()));
+  const bool begun = nb::isinstance<nb::tuple>(input);
+  if (begun || nb::isinstance<nb::bytes>(input)) {
+    const auto taken = nb::cast<nb::bytes>(begun ? input[0] : input);
+    const int descriptor = begun ? nb::cast<int>(input[1]) : FileSource::kNone;
+    return std::make_unique<FileSource>(descriptor, name, std::string_view(taken.c_str(), taken.size()),
+                                        shared_object(taken));
   }
-  if (nb::isinstance<nb::bytes>(input)) return std::make_unique<PythonBytes>(nb::cast<nb::bytes>(input), name);
   if (nb::hasattr(input, "read_documents")) return std::make_unique<PythonDocuments>(input, name);
   return std::make_unique<PythonSource>(input, name);
 }

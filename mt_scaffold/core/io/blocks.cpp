@@ -37,18 +37,21 @@ void wait_for(int descriptor, short event) {
 
 bool Source::read_documents(OutputBuffer&, std::vector<size_t>&) { return false; }
 
-FileSource::FileSource(int descriptor, std::string name, std::string taken)
-    : descriptor_(descriptor), may_block_(may_block(descriptor)), taken_(std::move(taken)) {
-  this->name = std::move(name);
-}
+FileSource::FileSource(int descriptor, std::string name, std::string_view taken, std::shared_ptr<void> owner)
+    : Source(std::move(name)),
+      descriptor_(descriptor),
+      may_block_(descriptor != kNone && may_block(descriptor)),
+      taken_(taken),
+      owner_(std::move(owner)) {}
 
 size_t FileSource::read(char* into, size_t size) {
   if (!taken_.empty()) {
     const size_t count = std::min(size, taken_.size());
     std::memcpy(into, taken_.data(), count);
-    taken_.erase(0, count);
+    taken_.remove_prefix(count);
     return count;
   }
+  if (descriptor_ == kNone) return 0;
   while (true) {
     if (may_block_) wait_for(descriptor_, POLLIN);
     const ssize_t count = ::read(descriptor_, into, size);
@@ -61,13 +64,6 @@ size_t FileSource::read(char* into, size_t size) {
 bool FileSource::ready() const {
   struct pollfd waiting = {descriptor_, POLLIN, 0};
   return !taken_.empty() || !may_block_ || poll(&waiting, 1, 0) != 0;
-}
-
-size_t MemorySource::read(char* into, size_t size) {
-  const size_t count = std::min(size, rest_.size());
-  std::memcpy(into, rest_.data(), count);
-  rest_.remove_prefix(count);
-  return count;
 }
 
 FileSink::FileSink(int descriptor, std::string name)
@@ -117,7 +113,7 @@ size_t after_last_line(std::string_view text, size_t searched) {
 }  // namespace
 
 bool BlockReader::on_caller() const {
-  return std::any_of(sources_.begin(), sources_.end(), [](const auto& source) { return source->on_caller(); });
+  return std::any_of(sources_.begin(), sources_.end(), [](const auto& source) { return source->on_caller; });
 }
 
 bool BlockReader::next(Block& block) {
@@ -379,7 +375,7 @@ void for_each_block(BlockReader& reader, unsigned workers, const std::function<v
 void transform_blocks(BlockReader& reader, Sink& sink, unsigned workers,
                       const std::function<void(unsigned, Block&, std::string_view&)>& work, const Tick& tick) {
   Shift shift;
-  const bool on_caller = sink.on_caller();
+  const bool on_caller = sink.on_caller;
   over_blocks(shift, reader, workers, tick, [&](unsigned worker, size_t number, Block& block) {
     std::string_view output;
     work(worker, block, output);

@@ -17,11 +17,10 @@ namespace mt_scaffold {
 
 class Source {
  public:
+  explicit Source(std::string name, bool on_caller = false) : name(std::move(name)), on_caller(on_caller) {}
   virtual ~Source() = default;
   // Reads up to `size` bytes and returns the count, 0 at the end. Called by any thread, one at a time.
   virtual size_t read(char* into, size_t size) = 0;
-  // Whether it is used only by the thread that made the call, whose signals end a read that blocks: Python's streams.
-  virtual bool on_caller() const { return false; }
   // Whether read() will not block; otherwise the data read so far is processed first.
   virtual bool ready() const { return true; }
   // Whether the input is documents: read_documents() is called instead of read().
@@ -29,38 +28,35 @@ class Source {
   // Appends some documents to `text` and their ends to `ends`; false after the last one.
   virtual bool read_documents(OutputBuffer& text, std::vector<size_t>& ends);
   // The name of the input in error messages.
-  std::string name;
+  const std::string name;
+  // Whether it is used only by the thread that made the call, whose signals end a read that blocks: Python's streams.
+  const bool on_caller;
 };
 
 class FileSource : public Source {
  public:
-  // `taken`: bytes already read from the descriptor, which come first.
-  FileSource(int descriptor, std::string name, std::string taken = {});
+  static constexpr int kNone = -1;
+
+  // `taken`: bytes that come first, which `owner` keeps; those already read from the descriptor, or all, with kNone.
+  FileSource(int descriptor, std::string name, std::string_view taken = {}, std::shared_ptr<void> owner = nullptr);
   size_t read(char* into, size_t size) override;
   bool ready() const override;
 
  private:
-  int descriptor_;
-  bool may_block_;
-  std::string taken_;
-};
-
-class MemorySource : public Source {
- public:
-  MemorySource(std::string_view text, std::string name) : rest_(text) { this->name = std::move(name); }
-  size_t read(char* into, size_t size) override;
-
- private:
-  std::string_view rest_;
+  const int descriptor_;
+  const bool may_block_;
+  std::string_view taken_;
+  const std::shared_ptr<void> owner_;
 };
 
 class Sink {
  public:
+  explicit Sink(bool on_caller = false) : on_caller(on_caller) {}
   virtual ~Sink() = default;
   // Called by any thread, one at a time.
   virtual void write(const char* data, size_t size) = 0;
   // As a source's.
-  virtual bool on_caller() const { return false; }
+  const bool on_caller;
 };
 
 class FileSink : public Sink {

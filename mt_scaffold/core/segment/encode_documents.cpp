@@ -274,7 +274,7 @@ namespace {
 // Separates the sizes of a block's lines from their ids.
 class SplitSink : public Sink {
  public:
-  SplitSink(Sink& ids, Sink& sizes) : ids_(ids), sizes_(sizes) {}
+  SplitSink(Sink& ids, Sink& sizes) : Sink(ids.on_caller || sizes.on_caller), ids_(ids), sizes_(sizes) {}
   // The output of one block: the bytes of the sizes (uint64), the sizes, the ids.
   void write(const char* data, size_t size) override {
     uint64_t bytes;
@@ -282,7 +282,6 @@ class SplitSink : public Sink {
     sizes_.write(data + sizeof bytes, bytes);
     ids_.write(data + sizeof bytes + bytes, size - sizeof bytes - bytes);
   }
-  bool on_caller() const override { return ids_.on_caller() || sizes_.on_caller(); }
 
  private:
   Sink &ids_, &sizes_;
