@@ -20,19 +20,24 @@ inline size_t size_in_huge_pages(size_t bytes) {
   return bytes < kHugePage / 4 * 3 ? bytes : (bytes + kHugePage - 1) / kHugePage * kHugePage;
 }
 
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+// Maps `size` bytes, whole huge pages, at the beginning of one.
+inline char* map_huge_pages(size_t size, int flags = 0) {
+  void* mapped = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  auto* const begin = static_cast<char*>(mapped);
+  const size_t before = -reinterpret_cast<uintptr_t>(begin) % kHugePage;
+  if (before > 0) munmap(begin, before);
+  if (before < kHugePage) munmap(begin + before + size, kHugePage - before);
+  madvise(begin + before, size, MADV_HUGEPAGE);
+  return begin + before;
+}
+#endif
+
 // Large blocks are mapped separately and returned to the system as a whole; malloc would keep them as holes.
 inline void* allocate_in_huge_pages(size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  if (const size_t size = size_in_huge_pages(bytes); size >= kHugePage) {
-    void* mapped = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED) throw std::bad_alloc();
-    auto* const begin = static_cast<char*>(mapped);
-    const size_t before = -reinterpret_cast<uintptr_t>(begin) % kHugePage;
-    if (before > 0) munmap(begin, before);
-    if (before < kHugePage) munmap(begin + before + size, kHugePage - before);
-    madvise(begin + before, size, MADV_HUGEPAGE);
-    return begin + before;
-  }
+  if (const size_t size = size_in_huge_pages(bytes); size >= kHugePage) return map_huge_pages(size);
 #endif
   void* memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
   if (!memory) throw std::bad_alloc();
