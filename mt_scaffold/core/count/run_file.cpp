@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "errors.hpp"
+#include "io/blocks.hpp"
 #include "text/text.hpp"
 
 namespace mt_scaffold {
@@ -71,16 +72,13 @@ void RunFile::add_run(SortedWords& words, const Tick& tick) {
 }
 
 void RunFile::write(std::string& buffer) {
-  for (size_t done = 0; done < buffer.size();) {
-    const ssize_t count =
-        pwrite(descriptor_, buffer.data() + done, buffer.size() - done, static_cast<off_t>(bytes_ + done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-      throw InputError(folder_ + ": " + std::strerror(errno) +
-                       " for the counts that exceed the memory; set MT_SCAFFOLD_TMP to a folder with more room, or "
-                       "raise --max-memory");
-    if (count < 0) throw SystemError(errno, folder_);
-    done += static_cast<size_t>(count);
+  try {
+    FileSink(descriptor_, folder_).write(buffer.data(), buffer.size());
+  } catch (const SystemError& error) {
+    if (error.code != ENOSPC && error.code != EDQUOT && error.code != EFBIG) throw;
+    throw InputError(folder_ + ": " + std::strerror(error.code) +
+                     " for the counts that exceed the memory; set MT_SCAFFOLD_TMP to a folder with more room, or "
+                     "raise --max-memory");
   }
   bytes_ += buffer.size();
   buffer.clear();
