@@ -9,8 +9,8 @@ namespace mt_scaffold {
 
 namespace {
 
-// One thread's part of the work.
-class Counter {
+// One thread's part of the work, padded against false sharing.
+class alignas(128) Counter {
  public:
   Counter(const Counting& counting, SharedCounts& shared, size_t first_part)
       : pretokeniser_(counting.pretokeniser),
@@ -114,19 +114,15 @@ CountedWords count_words(BlockReader& reader, unsigned workers, const Counting& 
     reader.cut_with([&](std::string_view text, size_t searched) {
       return counting.pretokeniser->last_certain_cut(text, searched);
     });
-  // Padded against false sharing.
-  struct alignas(128) Own {
-    Counter counter;
-  };
   SharedCounts shared(limit, workers);
-  std::vector<Own> own;
+  std::vector<Counter> own;
   own.reserve(workers);
   for (unsigned worker = 0; worker < workers; ++worker)
-    own.push_back({Counter(counting, shared, WordCounts::kParts * worker / workers)});
-  for_each_block(reader, workers, [&](unsigned worker, Block& block) { own[worker].counter.count(block); }, tick);
-  for_each_number(workers, workers, [&](size_t worker) { own[worker].counter.finish(); });
+    own.emplace_back(counting, shared, WordCounts::kParts * worker / workers);
+  for_each_block(reader, workers, [&](unsigned worker, Block& block) { own[worker].count(block); }, tick);
+  for_each_number(workers, workers, [&](size_t worker) { own[worker].finish(); });
   uint64_t lines = 0;
-  for (const Own& each : own) lines += each.counter.lines();
+  for (const Counter& each : own) lines += each.lines();
   return shared.finish(lines);
 }
 

@@ -25,13 +25,6 @@ constexpr size_t kOwnWordBytes = 240;
 constexpr size_t kMostRuns = 16;
 constexpr size_t kLeastBuffer = size_t{1} << 12, kMostBuffer = size_t{1} << 18;
 
-std::vector<WordCount> entries_of(const WordCounter& table) {
-  std::vector<WordCount> entries;
-  entries.reserve(table.size());
-  table.for_each([&](const WordCount& entry) { entries.push_back(entry); });
-  return entries;
-}
-
 size_t buffer_size(uint64_t memory, size_t streams) {
   if (memory == 0) return kMostBuffer;
   return std::clamp<size_t>(memory / 4 / std::max<size_t>(streams, 1), kLeastBuffer, kMostBuffer);
@@ -52,7 +45,7 @@ uint64_t CountedWords::bytes_on_disk() const {
 }
 
 std::unique_ptr<SortedWords> CountedWords::sorted(std::vector<std::unique_ptr<SortedWords>> others) const {
-  if (in_memory_.size() > 0) others.push_back(std::make_unique<SortedEntries>(in_memory_.entries()));
+  if (in_memory_.size() > 0) others.push_back(std::make_unique<SortedEntries>(in_memory_));
   size_t runs = 0;
   for (const auto& file : files_) runs += file->runs();
   for (const auto& file : files_) file->append_streams(others, buffer_size(limit_.bytes, runs));
@@ -93,7 +86,7 @@ void SharedCounts::spill(size_t part) {
   WordCounter& table = counts_.part(part);
   if (table.size() > 0) {
     if (!files_[part]) files_[part] = std::make_unique<RunFile>(limit_.folder);
-    SortedEntries words(entries_of(table));
+    SortedEntries words(table);
     files_[part]->add_run(words);
   }
   table = WordCounter();

@@ -18,7 +18,7 @@ bool MergedWords::next() {
   for (advance(); !heap_.empty() && heap_[0].prefix == prefix; advance()) {
     const WordCount& same = heap_[0].stream->entry();
     if (same.word != entry_.word) break;
-    add_count(entry_, same.count);
+    add_count(entry_.count, same.count, entry_.word);
     entry_.first_seen = std::min(entry_.first_seen, same.first_seen);
   }
   return true;
@@ -37,7 +37,7 @@ void MergedWords::push(SortedWords* stream) {
   std::push_heap(heap_.begin(), heap_.end(), Head::later);
 }
 
-SortedEntries::SortedEntries(std::vector<WordCount> entries) : entries_(std::move(entries)) {
+void SortedEntries::sort() {
   places_.reserve(entries_.size());
   for (const WordCount& entry : entries_) places_.push_back({sort_prefix(entry.word), &entry});
   std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) {
@@ -49,10 +49,6 @@ bool SortedEntries::next() {
   if (at_ == places_.size()) return false;
   entry_ = *places_[at_++].entry;
   return true;
-}
-
-void add_count(WordCount& to, uint64_t count) {
-  if (__builtin_add_overflow(to.count, count, &to.count)) throw counts_too_high(to.word);
 }
 
 }  // namespace mt_scaffold

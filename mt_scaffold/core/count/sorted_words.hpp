@@ -60,7 +60,11 @@ class MergedWords : public SortedWords {
 // Words in memory, in any order, which must outlive the stream.
 class SortedEntries : public SortedWords {
  public:
-  explicit SortedEntries(std::vector<WordCount> entries);
+  // `words`: a WordCounter or WordCounts.
+  template <typename Words>
+  explicit SortedEntries(const Words& words) : entries_(entries_of(words)) {
+    sort();
+  }
   bool next() override;
 
   // The memory per word.
@@ -72,12 +76,11 @@ class SortedEntries : public SortedWords {
     const WordCount* entry;
   };
   static_assert(sizeof(Place) == 16);
+  void sort();
+
   const std::vector<WordCount> entries_;
   std::vector<Place> places_;
   size_t at_ = 0;
 };
-
-// Throws InputError if the sum of a word's counts does not fit.
-void add_count(WordCount& to, uint64_t count);
 
 }  // namespace mt_scaffold

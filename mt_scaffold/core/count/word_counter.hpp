@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "errors.hpp"
 #include "memory/arena.hpp"
@@ -30,6 +31,20 @@ struct WordCount {
                     "' are too high: they sum to 2^64 or more; scale all counts down");
 }
 
+// Throws InputError if the sum of a word's counts does not fit.
+inline void add_count(uint64_t& to, uint64_t count, std::string_view word) {
+  if (__builtin_add_overflow(to, count, &to)) throw counts_too_high(word);
+}
+
+// The entries of a WordCounter or WordCounts, in any order.
+template <typename Words>
+std::vector<WordCount> entries_of(const Words& words) {
+  std::vector<WordCount> entries;
+  entries.reserve(words.size());
+  words.for_each([&](const WordCount& entry) { entries.push_back(entry); });
+  return entries;
+}
+
 // Open addressing; words of up to 16 bytes are stored in their slot.
 class WordCounter {
  public:
@@ -41,7 +56,7 @@ class WordCounter {
       if (!any_bytes && first_invalid_byte(word.text) != word.text.size()) return false;
       slot = insert(word, slot, position);
     }
-    raise(*slot, count);
+    add_count(slot->count, count, word.text);
     return true;
   }
 
@@ -52,7 +67,7 @@ class WordCounter {
   void add_counted(const HashedWord& word, const WordCount& entry) {
     Slot* slot = find(word);
     if (slot->length == 0) slot = insert(word, slot, entry.first_seen);
-    raise(*slot, entry.count);
+    add_count(slot->count, entry.count, word.text);
     uint64_t& first = first_seen_[static_cast<size_t>(slot - slots_.data())];
     first = std::min(first, entry.first_seen);
   }
@@ -99,10 +114,6 @@ class WordCounter {
   static std::string_view text_of(const Slot& slot) {
     const char* data = slot.length > 16 ? slot.spilled.data : reinterpret_cast<const char*>(slot.head);
     return {data, slot.length};
-  }
-
-  static void raise(Slot& slot, uint64_t by) {
-    if (__builtin_add_overflow(slot.count, by, &slot.count)) throw counts_too_high(text_of(slot));
   }
 
   Slot* find(const HashedWord& word) {

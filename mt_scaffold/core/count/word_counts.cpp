@@ -60,15 +60,8 @@ uint64_t WordCounts::bytes() const {
   return bytes;
 }
 
-std::vector<WordCount> WordCounts::entries() const {
-  std::vector<WordCount> entries;
-  entries.reserve(size());
-  for_each([&](const WordCount& entry) { entries.push_back(entry); });
-  return entries;
-}
-
 std::vector<WordCount> WordCounts::in_order() const {
-  std::vector<WordCount> entries = this->entries();
+  std::vector<WordCount> entries = entries_of(*this);
   std::sort(entries.begin(), entries.end(),
             [](const WordCount& a, const WordCount& b) { return a.first_seen < b.first_seen; });
   return entries;

@@ -50,8 +50,6 @@ class WordCounts {
   BaseSymbols base_symbols(Alphabet alphabet) const;
   // The memory of the tables.
   uint64_t bytes() const;
-  // The entries in any order.
-  std::vector<WordCount> entries() const;
   // The entries by first occurrence.
   std::vector<WordCount> in_order() const;
 
