@@ -14,14 +14,14 @@ namespace mt_scaffold {
 namespace {
 
 // Words counted by the core or read from count files.
-class PyCountedWords {
- public:
-  explicit PyCountedWords(CountedWords words) : words_(std::make_unique<CountedWords>(std::move(words))) {}
+struct PyCountedWords {
+  CountedWords words;
+  bool in_use = false;
 
   // Refuses calls from other threads, which may get the GIL during one.
   class Use {
    public:
-    explicit Use(PyCountedWords& words) : in_use_(words.in_use_) {
+    explicit Use(PyCountedWords& words) : in_use_(words.in_use) {
       if (std::exchange(in_use_, true)) throw nb::value_error("these counted words are in use by another thread");
     }
     Use(const Use&) = delete;
@@ -30,32 +30,6 @@ class PyCountedWords {
    private:
     bool& in_use_;
   };
-
-  CountedWords& words() { return *words_; }
-  bool from_files() const { return from_files_; }
-
-  CodesHeader open(std::unique_ptr<Source> source) {
-    from_files_ = true;
-    auto reader = std::make_unique<CountFileReader>(std::move(source));
-    CodesHeader header = reader->header();
-    files_.push_back(std::move(reader));
-    return header;
-  }
-
-  // Merges the open count files into a run on disk, so that they can be closed.
-  void set_aside(const Tick& tick) {
-    auto file = std::make_unique<RunFile>(words_->limit().folder);
-    MergedWords merged(std::exchange(files_, {}));
-    file->add_run(merged, tick);
-    words_->add(std::move(file));
-  }
-
-  std::unique_ptr<SortedWords> sorted() { return words_->sorted(std::exchange(files_, {})); }
-
- private:
-  std::unique_ptr<CountedWords> words_;
-  std::vector<std::unique_ptr<SortedWords>> files_;
-  bool from_files_ = false, in_use_ = false;
 };
 
 }  // namespace
@@ -99,13 +73,13 @@ void bind_counts(nb::module_& module) {
       .def(
           "__init__",
           [](PyCountedWords* self, uint64_t max_memory, std::string folder) {
-            new (self) PyCountedWords(CountedWords({max_memory, std::move(folder)}));
+            new (self) PyCountedWords{CountedWords({max_memory, std::move(folder)})};
           },
           nb::arg("max_memory"), nb::arg("folder"))
       .def("bytes_on_disk",
            [](PyCountedWords& self) {
              const PyCountedWords::Use use(self);
-             return self.words().bytes_on_disk();
+             return self.words.bytes_on_disk();
            })
       // The files must stay open until one of the calls below uses them up.
       .def(
@@ -115,8 +89,10 @@ void bind_counts(nb::module_& module) {
             std::vector<PyHeader> headers;
             for (const NamedObject& input : inputs) {
               std::unique_ptr<Source> source = make_source(input);
-              const CodesHeader header = without_gil([&] { return self.open(std::move(source)); });
+              auto file = without_gil([&] { return std::make_unique<CountFileReader>(std::move(source)); });
+              const CodesHeader& header = file->header();
               headers.emplace_back(header.bytes, header.pretokeniser, header.split_digits);
+              self.words.add(std::move(file));
             }
             return headers;
           },
@@ -126,7 +102,7 @@ void bind_counts(nb::module_& module) {
           [](PyCountedWords& self, nb::object progress) {
             const PyCountedWords::Use use(self);
             const Tick tick = make_tick(std::move(progress));
-            without_gil([&] { self.set_aside(tick); });
+            without_gil([&] { self.words.set_aside(tick); });
           },
           nb::arg("progress") = nb::none())
       .def(
@@ -136,7 +112,7 @@ void bind_counts(nb::module_& module) {
             const std::unique_ptr<Sink> sink = make_sink(output);
             const Tick tick = make_tick(std::move(progress));
             const CountTotals totals =
-                without_gil([&] { return write_count_file(*self.sorted(), header_of(header), *sink, tick); });
+                without_gil([&] { return write_count_file(*self.words.sorted(), header_of(header), *sink, tick); });
             return std::pair(totals.types, totals.occurrences);
           },
           nb::arg("output"), nb::arg("header"), nb::arg("progress") = nb::none())
@@ -146,11 +122,8 @@ void bind_counts(nb::module_& module) {
           [](PyCountedWords& self, const PyHeader& header, uint64_t prune, uint64_t max_memory, nb::object progress) {
             const PyCountedWords::Use use(self);
             const Tick tick = make_tick(std::move(progress));
-            const Loading loading{prune, max_memory, header_of(header).alphabet(), !self.from_files()};
-            Loaded loaded = without_gil([&] {
-              return self.from_files() ? load(*self.sorted(), loading, tick)
-                                       : load(std::move(self.words()), loading, tick);
-            });
+            const Loading loading{prune, max_memory, header_of(header).alphabet()};
+            Loaded loaded = without_gil([&] { return load(std::move(self.words), loading, tick); });
             const Dropped& dropped = loaded.dropped;
             return std::pair(PyWordCounts(std::move(loaded.words)),
                              std::tuple(dropped.types, dropped.occurrences, dropped.pair_error));
@@ -171,7 +144,7 @@ void bind_counts(nb::module_& module) {
         const Tick tick = make_tick(std::move(progress));
         const Counting counting{pretokeniser, any_bytes, whole_inputs, endings};
         const MemoryLimit limit{max_memory, std::move(folder)};
-        return PyCountedWords(without_gil([&] { return count_words(reader, workers, counting, limit, tick); }));
+        return PyCountedWords{without_gil([&] { return count_words(reader, workers, counting, limit, tick); })};
       },
       nb::arg("inputs"), nb::arg("workers") = 1, nb::arg("progress") = nb::none(), nb::arg("pretokeniser") = nb::none(),
       nb::arg("any_bytes") = false, nb::arg("whole_inputs") = false, nb::arg("endings") = nb::none(),

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "io/blocks.hpp"
 
@@ -44,12 +45,25 @@ uint64_t CountedWords::bytes_on_disk() const {
   return bytes;
 }
 
-std::unique_ptr<SortedWords> CountedWords::sorted(std::vector<std::unique_ptr<SortedWords>> others) const {
-  if (in_memory_.size() > 0) others.push_back(std::make_unique<SortedEntries>(in_memory_));
+std::unique_ptr<SortedWords> CountedWords::sorted() {
+  auto streams = std::exchange(count_files_, {});
+  if (in_memory_.size() > 0) streams.push_back(std::make_unique<SortedEntries>(in_memory_));
   size_t runs = 0;
   for (const auto& file : files_) runs += file->runs();
-  for (const auto& file : files_) file->append_streams(others, buffer_size(limit_.bytes, runs));
-  return std::make_unique<MergedWords>(std::move(others));
+  for (const auto& file : files_) file->append_streams(streams, buffer_size(limit_.bytes, runs));
+  return std::make_unique<MergedWords>(std::move(streams));
+}
+
+void CountedWords::add(std::unique_ptr<CountFileReader> file) {
+  from_files_ = true;
+  count_files_.push_back(std::move(file));
+}
+
+void CountedWords::set_aside(const Tick& tick) {
+  auto file = std::make_unique<RunFile>(limit_.folder);
+  MergedWords merged(std::exchange(count_files_, {}));
+  file->add_run(merged, tick);
+  add(std::move(file));
 }
 
 SharedCounts::SharedCounts(const MemoryLimit& limit, unsigned workers)

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "count/count_file.hpp"
 #include "count/run_file.hpp"
 #include "count/sorted_words.hpp"
 #include "count/word_counts.hpp"
@@ -25,22 +26,30 @@ struct MemoryLimit {
 class CountedWords {
  public:
   explicit CountedWords(MemoryLimit limit) : limit_(std::move(limit)) {}
+  CountedWords(CountedWords&&) = default;
 
-  const MemoryLimit& limit() const { return limit_; }
-  // All words, unless they are on disk; the number of lines in any case.
+  // All words, unless they are in files; the number of lines in any case.
   WordCounts& in_memory() { return in_memory_; }
-  bool on_disk() const { return !files_.empty(); }
+  bool in_files() const { return !files_.empty() || from_files_; }
+  // Whether any were read from count files, so that they have no positions.
+  bool from_files() const { return from_files_; }
   uint64_t bytes_on_disk() const;
 
-  // These words and those of `others`, each once, sorted by bytes. This object must outlive the stream.
-  std::unique_ptr<SortedWords> sorted(std::vector<std::unique_ptr<SortedWords>> others = {}) const;
+  // These words, each once, sorted by bytes; uses up count files. This object must outlive the stream.
+  std::unique_ptr<SortedWords> sorted();
 
   void add(std::unique_ptr<RunFile> file) { files_.push_back(std::move(file)); }
+  // Adds the words of a count file, which must stay open until they are used up.
+  void add(std::unique_ptr<CountFileReader> file);
+  // Merges the count files into a run on disk, so that they can be closed.
+  void set_aside(const Tick& tick);
 
  private:
   MemoryLimit limit_;
   WordCounts in_memory_;
   std::vector<std::unique_ptr<RunFile>> files_;
+  std::vector<std::unique_ptr<SortedWords>> count_files_;
+  bool from_files_ = false;
 };
 
 // The counts of several threads.

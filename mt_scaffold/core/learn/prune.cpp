@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -106,14 +107,50 @@ uint64_t share_of(uint64_t words, uint64_t max_bytes, uint64_t bytes) {
                                static_cast<double>(bytes));
 }
 
+// Of words in files, which are numbered as they come if they are from count files.
+Loaded load_files(CountedWords& counted, const Loading& loading, const Tick& tick) {
+  const std::unique_ptr<SortedWords> words = counted.sorted();
+  Loaded loaded;
+  DroppedWords dropped(loading.alphabet);
+  Thresholds thresholds;
+  Needed needed;
+  uint64_t fit = 0;
+  bool fits = true;
+  const auto check = [&] {
+    if (!fits || loading.max_bytes == 0) return;
+    const uint64_t bytes = needed.bytes(loaded.words);
+    fits = bytes <= loading.max_bytes;
+    if (fits) return;
+    fit = share_of(needed.words, loading.max_bytes, bytes);
+    loaded.words = WordCounts();
+  };
+  for (uint64_t done = 0; words->next(); ++done) {
+    if (done % kWordsPerTick == 0) {
+      tick(done);
+      check();
+    }
+    WordCount entry = words->entry();
+    thresholds.add(entry.count);
+    if (entry.count < loading.min_count) {
+      dropped.add(entry);
+    } else if (fits) {
+      needed.add(entry.word, loading.alphabet);
+      if (counted.from_files()) entry.first_seen = needed.words;
+      const HashedWord word = hash_word(entry.word);
+      loaded.words.part(WordCounts::part_of(word.hash)).add_counted(word, entry);
+    }
+  }
+  check();
+  if (!fits) throw too_many(thresholds, fit, loading);
+  loaded.dropped = dropped.dropped();
+  loaded.words.lines = counted.in_memory().lines;
+  return loaded;
+}
+
 }  // namespace
 
 Loaded load(CountedWords counted, const Loading& loading, const Tick& tick) {
-  if (counted.on_disk()) {
-    Loaded loaded = load(*counted.sorted(), loading, tick);
-    loaded.words.lines = counted.in_memory().lines;
-    return loaded;
-  }
+  if (counted.in_files()) return load_files(counted, loading, tick);
   WordCounts& words = counted.in_memory();
   if (loading.min_count <= 1 && loading.max_bytes == 0) return {std::move(words), {}};
   DroppedWords dropped(loading.alphabet);
@@ -135,43 +172,6 @@ Loaded load(CountedWords counted, const Loading& loading, const Tick& tick) {
   if (const uint64_t bytes = needed.bytes(words); loading.max_bytes > 0 && bytes > loading.max_bytes)
     throw too_many(thresholds, share_of(needed.words, loading.max_bytes, bytes), loading);
   return {std::move(words), dropped.dropped()};
-}
-
-Loaded load(SortedWords& words, const Loading& loading, const Tick& tick) {
-  Loaded loaded;
-  DroppedWords dropped(loading.alphabet);
-  Thresholds thresholds;
-  Needed needed;
-  uint64_t fit = 0;
-  bool fits = true;
-  const auto check = [&] {
-    if (!fits || loading.max_bytes == 0) return;
-    const uint64_t bytes = needed.bytes(loaded.words);
-    fits = bytes <= loading.max_bytes;
-    if (fits) return;
-    fit = share_of(needed.words, loading.max_bytes, bytes);
-    loaded.words = WordCounts();
-  };
-  for (uint64_t done = 0; words.next(); ++done) {
-    if (done % kWordsPerTick == 0) {
-      tick(done);
-      check();
-    }
-    WordCount entry = words.entry();
-    thresholds.add(entry.count);
-    if (entry.count < loading.min_count) {
-      dropped.add(entry);
-    } else if (fits) {
-      needed.add(entry.word, loading.alphabet);
-      if (!loading.keep_positions) entry.first_seen = needed.words;
-      const HashedWord word = hash_word(entry.word);
-      loaded.words.part(WordCounts::part_of(word.hash)).add_counted(word, entry);
-    }
-  }
-  check();
-  if (!fits) throw too_many(thresholds, fit, loading);
-  loaded.dropped = dropped.dropped();
-  return loaded;
 }
 
 }  // namespace mt_scaffold

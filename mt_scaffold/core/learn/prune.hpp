@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "count/counted_words.hpp"
-#include "count/sorted_words.hpp"
 #include "count/word_counts.hpp"
 #include "io/tick.hpp"
 #include "text/alphabet.hpp"
@@ -22,7 +21,6 @@ struct Loading {
   uint64_t min_count = 1;
   uint64_t max_bytes = 0;  // approximate limit for learning; 0: no limit
   Alphabet alphabet;
-  bool keep_positions = true;  // otherwise, words are numbered as they come
 };
 
 struct Loaded {
@@ -32,6 +30,5 @@ struct Loaded {
 
 // Loads counted words into memory. Throws InputError, with the remedy, if they exceed the limit.
 Loaded load(CountedWords counted, const Loading& loading, const Tick& tick);
-Loaded load(SortedWords& words, const Loading& loading, const Tick& tick);
 
 }  // namespace mt_scaffold
