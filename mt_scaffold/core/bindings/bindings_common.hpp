@@ -13,7 +13,6 @@
 #include "bindings/bindings_text.hpp"
 #include "io/blocks.hpp"
 #include "io/interruption.hpp"
-#include "io/tick.hpp"
 
 namespace mt_scaffold {
 

@@ -17,7 +17,7 @@
 #include "codes/codes_header.hpp"
 #include "count/sorted_words.hpp"
 #include "io/blocks.hpp"
-#include "io/tick.hpp"
+#include "io/interruption.hpp"
 
 namespace mt_scaffold {
 

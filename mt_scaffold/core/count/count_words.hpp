@@ -3,7 +3,7 @@
 
 #include "count/counted_words.hpp"
 #include "io/blocks.hpp"
-#include "io/tick.hpp"
+#include "io/interruption.hpp"
 #include "io/word_endings.hpp"
 #include "text/pretokeniser.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "count/sorted_words.hpp"
-#include "io/tick.hpp"
+#include "io/interruption.hpp"
 
 namespace mt_scaffold {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "count/word_counter.hpp"
-#include "io/tick.hpp"
+#include "io/interruption.hpp"
 #include "text/alphabet.hpp"
 #include "text/text.hpp"
 

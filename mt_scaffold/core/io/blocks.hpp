@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "errors.hpp"
-#include "io/tick.hpp"
+#include "io/interruption.hpp"
 #include "memory/output_buffer.hpp"
 
 namespace mt_scaffold {

@@ -1,11 +1,15 @@
-// Interrupting the work on one long word or line.
+// Progress of calls that run for long, and their interruption, even within one long word or line.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <utility>
 
 namespace mt_scaffold {
+
+// Called on the caller's thread several times a second with the bytes or merges done so far; may throw to stop the run.
+using Tick = std::function<void(uint64_t done)>;
 
 // Marks an exception by which the caller ends a call, whatever errors other threads may still meet.
 class Interruption {};

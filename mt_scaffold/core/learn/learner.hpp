@@ -9,7 +9,7 @@
 
 #include "codes/codes.hpp"
 #include "count/word_counts.hpp"
-#include "io/tick.hpp"
+#include "io/interruption.hpp"
 #include "text/alphabet.hpp"
 
 namespace mt_scaffold {

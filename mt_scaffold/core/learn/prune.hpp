@@ -5,7 +5,7 @@
 
 #include "count/counted_words.hpp"
 #include "count/word_counts.hpp"
-#include "io/tick.hpp"
+#include "io/interruption.hpp"
 #include "text/alphabet.hpp"
 
 namespace mt_scaffold {
