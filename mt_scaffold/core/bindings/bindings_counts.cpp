@@ -32,6 +32,15 @@ struct PyCountedWords {
   };
 };
 
+// The words by first occurrence, made by `to_python`, with their counts.
+template <auto to_python>
+auto items(PyWordCounts& self) {
+  const std::shared_ptr<const WordCounts> counts = self.shared();
+  std::vector<std::pair<decltype(to_python({})), uint64_t>> items;
+  for (const WordCount& entry : counts->in_order()) items.emplace_back(to_python(entry.word), entry.count);
+  return items;
+}
+
 }  // namespace
 
 void bind_counts(nb::module_& module) {
@@ -48,20 +57,8 @@ void bind_counts(nb::module_& module) {
             return std::pair(symbols.internal, symbols.final);
           },
           nb::arg("bytes") = false, nb::arg("end_of_word") = true)
-      .def("items",
-           [](PyWordCounts& self) {
-             const std::shared_ptr<const WordCounts> counts = self.shared();
-             std::vector<std::pair<nb::str, uint64_t>> items;
-             for (const WordCount& entry : counts->in_order()) items.emplace_back(decode(entry.word), entry.count);
-             return items;
-           })
-      .def("byte_items",
-           [](PyWordCounts& self) {
-             const std::shared_ptr<const WordCounts> counts = self.shared();
-             std::vector<std::pair<nb::bytes, uint64_t>> items;
-             for (const WordCount& entry : counts->in_order()) items.emplace_back(to_bytes(entry.word), entry.count);
-             return items;
-           })
+      .def("items", &items<decode>)
+      .def("byte_items", &items<to_bytes>)
       .def(
           "add", [](PyWordCounts& self, PyWordCounts& other) { self.to_change().merge(other.get()); }, nb::arg("other"))
       .def("format_vocabulary", [](PyWordCounts& self) {
