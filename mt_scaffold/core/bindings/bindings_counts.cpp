@@ -129,8 +129,8 @@ void bind_counts(nb::module_& module) {
 
   nb::class_<WordEndings>(module, "WordEndings")
       .def(nb::init<std::string>(), nb::arg("separator"))
-      .def_prop_ro("count", &WordEndings::count)
-      .def_prop_ro("first", [](const WordEndings& self) { return decode(self.first()); });
+      .def_prop_ro("count", [](const WordEndings& self) { return self.found().count; })
+      .def_prop_ro("first", [](const WordEndings& self) { return decode(self.found().first); });
 
   module.def(
       "count_words",

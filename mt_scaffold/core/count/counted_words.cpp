@@ -5,7 +5,6 @@
 #endif
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "io/blocks.hpp"
@@ -67,11 +66,7 @@ void CountedWords::set_aside(const Tick& tick) {
 }
 
 SharedCounts::SharedCounts(const MemoryLimit& limit, unsigned workers)
-    : limit_(limit),
-      workers_(workers),
-      most_own_words_(kOwnWords),
-      most_own_bytes_(std::numeric_limits<size_t>::max()),
-      part_bytes_(std::numeric_limits<size_t>::max()) {
+    : limit_(limit), workers_(workers), most_own_words_(kOwnWords) {
   if (limit.bytes == 0) return;
   const uint64_t usable = limit.bytes > 2 * kProcessBytes ? limit.bytes - kProcessBytes : limit.bytes / 2;
   const uint64_t own = usable / 16 * kOwn / workers;
@@ -127,8 +122,7 @@ CountedWords SharedCounts::finish(uint64_t lines) {
     counts_ = WordCounts();
     return_memory();
   }
-  for (size_t part = 0; part < WordCounts::kParts; ++part)
-    counts_.part(part).limit_to(std::numeric_limits<size_t>::max());
+  for (size_t part = 0; part < WordCounts::kParts; ++part) counts_.part(part).limit_to(WordCounter::kUnlimited);
   counted.in_memory() = std::move(counts_);
   counted.in_memory().lines = lines;
   return counted;

@@ -74,7 +74,7 @@ class SharedCounts {
 
   const MemoryLimit limit_;
   const unsigned workers_;
-  size_t most_own_words_, most_own_bytes_, part_bytes_;
+  size_t most_own_words_, most_own_bytes_ = WordCounter::kUnlimited, part_bytes_ = WordCounter::kUnlimited;
   WordCounts counts_;
   std::array<std::mutex, WordCounts::kParts> mutexes_;
   std::array<std::unique_ptr<RunFile>, WordCounts::kParts> files_;

@@ -48,6 +48,8 @@ std::vector<WordCount> entries_of(const Words& words) {
 // Open addressing; words of up to 16 bytes are stored in their slot.
 class WordCounter {
  public:
+  static constexpr size_t kUnlimited = std::numeric_limits<size_t>::max();
+
   // Adds `count` occurrences of `word`, the first at `position`; false if the word is new and not UTF-8, unless
   // `any_bytes` is set.
   bool add(const HashedWord& word, uint64_t count, uint64_t position, bool any_bytes = false) {
@@ -177,7 +179,7 @@ class WordCounter {
 
   size_t capacity_ = size_t{1} << 8;
   size_t used_ = 0;
-  size_t max_bytes_ = std::numeric_limits<size_t>::max();
+  size_t max_bytes_ = kUnlimited;
   HugeVector<Slot> slots_ = make_slots(capacity_);
   HugeVector<uint64_t> first_seen_ = HugeVector<uint64_t>(capacity_, 0);
   StringArena arena_;

@@ -36,21 +36,16 @@ void WordEndings::look(const Block& block) {
   }
   if (found == 0) return;
   std::lock_guard lock(mutex_);
-  if (count_ == 0 || block.global_offset < first_offset_) {
+  if (found_.count == 0 || block.global_offset < first_offset_) {
     first_offset_ = block.global_offset;
-    first_ = block.place(first);
+    found_.first = block.place(first);
   }
-  count_ += found;
+  found_.count += found;
 }
 
-uint64_t WordEndings::count() const {
+WordEndings::Found WordEndings::found() const {
   std::lock_guard lock(mutex_);
-  return count_;
-}
-
-std::string WordEndings::first() const {
-  std::lock_guard lock(mutex_);
-  return first_;
+  return found_;
 }
 
 }  // namespace mt_scaffold

@@ -20,16 +20,17 @@ class WordEndings {
   // Searches a block of words between spaces. Most blocks cost one memchr.
   void look(const Block& block);
 
-  // The number of words found; the file and line of the first, empty if there is none.
-  uint64_t count() const;
-  std::string first() const;
+  struct Found {
+    uint64_t count = 0;  // of words
+    std::string first;   // its file and line
+  };
+  Found found() const;
 
  private:
   const std::string separator_;
   mutable std::mutex mutex_;
-  uint64_t count_ = 0;
   uint64_t first_offset_ = 0;  // of the block with the first word, in all inputs of its text; 0 in later texts
-  std::string first_;
+  Found found_;
 };
 
 }  // namespace mt_scaffold
