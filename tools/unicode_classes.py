@@ -12,26 +12,27 @@ from pathlib import Path
 import regex
 
 HEADER = Path(__file__).resolve().parent.parent / "mt_scaffold" / "core" / "text" / "unicode_classes.hpp"
-# In the order of their numbers in the table, from 1; 0 is every other character.
+# By their letters in the table, in the order of their numbers from 1; 0 is every other character, with the letter O.
 CLASSES = {
-    "kSpace": r"[^\S\r\n]",
-    "kLineEnd": r"[\r\n]",
-    "kNumber": r"\p{N}",
-    "kMark": r"\p{M}",
-    "kUpper": r"[\p{Lu}\p{Lt}]",
-    "kLower": r"\p{Ll}",
-    "kCaseless": r"[\p{Lm}\p{Lo}]",
+    "S": ("kSpace", r"[^\S\r\n]"),
+    "E": ("kLineEnd", r"[\r\n]"),
+    "N": ("kNumber", r"\p{N}"),
+    "M": ("kMark", r"\p{M}"),
+    "U": ("kUpper", r"[\p{Lu}\p{Lt}]"),
+    "L": ("kLower", r"\p{Ll}"),
+    "C": ("kCaseless", r"[\p{Lm}\p{Lo}]"),
 }
-BLOCK = 128
 
 TEMPLATE = """\
 // The classes of characters that pre-tokenisers distinguish, by Unicode {unicode} as in regex {version}.
 // Written by tools/unicode_classes.py; do not edit.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace mt_scaffold {{
 
@@ -42,37 +43,50 @@ enum CharacterClass : uint8_t {{
 
 namespace unicode {{
 
-// clang-format off
+// A letter for each class, in the order of their numbers.
+inline constexpr std::string_view kLetters = "O{letters}";
 
-// One digit per code point: its class. All blocks of {block} code points that differ.
-inline constexpr char kBlocks[] =
-{blocks};
+// The classes of the code points in order, each with how many in a row have it unless that is 1; the rest are kOther.
+inline constexpr std::string_view kRuns =
+{runs};
 
-// The blocks by code point, as (how many in a row, which); further code points are kOther.
-inline constexpr uint8_t kRuns[][2] = {{
-{runs}
+inline constexpr size_t kBlockSize = 128;
+
+// The class of each code point in a block, and the block by code point. The first blocks have one class each. With more
+// blocks than these, whose numbers would not fit a byte, this does not compile.
+struct Table {{
+  std::array<std::array<CharacterClass, kBlockSize>, 255> blocks{{}};
+  std::array<uint8_t, 0x110000 / kBlockSize> index{{}};
 }};
 
-// clang-format on
-
-inline constexpr size_t kBlockSize = {block};
-inline constexpr uint32_t kEnd = {end:#x};  // code points from here on are kOther
-
-inline constexpr auto kIndex = [] {{
-  std::array<uint8_t, kEnd / kBlockSize> index{{}};
-  size_t at = 0;
-  for (const auto& [count, block] : kRuns)
-    for (size_t i = 0; i < count; ++i) index[at++] = block;
-  return index;
+inline constexpr auto kTable = [] {{
+  Table table;
+  uint8_t used = 0;
+  for (; used < kLetters.size(); ++used) table.blocks[used].fill(static_cast<CharacterClass>(used));
+  for (size_t i = 0, at = 0; i < kRuns.size();) {{
+    const auto run_class = static_cast<CharacterClass>(kLetters.find(kRuns[i++]));
+    size_t count = 0;
+    for (; i < kRuns.size() && kRuns[i] <= '9'; ++i) count = 10 * count + static_cast<size_t>(kRuns[i] - '0');
+    for (const size_t end = at + std::max<size_t>(count, 1); at < end;) {{
+      const size_t offset = at % kBlockSize, inside = std::min(end - at, kBlockSize - offset);
+      uint8_t& block = table.index[at / kBlockSize];
+      at += inside;
+      if (inside == kBlockSize) {{
+        block = run_class;
+        continue;
+      }}
+      if (offset == 0) block = used++;
+      std::fill_n(table.blocks[block].begin() + offset, inside, run_class);
+    }}
+  }}
+  return table;
 }}();
 
 }}  // namespace unicode
 
 inline constexpr CharacterClass class_of(uint32_t code_point) {{
-  if (code_point >= unicode::kEnd) return kOther;
-  const size_t block = unicode::kIndex[code_point / unicode::kBlockSize];
-  return static_cast<CharacterClass>(unicode::kBlocks[block * unicode::kBlockSize + code_point % unicode::kBlockSize] -
-                                     '0');
+  const uint8_t block = unicode::kTable.index[code_point / unicode::kBlockSize];
+  return unicode::kTable.blocks[block][code_point % unicode::kBlockSize];
 }}
 
 }}  // namespace mt_scaffold
@@ -88,40 +102,29 @@ def unicode_version() -> str:
 
 
 def classes() -> str:
-    """Return the class of every code point, as one digit each."""
+    """Return the class of every code point, as one letter each."""
     text = "".join(map(chr, range(0x110000)))
-    found = bytearray(b"0" * len(text))
-    for number, pattern in enumerate(CLASSES.values(), 1):
+    found = bytearray(b"O" * len(text))
+    for letter, (_, pattern) in CLASSES.items():
         for match in regex.finditer(f"{pattern}+", text):
-            if found.count(b"0", *match.span()) != len(match.group()):
+            if found.count(b"O", *match.span()) != len(match.group()):
                 raise SystemExit(f"{pattern}: also matches characters of another class")
-            found[match.start() : match.end()] = str(number).encode() * len(match.group())
+            found[match.start() : match.end()] = letter.encode() * len(match.group())
     return found.decode()
 
 
 def table() -> str:
     """Return the text of unicode_classes.hpp."""
-    digits = classes()
-    end = -(-len(digits.rstrip("0")) // BLOCK) * BLOCK
-    blocks: dict[str, int] = {}
-    index = [blocks.setdefault(digits[at : at + BLOCK], len(blocks)) for at in range(0, end, BLOCK)]
-    if len(blocks) > 256:
-        raise SystemExit("more than 256 distinct blocks: their numbers no longer fit a byte")
-    runs = []
-    for block, same in itertools.groupby(index):
-        count = len(list(same))
-        runs += [(min(255, count - at), block) for at in range(0, count, 255)]
-    rows = [runs[at : at + 12] for at in range(0, len(runs), 12)]
+    counts = ((letter, len(list(same))) for letter, same in itertools.groupby(classes().rstrip("O")))
+    runs = "".join(letter + str(count) * (count > 1) for letter, count in counts)
     return TEMPLATE.format(
         unicode=unicode_version(),
         version=regex.__version__,
         names="\n".join(
-            f"  // {pattern}\n  {name} = {number}," for number, (name, pattern) in enumerate(CLASSES.items(), 1)
+            f"  // {pattern}\n  {name} = {number}," for number, (name, pattern) in enumerate(CLASSES.values(), 1)
         ),
-        block=BLOCK,
-        blocks="\n".join(f'    "{block}"' for block in blocks),
-        runs="\n".join("    " + " ".join(f"{{{count}, {block}}}," for count, block in row) for row in rows),
-        end=end,
+        letters="".join(CLASSES),
+        runs="\n".join(f'    "{row}"' for row in re.findall(r".{1,114}(?![0-9])", runs)),
     )
 
 
