@@ -9,50 +9,30 @@ namespace mt_scaffold {
 
 namespace {
 
-constexpr uint32_t kFirstSubstitute = 0x100;
-constexpr uint32_t kSubstitutes = 68;
-
 constexpr bool stands_for_itself(uint32_t byte) {
   return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
 }
 
-struct Notation {
-  char text[2] = {};
-  size_t length = 0;
-};
-
-constexpr std::array<Notation, 256> make_notations() {
-  std::array<Notation, 256> notations;
-  uint32_t substitute = kFirstSubstitute;
-  for (uint32_t byte = 0; byte < 256; ++byte) {
-    const uint32_t c = stands_for_itself(byte) ? byte : substitute++;
-    if (c < 0x80) {
-      notations[byte] = {{static_cast<char>(c)}, 1};
-    } else {
-      notations[byte] = {{static_cast<char>(0xC0 | c >> 6), static_cast<char>(0x80 | (c & 0x3F))}, 2};
-    }
-  }
+// The code point of each byte.
+constexpr auto kNotations = [] {
+  std::array<uint16_t, 256> notations{};
+  uint16_t substitute = 0x100;
+  for (uint16_t byte = 0; byte < 256; ++byte) notations[byte] = stands_for_itself(byte) ? byte : substitute++;
   return notations;
-}
+}();
 
-constexpr std::array<unsigned char, kSubstitutes> make_substituted() {
-  std::array<unsigned char, kSubstitutes> bytes{};
-  size_t next = 0;
-  for (uint32_t byte = 0; byte < 256; ++byte)
-    if (!stands_for_itself(byte)) bytes[next++] = static_cast<unsigned char>(byte);
+// The byte of each code point, or -1.
+constexpr auto kBytes = [] {
+  std::array<int16_t, 0x100 + 68> bytes{};
+  bytes.fill(-1);
+  for (int16_t byte = 0; byte < 256; ++byte) bytes[kNotations[static_cast<size_t>(byte)]] = byte;
   return bytes;
-}
-
-constexpr std::array<Notation, 256> kNotations = make_notations();
-constexpr std::array<unsigned char, kSubstitutes> kSubstituted = make_substituted();
+}();
 
 }  // namespace
 
 void append_notation(std::string& text, std::string_view bytes) {
-  for (const char byte : bytes) {
-    const Notation& notation = kNotations[static_cast<unsigned char>(byte)];
-    text.append(notation.text, notation.length);
-  }
+  for (const char byte : bytes) append_code_point(text, kNotations[static_cast<unsigned char>(byte)]);
 }
 
 std::string notation_of(std::string_view bytes) {
@@ -66,10 +46,8 @@ bool append_from_notation(std::string& bytes, std::string_view notation) {
   if (first_invalid_byte(notation) != notation.size()) return false;
   bool known = true;
   for_each_code_point(notation, [&](uint32_t c, bool) {
-    if (c >= kFirstSubstitute && c < kFirstSubstitute + kSubstitutes) {
-      bytes += static_cast<char>(kSubstituted[c - kFirstSubstitute]);
-    } else if (c < 256 && stands_for_itself(c)) {
-      bytes += static_cast<char>(c);
+    if (c < kBytes.size() && kBytes[c] >= 0) {
+      bytes += static_cast<char>(kBytes[c]);
     } else {
       known = false;
     }
