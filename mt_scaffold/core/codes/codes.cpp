@@ -50,14 +50,6 @@ CodesHeader read_header(CodesLines& lines, const std::string& name) {
   }
 }
 
-// Reads a symbol into `symbol`; false if it is not in the file's notation.
-bool read_symbol(std::string_view field, bool notation, std::string& symbol) {
-  symbol.clear();
-  if (notation) return append_from_notation(symbol, field);
-  symbol = field;
-  return true;
-}
-
 // The merged tokens in the vocabulary after each line of PickyBPE codes.
 class CurrentVocabulary {
  public:
@@ -124,9 +116,12 @@ Codes parse_codes(std::string_view text, const std::string& name, int64_t limit)
   std::string token;
   std::vector<std::string_view> fields;
   const auto read = [&](std::string_view field, std::string& symbol) {
-    if (!read_symbol(field, notation, symbol))
+    if (!notation) {
+      symbol = field;
+    } else if (!append_from_notation(symbol, field)) {
       throw fail("'" + std::string(field) +
                  "' is not in GPT-2's notation of bytes, which codes with a pre-tokeniser use");
+    }
   };
   while (lines.next(line)) {
     fields.clear();

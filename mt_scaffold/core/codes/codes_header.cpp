@@ -38,6 +38,13 @@ std::string_view take_word(std::string_view& rest) {
   return word;
 }
 
+// Takes `start` and a space after it off the front of `line`; false if it starts otherwise.
+bool take(std::string_view& line, std::string_view start) {
+  if (!line.starts_with(start) || (line.size() > start.size() && line[start.size()] != ' ')) return false;
+  line.remove_prefix(std::min(start.size() + 1, line.size()));
+  return true;
+}
+
 // Whether the line names a version after 0.3, other than 0.4 picky.
 bool is_newer(std::string_view line) {
   std::string_view rest = line.substr(kVersion.size());
@@ -51,8 +58,8 @@ bool is_newer(std::string_view line) {
   return bad_minor == std::errc() && after == end && (major > 0 || minor > 3);
 }
 
-CodesHeader parse_words(std::string_view rest) {
-  CodesHeader header;
+// Parses what follows the kind of symbols in codes with a pre-tokeniser.
+void parse_words(std::string_view rest, CodesHeader& header) {
   header.bytes = true;
   header.pretokeniser.clear();
   while (!rest.empty()) {
@@ -83,39 +90,23 @@ CodesHeader parse_words(std::string_view rest) {
   if (header.pretokeniser.empty())
     throw InputError(
         "a pre-tokeniser is missing; expected gpt2, cl100k, o200k, metaspace, metaspace-runs or pattern=...");
-  return header;
-}
-
-// Parses the rest of the line after "#version: 0.4 picky": the kind of symbols.
-CodesHeader parse_picky(std::string_view rest) {
-  CodesHeader header;
-  if (rest.starts_with(std::string(kBytes) + " ")) {
-    header = parse_words(rest.substr(kBytes.size() + 1));
-  } else {
-    while (rest.ends_with(' ')) rest.remove_suffix(1);
-    if (rest == kBytes) return parse_words("");
-    if (!rest.empty() && rest != kByte)
-      throw InputError("'" + shown(rest) + "' is not a kind of PickyBPE codes that this mt-scaffold knows; expected '" +
-                       std::string(kPickyLine) + "', perhaps with 'byte' or 'bytes' and a pre-tokeniser; update it");
-    header.bytes = rest == kByte;
-  }
-  header.picky = true;
-  return header;
 }
 
 }  // namespace
 
 CodesHeader parse_header(std::string_view line) {
-  if (line.starts_with(kPickyLine) && (line.size() == kPickyLine.size() || line[kPickyLine.size()] == ' '))
-    return parse_picky(line.substr(std::min(kPickyLine.size() + 1, line.size())));
-  if (line.starts_with(std::string(kPretokenisedLine) + " "))
-    return parse_words(line.substr(kPretokenisedLine.size() + 1));
-  while (line.ends_with(' ')) line.remove_suffix(1);
   CodesHeader header;
-  if (line == kCodePointLine) return header;
-  header.bytes = true;
-  if (line == kByteLine) return header;
-  if (line == kPretokenisedLine) return parse_words("");
+  header.picky = take(line, kPickyLine);
+  if (take(line, header.picky ? kBytes : kPretokenisedLine)) {
+    parse_words(line, header);
+    return header;
+  }
+  while (line.ends_with(' ')) line.remove_suffix(1);
+  header.bytes = line == (header.picky ? kByte : kByteLine);
+  if (header.bytes || line == (header.picky ? "" : kCodePointLine)) return header;
+  if (header.picky)
+    throw InputError("'" + shown(line) + "' is not a kind of PickyBPE codes that this mt-scaffold knows; expected '" +
+                     std::string(kPickyLine) + "', perhaps with 'byte' or 'bytes' and a pre-tokeniser; update it");
   if (!line.starts_with(kVersion))
     throw InputError("expected '#version: 0.2'; if this is a codes file of format 0.1, learn the codes again");
   if (is_newer(line))
