@@ -36,25 +36,6 @@ GivenText given_text(nb::handle text) {
   return {PyUnicode_DATA(object), static_cast<size_t>(PyUnicode_GET_LENGTH(object)), kind};
 }
 
-// Several texts and the references that keep them alive.
-class GivenTexts {
- public:
-  void reserve(size_t count) {
-    texts_.reserve(count);
-    kept_.reserve(count);
-  }
-  void add(nb::handle text) {
-    texts_.push_back(given_text(text));
-    kept_.push_back(nb::borrow<nb::object>(text));
-  }
-
-  const std::vector<GivenText>& given() const { return texts_; }
-
- private:
-  std::vector<GivenText> texts_;
-  std::vector<nb::object> kept_;
-};
-
 // The buffer of a Python object, held until destruction.
 struct Buffer : Py_buffer {
   explicit Buffer(nb::handle object) {
@@ -217,13 +198,13 @@ std::pair<Array, nb::bytearray> encode_batch(Ids& self, nb::handle given, const 
                                              size_t width, int32_t append) {
   const auto items = nb::steal<nb::object>(PySequence_Fast(given.ptr(), "texts are a sequence"));
   if (!items.is_valid()) throw nb::python_error();
-  GivenTexts texts;
-  texts.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr())));
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
-    texts.add(PySequence_Fast_GET_ITEM(items.ptr(), i));
+  const nb::tuple kept(items);  // a list may change meanwhile
+  std::vector<GivenText> texts;
+  texts.reserve(kept.size());
+  for (const nb::handle text : kept) texts.push_back(given_text(text));
   const auto name_of = [](size_t number) { return "text " + std::to_string(number); };
   EncodedDocuments encoded = without_gil([&] {
-    return self.encoder->encode(texts.given(), specials(special), indices, width, append, draw, workers, name_of,
+    return self.encoder->encode(texts, specials(special), indices, width, append, draw, workers, name_of,
                                 [](uint64_t) { handle_signals(); });
   });
   const std::vector<int64_t>& starts = encoded.offsets;
