@@ -262,36 +262,16 @@ nb::bytes decode_documents(const Ids& self, nb::handle given, const std::vector<
 using Values = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Offsets = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Calls `use` with the values as they are stored.
-template <typename Use>
-void visit(const Values& values, Use&& use) {
-  if (values.dtype() == nb::dtype<uint32_t>()) {
-    use(static_cast<const uint32_t*>(values.data()));
-  } else if (values.dtype() == nb::dtype<int64_t>()) {
-    use(static_cast<const int64_t*>(values.data()));
-  } else {
-    throw nb::type_error("values are uint32 or int64");
-  }
-}
-
-// A copy, because another thread may change the array after the check.
-std::vector<int64_t> starts_of(const Offsets& offsets) { return {offsets.data(), offsets.data() + offsets.shape(0)}; }
-
-// Raises ValueError unless the offsets ascend and lie within `count` values.
-void check(const std::vector<int64_t>& starts, size_t count) {
-  int64_t last = 0;
-  for (size_t i = 0; i < starts.size(); last = starts[i++])
-    if (starts[i] < last || starts[i] > static_cast<int64_t>(count))
-      throw std::invalid_argument("offsets do not fit the values");
-}
-
 nb::list list_rows(const Values& values, const Offsets& offsets, const std::vector<int64_t>& before,
                    const std::vector<int64_t>& after) {
-  const std::vector<int64_t> starts = starts_of(offsets);
-  check(starts, values.shape(0));
+  // A copy, because another thread may change the array after the check.
+  const std::vector<int64_t> starts(offsets.data(), offsets.data() + offsets.shape(0));
+  const auto available = static_cast<int64_t>(values.shape(0));
+  if (!starts.empty() && (starts.front() < 0 || starts.back() > available || !std::ranges::is_sorted(starts)))
+    throw std::invalid_argument("offsets do not fit the values");
   Integers integers;
   nb::list result;
-  visit(values, [&](const auto* data) {
+  const auto append_rows = [&](const auto* data) {
     for (size_t row = 0; row + 1 < starts.size(); ++row) {
       const auto *const begin = data + starts[row], *const end = data + starts[row + 1];
       const auto count = static_cast<size_t>(end - begin) + before.size() + after.size();
@@ -304,7 +284,14 @@ nb::list list_rows(const Values& values, const Offsets& offsets, const std::vect
       std::for_each(after.begin(), after.end(), put);
       result.append(std::move(list));
     }
-  });
+  };
+  if (values.dtype() == nb::dtype<uint32_t>()) {
+    append_rows(static_cast<const uint32_t*>(values.data()));
+  } else if (values.dtype() == nb::dtype<int64_t>()) {
+    append_rows(static_cast<const int64_t*>(values.data()));
+  } else {
+    throw nb::type_error("values are uint32 or int64");
+  }
   return result;
 }
 
