@@ -49,12 +49,7 @@ void bind_pretokeniser(nb::module_& module) {
             return words;
           },
           nb::arg("document"))
-      .def(
-          "last_certain_cut",
-          [](const Pretokeniser& self, std::string_view text, size_t searched) {
-            return self.last_certain_cut(text, searched);
-          },
-          nb::arg("text"), nb::arg("searched") = 0);
+      .def("last_certain_cut", &Pretokeniser::last_certain_cut, nb::arg("text"), nb::arg("searched") = 0);
 }
 
 }  // namespace mt_scaffold
