@@ -2,6 +2,10 @@
 
 # Printed, these could move the cursor or set a terminal's title: names in messages can come from anywhere.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
+# What the core quotes can also hold tabs and line ends: the CR of a Windows line would hide what precedes it.
+_IN_ONE_LINE = {code: f"\\x{code:02X}" for code in _CONTROLS} | {
+    ord(each): ascii(each)[1:-1] for each in "\t\n\r\u2028\u2029"
+}
 # The most characters of a file in a message.
 _LONGEST = 500
 
@@ -10,6 +14,11 @@ def printable(text: str) -> str:
     """Return a text from a file as messages quote it: in one line, escaped, and cut off if it is long."""
     spelled = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text[:_LONGEST])
     return spelled + "..." * (len(text) > _LONGEST)
+
+
+def in_one_line(message: str) -> str:
+    """Return a message of the core with escapes for control characters and line separators."""
+    return message.translate(_IN_ONE_LINE)
 
 
 class MTScaffoldError(Exception):

@@ -24,6 +24,12 @@ using namespace mt_scaffold;
 
 namespace {
 
+// Raises an exception of mt_scaffold.errors in Python.
+void set_error(const char* name, const std::exception& error) {
+  const nb::module_ errors = nb::module_::import_("mt_scaffold.errors");
+  PyErr_SetObject(errors.attr(name).ptr(), errors.attr("in_one_line")(nb::str(error.what())).ptr());
+}
+
 // A LearnResult with the text of its codes.
 struct PyLearned {
   nb::bytes codes;
@@ -73,11 +79,11 @@ NB_MODULE(_core, module) {
     try {
       std::rethrow_exception(pointer);
     } catch (const SpecialTokenFound& error) {
-      set_error("SpecialTokenError", error.what());
+      set_error("SpecialTokenError", error);
     } catch (const UsageError& error) {
-      set_error("UsageError", error.what());
+      set_error("UsageError", error);
     } catch (const InputError& error) {
-      set_error("MTScaffoldError", error.what());
+      set_error("MTScaffoldError", error);
     } catch (const SystemError& error) {
       errno = error.code;
       PyErr_SetFromErrnoWithFilename(PyExc_OSError, error.what());

@@ -126,11 +126,6 @@ inline Tick make_tick(nb::object progress) {
   };
 }
 
-// Raises an exception of mt_scaffold.errors in Python.
-inline void set_error(const char* name, const std::string& message) {
-  PyErr_SetString(nb::module_::import_("mt_scaffold.errors").attr(name).ptr(), message.c_str());
-}
-
 // Releases the GIL and lets Ctrl-C end a call in the thread that made it.
 template <typename Work>
 auto without_gil(Work&& work) {
