@@ -1,6 +1,7 @@
 #include "learn/learner.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "io/interruption.hpp"
@@ -31,19 +32,20 @@ class Learner {
     replay();
     for (uint64_t iteration = 0; (algorithm_ == Algorithm::kBpe ? merges_.size() : normal_) < symbols_; ++iteration) {
       if (iteration % kIterationsPerTick == 0) tick(merges_.size());
-      queue_.settle();
+      const std::optional<MergeQueue::Entry> head = queue_.pop();
+      if (!head) {
+        result.exhausted = true;
+        break;
+      }
       Step step;
-      if (queue_.waiting_is_head()) {
-        const Token token = queue_.pop_waiting();
+      if (head->waiting) {
+        const auto token = static_cast<Token>(head->number);
         tokens_[token].state = TokenState::kNormal;
         ++normal_;
         ++result.restored;
         step.returned = counted(token);
-      } else if (queue_.has_pair()) {
-        if (!merge(step)) continue;
-      } else {
-        result.exhausted = true;
-        break;
+      } else if (!merge(head->number, head->count, step)) {
+        continue;
       }
       if (on_step) on_step(step);
     }
@@ -100,25 +102,24 @@ class Learner {
     return info.state == TokenState::kWaiting || (info.state == TokenState::kUnmade && info.left != kNoToken);
   }
 
-  // Merges the most frequent pair; false if it is one that is never merged.
-  bool merge(Step& step) {
-    const MergeQueue::PairEntry top = queue_.pop_pair();
-    const Token a = text_.pairs[top.pair].left, b = text_.pairs[top.pair].right;
+  // Merges a pair; false if it is one that is never merged.
+  bool merge(uint32_t pair, int64_t count, Step& step) {
+    const Token a = text_.pairs[pair].left, b = text_.pairs[pair].right;
     const int64_t a_before = tokens_[a].frequency, b_before = tokens_[b].frequency;
     if (algorithm_ == Algorithm::kPicky && spells_out_end_of_word(a, b)) return false;
     step.left = tokens_[a].text;
     step.right = tokens_[b].text;
-    step.frequency = top.count;
+    step.frequency = count;
     merged_text_.assign(tokens_[a].text).append(tokens_[b].text);
     const Token token = tokens_.intern(merged_text_);
     merges_.push_back({a, b, token});
-    text_.replace(top.pair, token);
-    text_.for_each_raised_pair([&](uint32_t pair) { queue_.push_pair(pair); });
+    text_.replace(pair, token);
+    text_.for_each_raised_pair([&](uint32_t raised) { queue_.push_pair(raised); });
     if (is_out(tokens_[token])) step.returned = counted(token);
     make_normal(token, a, b);
     if (algorithm_ == Algorithm::kScaffold) mark_scaffold(a, b, step);
     if (algorithm_ == Algorithm::kPicky) {
-      remember_parts(token, top.pair, a, b);
+      remember_parts(token, pair, a, b);
       // Both are tested before either is removed, which can make the other more frequent.
       const bool left = is_intermediate(a, a_before), right = a != b && is_intermediate(b, b_before);
       if (left) step.left_marked = remove(a);
