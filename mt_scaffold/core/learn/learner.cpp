@@ -16,12 +16,7 @@ namespace {
 class Learner {
  public:
   Learner(WordCounts words, const LearnOptions& options)
-      : algorithm_(options.algorithm),
-        alphabet_(options.alphabet),
-        symbols_(options.symbols),
-        threshold_(options.threshold),
-        given_(options.given),
-        given_splits_(options.given_splits),
+      : options_(options),
         text_(std::move(words), options.alphabet, options.algorithm == Algorithm::kPicky),
         tokens_(text_.tokens),
         queue_(text_.tokens, text_.pairs, options.min_frequency) {}
@@ -30,7 +25,8 @@ class Learner {
     const Interruptible interruptible([&] { tick(merges_.size()); });
     LearnResult result;
     replay();
-    for (uint64_t iteration = 0; (algorithm_ == Algorithm::kBpe ? merges_.size() : normal_) < symbols_; ++iteration) {
+    for (uint64_t iteration = 0; (options_.algorithm == Algorithm::kBpe ? merges_.size() : normal_) < options_.symbols;
+         ++iteration) {
       if (iteration % kIterationsPerTick == 0) tick(merges_.size());
       const std::optional<MergeQueue::Entry> head = queue_.pop();
       if (!head) {
@@ -67,8 +63,8 @@ class Learner {
 
   // Brings the text to the state in which learning the given merges would have left it. The queue is still empty.
   void replay() {
-    auto split = given_splits_.begin();
-    for (const Merge& merge : given_) {
+    auto split = options_.given_splits.begin();
+    for (const Merge& merge : options_.given) {
       const Token a = tokens_.intern(merge.left), b = tokens_.intern(merge.right);
       merged_text_.assign(merge.left).append(merge.right);
       const Token token = tokens_.intern(merged_text_);
@@ -76,10 +72,10 @@ class Learner {
       const uint32_t pair = text_.pairs.find_or_add(a, b);
       text_.replace(pair, token);
       make_normal(token, a, b);
-      if (algorithm_ == Algorithm::kPicky) remember_parts(token, pair, a, b);
-      for (; split != given_splits_.end() && split->after == merges_.size(); ++split) replay(*split);
+      if (options_.algorithm == Algorithm::kPicky) remember_parts(token, pair, a, b);
+      for (; split != options_.given_splits.end() && split->after == merges_.size(); ++split) replay(*split);
     }
-    if (algorithm_ == Algorithm::kBpe) return;
+    if (options_.algorithm == Algorithm::kBpe) return;
     // A given token is permanent: it is neither marked nor counted, unless PickyBPE has removed it.
     for (const Made& made : merges_)
       if (tokens_[made.token].state == TokenState::kNormal) tokens_[made.token].state = TokenState::kBase;
@@ -106,7 +102,7 @@ class Learner {
   bool merge(uint32_t pair, int64_t count, Step& step) {
     const Token a = text_.pairs[pair].left, b = text_.pairs[pair].right;
     const int64_t a_before = tokens_[a].frequency, b_before = tokens_[b].frequency;
-    if (algorithm_ == Algorithm::kPicky && spells_out_end_of_word(a, b)) return false;
+    if (options_.algorithm == Algorithm::kPicky && spells_out_end_of_word(a, b)) return false;
     step.left = tokens_[a].text;
     step.right = tokens_[b].text;
     step.frequency = count;
@@ -117,8 +113,8 @@ class Learner {
     text_.for_each_raised_pair([&](uint32_t raised) { queue_.push_pair(raised); });
     if (is_out(tokens_[token])) step.returned = counted(token);
     make_normal(token, a, b);
-    if (algorithm_ == Algorithm::kScaffold) mark_scaffold(a, b, step);
-    if (algorithm_ == Algorithm::kPicky) {
+    if (options_.algorithm == Algorithm::kScaffold) mark_scaffold(a, b, step);
+    if (options_.algorithm == Algorithm::kPicky) {
       remember_parts(token, pair, a, b);
       // Both are tested before either is removed, which can make the other more frequent.
       const bool left = is_intermediate(a, a_before), right = a != b && is_intermediate(b, b_before);
@@ -134,7 +130,7 @@ class Learner {
     if (info.left == kNoToken) {
       info.left = left;
       info.right = right;
-      if (is_base_symbol(info.text, alphabet_)) info.state = TokenState::kBase;
+      if (is_base_symbol(info.text, options_.alphabet)) info.state = TokenState::kBase;
     }
     if (info.state == TokenState::kUnmade || info.state == TokenState::kWaiting) {
       info.state = TokenState::kNormal;
@@ -159,7 +155,7 @@ class Learner {
   // In a text that spells out "</w>": the merged token would look like one at the end of a word.
   bool spells_out_end_of_word(Token left, Token right) {
     merged_text_.assign(tokens_[left].text).append(tokens_[right].text);
-    return is_marked(merged_text_, alphabet_) && !is_marked(tokens_[right].text, alphabet_);
+    return is_marked(merged_text_, options_.alphabet) && !is_marked(tokens_[right].text, options_.alphabet);
   }
 
   // Records how the token was made, in case PickyBPE splits it later.
@@ -175,7 +171,7 @@ class Learner {
   bool is_intermediate(Token token, int64_t before) const {
     const TokenInfo& info = tokens_[token];
     return info.state == TokenState::kNormal &&
-           static_cast<double>(before - info.frequency) / static_cast<double>(before) >= threshold_;
+           static_cast<double>(before - info.frequency) / static_cast<double>(before) >= options_.threshold;
   }
 
   // Removes a token from the vocabulary and splits its remaining occurrences; returns their number.
@@ -185,8 +181,7 @@ class Learner {
     info.state = TokenState::kUnmade;
     --normal_;
     parts_.clear();
-    to_take_apart_ = {token};
-    take_apart();
+    take_apart(token);
     Split split{merges_.size(), std::string(info.text), {}};
     for (const LearningText::Part& part : parts_) split.pieces.emplace_back(tokens_[part.token].text);
     splits_.push_back(std::move(split));
@@ -197,32 +192,20 @@ class Learner {
     return frequency;
   }
 
-  // Fills parts_ with the vocabulary tokens that a removed one consists of, by the merges that last made it.
-  void take_apart() {
-    while (!to_take_apart_.empty()) {
-      const Token part = to_take_apart_.back();
-      to_take_apart_.pop_back();
-      if (tokens_[part].state != TokenState::kUnmade) {
-        add_part(part);
-        continue;
-      }
-      to_take_apart_.push_back(tokens_[part].right);
-      to_take_apart_.push_back(tokens_[part].left);
-    }
+  // Adds the vocabulary tokens that a removed one consists of, by the merges that last made it.
+  void take_apart(Token token) {
+    if (tokens_[token].state != TokenState::kUnmade) return add_part(token);
+    take_apart(tokens_[token].left);
+    take_apart(tokens_[token].right);
   }
 
   void add_part(Token part) {
     std::string_view text = tokens_[part].text;
-    if (is_marked(text, alphabet_)) text.remove_suffix(kEndOfWord.size());
-    parts_.push_back({part, static_cast<uint32_t>(symbols_in(text, alphabet_))});
+    if (is_marked(text, options_.alphabet)) text.remove_suffix(kEndOfWord.size());
+    parts_.push_back({part, static_cast<uint32_t>(symbols_in(text, options_.alphabet))});
   }
 
-  const Algorithm algorithm_;
-  const Alphabet alphabet_;
-  const uint64_t symbols_;
-  const double threshold_;
-  const std::vector<Merge>& given_;
-  const std::vector<Split>& given_splits_;
+  const LearnOptions& options_;
   LearningText text_;
   Tokens& tokens_;
   MergeQueue queue_;
@@ -230,7 +213,6 @@ class Learner {
   std::vector<Split> splits_;
   std::vector<std::vector<uint32_t>> made_by_;  // by token: the pairs that were replaced by it
   std::vector<LearningText::Part> parts_;       // of the token that is being removed
-  std::vector<Token> to_take_apart_;            // the rest of it, last part first
   uint64_t normal_ = 0;                         // normal merged tokens
   uint64_t restored_ = 0;                       // by a merge of PickyBPE
   std::string merged_text_;
