@@ -29,22 +29,8 @@ void give_back_freed_memory() {
 #endif
 }
 
-// Zeroed lazily by the system, so that only the pages of the scripts in use take memory.
-class BaseTokens {
- public:
-  explicit BaseTokens(Alphabet alphabet)
-      : table_(static_cast<Token*>(std::calloc(size_t{alphabet.size()} * 2, sizeof(Token)))) {
-    if (!table_) throw std::bad_alloc();
-  }
-
-  // The token of a symbol with or without the end-of-word marker, plus one; 0 if it has none yet.
-  Token& operator()(uint32_t symbol, bool marked) { return table_[size_t{symbol} * 2 + marked]; }
-
- private:
-  struct Free {
-    void operator()(Token* table) const { std::free(table); }
-  };
-  std::unique_ptr<Token[], Free> table_;
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
 };
 
 }  // namespace
@@ -69,7 +55,11 @@ void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
   if (cell_count > std::numeric_limits<Position>::max())
     throw InputError("more than 4 billion symbols in distinct words; learn from a sample of the text");
 
-  BaseTokens base(alphabet);
+  // By symbol, without and with the end-of-word marker: its token plus one, or 0 if it has none yet. Zeroed lazily by
+  // the system, so that only the pages of the scripts in use take memory.
+  const std::unique_ptr<Token[], Free> base(
+      static_cast<Token*>(std::calloc(size_t{alphabet.size()} * 2, sizeof(Token))));
+  if (!base) throw std::bad_alloc();
   std::string text;
   cells_.reserve(cell_count);
   word_count_.reserve(words.size());
@@ -92,7 +82,7 @@ void LearningText::lay_out(WordCounts words, Alphabet alphabet) {
     word_count_.push_back(count);
     // Called from two loops, for characters and for bytes, which are half as fast unless it is inlined into both.
     const auto add_symbol = [&](uint32_t symbol, bool marked) __attribute__((always_inline)) {
-      Token& token = base(symbol, marked);
+      Token& token = base[size_t{symbol} * 2 + marked];
       if (token == 0) token = make_token(symbol, marked) + 1;
       cells_.push_back({token - 1, kNoPair});
       tokens[token - 1].frequency += count;
@@ -147,22 +137,28 @@ void LearningText::count_initial_pairs() {
   }
 }
 
+template <typename OnSlice>
+void LearningText::for_each_slice(uint32_t pair, OnSlice&& on_slice) {
+  Slice& first = pairs[pair].occurrences;
+  on_slice(first);
+  for (uint32_t next = first.further; next != 0; next = further_[next - 1].further) on_slice(further_[next - 1]);
+}
+
 void LearningText::replace(uint32_t pair_index, Token token) {
   const Token a = pairs[pair_index].left, b = pairs[pair_index].right;
   found_.clear();
   collect_occurrences(pair_index);
-  if (!splits_) forget_occurrences(pair_index);
+  if (!splits_) {
+    // They are never read again: their room is for new pairs.
+    for_each_slice(pair_index, [&](const Slice& slice) { forget(slice); });
+    pairs[pair_index].occurrences = {0, 0, 0};
+  }
   // Occurrences of (a, a) overlap: they are replaced from the left.
   if (a == b) std::sort(found_.begin(), found_.end());
 
   replaced_.clear();
   int64_t frequency = 0;
   constexpr size_t kAhead = 12;
-  // The pairs of a fresh token were taken off when it was made.
-  const auto take_off = [&](uint32_t& pair, int64_t count) {
-    if (pair != kNoPair && pair != pair_index) pairs.count(pair) -= count;
-    pair = kNoPair;
-  };
   for (size_t i = 0; i < found_.size(); ++i) {
     may_interrupt(i);
     if (i + kAhead < found_.size()) __builtin_prefetch(&cells_[found_[i + kAhead]], 1);
@@ -172,8 +168,8 @@ void LearningText::replace(uint32_t pair_index, Token token) {
     const Position middle = position + span_at(position), end = middle + span_at(middle);
     const uint32_t word = words_[position];
     const int64_t count = word_count_[word];
-    if (cells_[position - 1].token != kBoundary) take_off(cells_[position - span_before(position)].pair, count);
-    take_off(cells_[middle].pair, count);
+    take_off_before(position, count);
+    take_off(middle, count);
     cells_[middle].token = kInside;
     first.token = kFresh;
     first.pair = kNoPair;
@@ -198,23 +194,11 @@ void LearningText::replace(uint32_t pair_index, Token token) {
   HugeVector<NewPair>().swap(new_pairs_);
 }
 
-void LearningText::collect_occurrences(uint32_t pair_index) {
-  const auto collect = [&](const Slice& slice) {
+void LearningText::collect_occurrences(uint32_t pair) {
+  for_each_slice(pair, [&](const Slice& slice) {
     const auto begin = occurrences_.begin() + static_cast<std::ptrdiff_t>(slice.begin);
     found_.insert(found_.end(), begin, begin + slice.length);
-  };
-  const Pair& pair = pairs[pair_index];
-  collect(pair.occurrences);
-  for (uint32_t next = pair.occurrences.further; next != 0; next = further_[next - 1].further)
-    collect(further_[next - 1]);
-}
-
-// Frees the occurrences of a replaced pair, which are never read again, for new pairs.
-void LearningText::forget_occurrences(uint32_t pair_index) {
-  Slice& first = pairs[pair_index].occurrences;
-  forget(first);
-  for (uint32_t next = first.further; next != 0; next = further_[next - 1].further) forget(further_[next - 1]);
-  first = {0, 0, 0};
+  });
 }
 
 void LearningText::forget(const Slice& slice) {
@@ -225,7 +209,7 @@ void LearningText::forget(const Slice& slice) {
 void LearningText::forget_stale_occurrences() {
   for (uint32_t pair = 0; pair < pairs.size(); ++pair) {
     may_interrupt(pair);
-    const auto forget_in = [&](Slice& slice) {
+    for_each_slice(pair, [&](Slice& slice) {
       Position* const positions = occurrences_.data() + slice.begin;
       uint32_t kept = 0;
       for (uint32_t i = 0; i < slice.length; ++i) {
@@ -237,10 +221,7 @@ void LearningText::forget_stale_occurrences() {
       }
       forget({slice.begin + kept, slice.length - kept, 0});
       slice.length = kept;
-    };
-    Slice& first = pairs[pair].occurrences;
-    forget_in(first);
-    for (uint32_t next = first.further; next != 0; next = further_[next - 1].further) forget_in(further_[next - 1]);
+    });
   }
 }
 
@@ -327,8 +308,7 @@ void LearningText::add_new_pairs(Token token) {
 
 void LearningText::add_occurrences(uint32_t pair_index, uint64_t begin, uint32_t length) {
   Pair& pair = pairs[pair_index];
-  Slice slice{begin, length, 0};
-  slice.further = pair.occurrences.further;
+  const Slice slice{begin, length, pair.occurrences.further};
   if (pair.occurrences.length == 0) {
     pair.occurrences = slice;
     return;
@@ -347,10 +327,6 @@ void LearningText::split(Token token, const std::vector<uint32_t>& made_by, cons
   replaced_.clear();
   int64_t frequency = 0;
   constexpr size_t kAhead = 12;
-  const auto take_off = [&](uint32_t& pair, int64_t count) {
-    if (pair != kNoPair) pairs.count(pair) -= count;
-    pair = kNoPair;
-  };
   for (size_t i = 0; i < found_.size(); ++i) {
     if (i + kAhead < found_.size()) __builtin_prefetch(&cells_[found_[i + kAhead]], 1);
     const Position position = found_[i];
@@ -358,8 +334,8 @@ void LearningText::split(Token token, const std::vector<uint32_t>& made_by, cons
     const uint32_t word = words_[position];
     const int64_t count = word_count_[word];
     const Position end = position + span_at(position);
-    if (cells_[position - 1].token != kBoundary) take_off(cells_[position - span_before(position)].pair, count);
-    take_off(cells_[position].pair, count);
+    take_off_before(position, count);
+    take_off(position, count);
     Position at = position;
     for (const Part& part : parts) {
       const uint32_t span = &part == &parts.back() ? end - at : part.span;

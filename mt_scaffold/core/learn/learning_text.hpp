@@ -84,10 +84,22 @@ class LearningText {
     if (span > 1) cells_[position + 1].span = cells_[position + span - 1].span = span;
   }
 
+  // Takes the pair of the symbol at a position, or of the one before it in the word, off its count. The pairs of a
+  // fresh token were taken off when it was made.
+  void take_off(Position position, int64_t count) {
+    uint32_t& pair = cells_[position].pair;
+    if (pair != kNoPair) pairs.count(pair) -= count;
+    pair = kNoPair;
+  }
+  void take_off_before(Position position, int64_t count) {
+    if (cells_[position - 1].token != kBoundary) take_off(position - span_before(position), count);
+  }
+  template <typename OnSlice>
+  void for_each_slice(uint32_t pair, OnSlice&& on_slice);
+
   void lay_out(WordCounts words, Alphabet alphabet);
   void count_initial_pairs();
   void collect_occurrences(uint32_t pair);
-  void forget_occurrences(uint32_t pair);
   void forget(const Slice& slice);
   void forget_stale_occurrences();
   uint64_t room_for(uint32_t length);
