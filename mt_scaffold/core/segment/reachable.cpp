@@ -1,7 +1,6 @@
 #include "segment/reachable.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "io/interruption.hpp"
@@ -20,31 +19,22 @@ size_t bytes_of(const Interner& texts) {
 }  // namespace
 
 std::vector<bool> mergeable_tokens(const MergeTable& table, const std::vector<Split>& splits, bool in_order) {
-  const size_t lines = table.merged_of_rank.size();
   std::vector<bool> found(table.texts.size());
   for (size_t token = 0; token < found.size(); ++token)
     found[token] = is_base_symbol(table.texts[static_cast<int32_t>(token)], table.alphabet);
-  const auto follow = [&](size_t line) {
-    const MergeTable::Pair pair = table.pair_of_rank[line];
-    if (found[static_cast<size_t>(pair.left)] && found[static_cast<size_t>(pair.right)])
-      found[static_cast<size_t>(table.merged_of_rank[line])] = true;
-  };
-  if (!in_order) {
-    // Tokens are shorter than what they are merged into.
-    std::vector<size_t> shortest_first(lines);
-    std::iota(shortest_first.begin(), shortest_first.end(), size_t{0});
-    const auto size_of = [&](size_t line) { return table.texts[table.merged_of_rank[line]].size(); };
-    std::stable_sort(shortest_first.begin(), shortest_first.end(),
-                     [&](size_t a, size_t b) { return size_of(a) < size_of(b); });
-    for (const size_t line : shortest_first) follow(line);
-    return found;
-  }
-  auto split = splits.begin();
-  for (size_t line = 0; line < lines; ++line) {
-    follow(line);
-    for (; split != splits.end() && split->after <= line + 1; ++split)
-      found[static_cast<size_t>(table.texts.find(split->token))] = false;
-  }
+  bool more;
+  do {
+    more = false;
+    auto split = splits.begin();
+    for (size_t line = 0; line < table.pair_of_rank.size(); ++line) {
+      const MergeTable::Pair pair = table.pair_of_rank[line];
+      const auto merged = static_cast<size_t>(table.merged_of_rank[line]);
+      if (!found[merged] && found[static_cast<size_t>(pair.left)] && found[static_cast<size_t>(pair.right)])
+        found[merged] = more = true;
+      for (; split != splits.end() && split->after <= line + 1; ++split)
+        found[static_cast<size_t>(table.texts.find(split->token))] = false;
+    }
+  } while (more && !in_order);
   return found;
 }
 
@@ -89,7 +79,7 @@ void Reachable::add(std::string_view word, bool ends_word) {
     uint32_t symbol = 0;
     const size_t next = begin + first_symbol(word.substr(begin), alphabet, symbol);
     if (is_new(seen_symbols_, symbol, next == word.size(), ends_word))
-      add_form(word.substr(begin, next - begin), next == word.size() && ends_word);
+      add_whole(word.substr(begin, next - begin), next == word.size() && ends_word);
     int32_t node = 0;
     for (size_t to = begin; to < marked.size();) {
       may_interrupt(++steps);
@@ -106,18 +96,16 @@ void Reachable::add(std::string_view word, bool ends_word) {
       const Expansion& pieces = by_token[static_cast<size_t>(token)];
       for (size_t k = 0; k + 1 < pieces.size(); ++k) {
         const size_t size = table_.texts[pieces[k]].size();
-        add_form(word.substr(at, size), false);
+        add_whole(word.substr(at, size), false);
         at += size;
       }
-      add_form(word.substr(at, end - at), at_end && ends_word);
+      add_whole(word.substr(at, end - at), at_end && ends_word);
     }
     begin = next;
   }
 }
 
-void Reachable::add_whole(std::string_view part, bool ends_word) { add_form(part, ends_word); }
-
-void Reachable::add_form(std::string_view text, bool ends_word) {
+void Reachable::add_whole(std::string_view text, bool ends_word) {
   std::string form(text);
   if (!ends_word && table_.alphabet.end_of_word) form += separator_;
   if (seen_forms_.insert(form).second) forms_.push_back(std::move(form));

@@ -31,14 +31,13 @@ class Reachable {
 
   // Adds the subwords of a word, or of a part of one; `ends_word`: it is the last part.
   void add(std::string_view word, bool ends_word);
-  // Adds a part of a word that is not segmented.
-  void add_whole(std::string_view part, bool ends_word);
+  // Adds a part of a word as one subword.
+  void add_whole(std::string_view text, bool ends_word);
 
   // Every subword that was found, as segmented text shows it, in order of discovery.
   const std::vector<std::string>& forms() const { return forms_; }
 
  private:
-  void add_form(std::string_view text, bool ends_word);
   // Whether a symbol or token is seen for the first time in such a place.
   bool is_new(std::vector<uint8_t>& seen, uint32_t number, bool at_end, bool ends_word);
 

@@ -30,8 +30,7 @@ std::vector<std::string> Segmenter::surface_forms(bool isolates) const {
   };
   if (!table_.alphabet.end_of_word) {
     for (uint32_t byte = 0; byte < 256; ++byte) add({static_cast<char>(byte)});
-    for (const int32_t token : table_.merged_of_rank)
-      if (!table_.scaffold[static_cast<size_t>(token)]) add(std::string(table_.texts[token]));
+    for (std::string& token : table_.normal_tokens()) add(std::move(token));
     return forms;
   }
   // Base symbols in both positions, because dropout can leave any of them unmerged.
