@@ -57,23 +57,28 @@ class DropoutLaw {
 // Draws, merge by merge, which ones survive.
 class Decisions {
  public:
-  // `survivors` counts down to the next drop.
-  Decisions(uint64_t& survivors, const DropoutLaw& law, RandomStream& random)
-      : survivors_(survivors), law_(law), random_(random) {}
+  explicit Decisions(double p) : law_(p), random_(0, 0, 0) {}
 
+  void start(const RandomStream& random) {
+    random_ = random;
+    survivors_ = law_.survivors_before_drop(random_);
+  }
   bool survives() {
-    if (survivors_ > 0) {
-      --survivors_;
-      return true;
-    }
+    if (all_survive(1)) return true;
     survivors_ = law_.survivors_before_drop(random_);
     return false;
   }
+  // Takes the next `count` decisions if all are to survive; otherwise takes none.
+  bool all_survive(uint32_t count) {
+    if (survivors_ < count) return false;
+    survivors_ -= count;
+    return true;
+  }
 
  private:
-  uint64_t& survivors_;
-  const DropoutLaw& law_;
-  RandomStream& random_;
+  DropoutLaw law_;
+  RandomStream random_;
+  uint64_t survivors_ = 0;  // until the next drop
 };
 
 }  // namespace mt_scaffold

@@ -181,14 +181,11 @@ const char* Applier::append_hashed(Worker& worker, size_t count, OutputBuffer& o
     }
     const char* from = entry->output();
     size_t length = entry->output_length;
-    if (kDropout && worker.survivors < entry->decisions) {
-      Decisions decisions(worker.survivors, worker.law, worker.random);
-      segment_word(worker, word->text, &decisions);
+    if (kDropout && !worker.decisions.all_survive(entry->decisions)) {
+      segment_word(worker, word->text, &worker.decisions);
       length = worker.text.size();
       worker.text.append(kCopiedBytes, '\0');
       from = worker.text.data();
-    } else if (kDropout) {
-      worker.survivors -= entry->decisions;
     }
     char* to = output.reserve(length + 1);
     std::memcpy(to, from, kCopiedBytes);  // both sides are padded, and most words fit

@@ -54,7 +54,7 @@ Applier::Lease::Lease(Applier& applier, const Draw& draw) : applier_(applier) {
     worker_ = std::make_unique<Worker>(draw);
     return;
   }
-  if (worker_->draw.dropout != draw.dropout) worker_->law = DropoutLaw(draw.dropout);
+  if (worker_->draw.dropout != draw.dropout) worker_->decisions = Decisions(draw.dropout);
   worker_->draw = draw;
 }
 
@@ -80,9 +80,7 @@ void Applier::refuse_unless_utf8(std::string_view word) const {
 }
 
 void Applier::start(Worker& worker, uint64_t index) {
-  if (!worker.draw.any()) return;
-  worker.random = RandomStream(worker.draw.seed, worker.draw.epoch, index);
-  worker.survivors = worker.law.survivors_before_drop(worker.random);
+  if (worker.draw.any()) worker.decisions.start({worker.draw.seed, worker.draw.epoch, index});
 }
 
 void Applier::apply(BlockReader& reader, Sink& sink, unsigned workers, const Draw& draw, const Tick& tick,

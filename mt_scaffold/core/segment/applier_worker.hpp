@@ -24,12 +24,10 @@ constexpr size_t kAhead = 64;  // words whose memory is fetched before it is nee
 // Padded against false sharing.
 class alignas(128) Applier::Worker {
  public:
-  explicit Worker(const Draw& draw) : draw(draw), law(draw.dropout), random(0, 0, 0) {}
+  explicit Worker(const Draw& draw) : draw(draw), decisions(draw.dropout) {}
 
   Draw draw;
-  DropoutLaw law;
-  RandomStream random;
-  uint64_t survivors = 0;  // merges of this line that survive before the next drop
+  Decisions decisions;  // on this line
 
   std::shared_ptr<WordTable> table;
   WordTable::Arena arena;
