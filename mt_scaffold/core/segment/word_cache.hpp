@@ -58,7 +58,8 @@ class WordCache {
     int bits = kFirstBits;
     while (bits < kMostBits && words.size() >= size_t{1} << (bits - 1)) bits += kMoreBits;
     sets_.resize(size_t{1} << bits);
-    for (const Word& word : words) put(word.key, &word.id, 1);
+    for (const Word& word : words)
+      if (set_of(word.key).empty(1)) put(word.key, &word.id, 1);
   }
 
   // The key of a word of at least one byte, readable for kPadding bytes past its end. All words longer than kLongest
@@ -147,7 +148,7 @@ class WordCache {
  private:
   // Replaces another word if there is no room.
   void put(Key key, const int32_t* ids, size_t count) {
-    Set& set = sets_[(hash(key) & mask()) >> kLineBits];
+    Set& set = set_of(key);
     size_t i = set.empty(0) ? 0 : 1;
     if (set.empty(i)) {
       ++words_;
@@ -179,6 +180,8 @@ class WordCache {
 #endif
     return Portable::hash(key);
   }
+
+  Set& set_of(const Key& key) { return sets_[(hash(key) & mask()) >> kLineBits]; }
 
   // Selects the position of a set in bytes.
   uint64_t mask() const { return (sets_.size() - 1) << kLineBits; }
