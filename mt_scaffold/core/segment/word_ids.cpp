@@ -1,6 +1,7 @@
 #include "segment/word_ids.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "errors.hpp"
 #include "io/interruption.hpp"
@@ -10,7 +11,7 @@ namespace mt_scaffold {
 
 void WordText::write(std::string_view word, const std::vector<Piece>& pieces, std::string& text) const {
   const bool notation = !segmenter_.alphabet().end_of_word;
-  const size_t separators = notation ? 0 : (pieces.size() - 1) * (segmenter_.separator().size() + 1);
+  const size_t separators = notation ? 0 : pieces.size() * (segmenter_.separator().size() + 1);
   if ((word.size() + separators) >> 32 != 0)
     throw InputError("a word becomes 2^32 bytes or more; use a shorter separator");
   text.clear();
@@ -38,13 +39,24 @@ WordIds::WordIds(const Segmenter& segmenter, std::shared_ptr<const Dictionary> d
     const auto number = static_cast<int32_t>(token);
     if (const auto found = dictionary_->find(texts[number]); found != dictionary_->end())
       id_of_token_[token] = found->second;
-    if (segmenter.expansion(number).empty()) id_of_whole_token_[token + 1] = id_of_token_[token];
+  }
+  for (size_t token = 0; token < texts.size(); ++token) {
+    int32_t& id = id_of_whole_token_[token + 1];
+    const Expansion& expansion = segmenter.expansion(static_cast<int32_t>(token));
+    const auto id_of = [&](int32_t part) { return id_of_token_[static_cast<size_t>(part)]; };
+    if (expansion.empty()) {
+      id = id_of_token_[token];
+    } else if (std::ranges::find(expansion, kNoId, id_of) == expansion.end()) {
+      id = ~static_cast<int32_t>(expanded_.size());
+      expanded_.push_back(static_cast<int32_t>(expansion.size()));
+      std::ranges::transform(expansion, std::back_inserter(expanded_), id_of);
+    }
   }
   int32_t ids[kMost];
   uint32_t merges;
   for (size_t token = 0; token < texts.size(); ++token) {
     const std::string_view text = texts[static_cast<int32_t>(token)];
-    if (id_of_whole_token_[token + 1] == kNoId || text.size() > WordCache::kLongest) continue;
+    if (id_of_whole_token_[token + 1] < 0 || text.size() > WordCache::kLongest) continue;
     if (of_word(text, ids, merges) == 1) whole_words_.push_back({WordCache::key(text.data(), text.size()), ids[0]});
   }
 }
@@ -63,16 +75,19 @@ std::optional<size_t> WordIds::of_word(std::string_view word, int32_t* ids, uint
     least = std::min(least, i < count ? id : 0);
   }
   for (size_t i = kTokensAtOnce; i < count; ++i) least = std::min(least, write(i));
-  if (least != kNoId) [[likely]]
+  if (least >= 0) [[likely]]
     return count;
   size_t written = 0;
-  const auto add = [&](int32_t token) {
-    ids[written] = id_of_token_[static_cast<size_t>(token)];
-    return ids[written++] != kNoId;
-  };
   for (size_t i = 0; i < count; ++i) {
-    const Expansion& expansion = segmenter_.expansion(tokens[i]);
-    if (expansion.empty() ? !add(tokens[i]) : !std::all_of(expansion.begin(), expansion.end(), add)) return {};
+    const int32_t id = id_of_whole_token_[static_cast<size_t>(tokens[i] + 1)];
+    if (id == kNoId) return {};
+    if (id >= 0) {
+      ids[written++] = id;
+    } else {
+      const int32_t* const expanded = &expanded_[static_cast<size_t>(~id)];
+      std::copy_n(expanded + 1, *expanded, ids + written);
+      written += static_cast<size_t>(*expanded);
+    }
   }
   return written;
 }

@@ -59,8 +59,8 @@ class WordIds {
   const Segmenter& segmenter_;
   const std::shared_ptr<const Dictionary> dictionary_;
   // Without an end-of-word marker, the id of each token, kNoId for those not in the dictionary; and by token plus one,
-  // with kNoId for kUnknown and for tokens that expand.
-  std::vector<int32_t> id_of_token_, id_of_whole_token_;
+  // with kNoId for kUnknown, or ~i for a token that expands to expanded_[i] ids, which follow there.
+  std::vector<int32_t> id_of_token_, id_of_whole_token_, expanded_;
   std::vector<WordCache::Word> whole_words_;
   const int32_t unknown_;
 };
