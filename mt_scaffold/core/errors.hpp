@@ -4,6 +4,7 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace mt_scaffold {
 
@@ -17,7 +18,14 @@ inline std::string hex_byte(char byte) {
 // Malformed input; the message gives the place and the remedy.
 class InputError : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit InputError(std::string message) : std::runtime_error(without_nul(std::move(message))) {}
+
+ private:
+  // what() would end there. Python escapes other characters.
+  static std::string without_nul(std::string message) {
+    for (size_t at; (at = message.find('\0')) != std::string::npos;) message.replace(at, 1, "\\x00");
+    return message;
+  }
 };
 
 // Incompatible or unknown options.

@@ -120,7 +120,7 @@ void bind_counts(nb::module_& module) {
             const PyCountedWords::Use use(self);
             const Tick tick = make_tick(std::move(progress));
             const Loading loading{prune, max_memory, header_of(header).alphabet()};
-            Loaded loaded = without_gil([&] { return load(std::move(self.words), loading, tick); });
+            Loaded loaded = without_gil([&] { return load(self.words, loading, tick); });
             const Dropped& dropped = loaded.dropped;
             return std::pair(PyWordCounts(std::move(loaded.words)),
                              std::tuple(dropped.types, dropped.occurrences, dropped.pair_error));

@@ -151,7 +151,7 @@ class Integers {
 
 // Returns NumPy's C function table, whose layout has not changed since NumPy 1: a call through Python takes longer than
 // encoding a sentence. Imports NumPy and passes on its exceptions.
-inline void** numpy_table() {
+void** numpy_table() {
   static void** table = nullptr;  // guarded by the GIL
   if (table) return table;
   nb::object module;
@@ -173,7 +173,7 @@ struct Uint32Array : nb::object {
   NB_OBJECT(Uint32Array, nb::object, "numpy.typing.NDArray[numpy.uint32]", PyObject_CheckBuffer)
 };
 
-inline Uint32Array numpy_array(const int32_t* ids, size_t count) {
+Uint32Array numpy_array(const int32_t* ids, size_t count) {
   using New = PyObject* (*)(PyTypeObject*, int, const intptr_t*, int, const intptr_t*, void*, int, int, PyObject*);
   struct Array {
     PyObject head;

@@ -92,7 +92,8 @@ size_t Merges::merge_short(int32_t* token, uint32_t* end, size_t n, Decisions* d
 }
 
 // Candidates by rank, then position: new ones in a heap, and those dropped in earlier steps in order, the first at the
-// back, as dropout near 1 tries most of them again at each step. A step takes all of one rank.
+// back, as dropout near 1 tries most of them again at each step. A step takes all of the first rank of which any
+// survive; it drops them rank by rank, so that those dropped in it are in order, too.
 void Merges::merge_long(Symbols& symbols, LongWord& buffers, Decisions* decisions) const {
   using Candidate = LongWord::Candidate;
   // Not a structured binding: older clangs cannot use one in a lambda.
@@ -124,13 +125,13 @@ void Merges::merge_long(Symbols& symbols, LongWord& buffers, Decisions* decision
   }
   dropped.clear();
   dropped_now.clear();
-  const auto first = [&]() -> const Candidate* {
-    if (dropped.empty()) return heap.empty() ? nullptr : &heap.front();
-    return heap.empty() || Candidate::later(heap.front(), dropped.back()) ? &dropped.back() : &heap.front();
+  const auto dropped_is_first = [&] {
+    return !dropped.empty() && (heap.empty() || Candidate::later(heap.front(), dropped.back()));
   };
-  const auto take = [&](const Candidate* candidate) {
-    const Candidate taken = *candidate;
-    if (!dropped.empty() && candidate == &dropped.back()) {
+  const auto first = [&]() -> const Candidate& { return dropped_is_first() ? dropped.back() : heap.front(); };
+  const auto take_first = [&] {
+    const Candidate taken = first();
+    if (dropped_is_first()) {
       dropped.pop_back();
     } else {
       std::pop_heap(heap.begin(), heap.end(), Candidate::later);
@@ -138,14 +139,15 @@ void Merges::merge_long(Symbols& symbols, LongWord& buffers, Decisions* decision
     }
     return taken;
   };
+  const auto more = [&] { return !heap.empty() || !dropped.empty(); };
   size_t steps = 0;
-  while (const Candidate* candidate = first()) {
+  while (more()) {
     // All occurrences of the lowest rank, from the left.
     group.clear();
-    const int32_t rank = candidate->when;
-    for (; candidate && candidate->when == rank; candidate = first()) {
+    const int32_t rank = first().when;
+    while (more() && first().when == rank) {
       may_interrupt(++steps);
-      const Candidate taken = take(candidate);
+      const Candidate taken = take_first();
       const bool current = token[taken.position] == taken.left && next[taken.position] != kNone &&
                            token[next[taken.position]] == taken.right;
       if (current && (group.empty() || group.back().position != taken.position)) group.push_back(taken);

@@ -287,7 +287,7 @@ void Shift::run(unsigned workers, const Tick& tick, const std::function<uint64_t
     changed_.notify_all();
   };
   running_ = workers;
-  std::vector<std::future<void>> threads;  // joined on destruction
+  std::vector<std::future<void>> threads;  // which their destruction waits for
   try {
     for (unsigned index = 0; index < workers; ++index) threads.push_back(std::async(std::launch::async, worker, index));
   } catch (const std::system_error& error) {

@@ -149,7 +149,7 @@ Loaded load_files(CountedWords& counted, const Loading& loading, const Tick& tic
 
 }  // namespace
 
-Loaded load(CountedWords counted, const Loading& loading, const Tick& tick) {
+Loaded load(CountedWords& counted, const Loading& loading, const Tick& tick) {
   if (counted.in_files()) return load_files(counted, loading, tick);
   WordCounts& words = counted.in_memory();
   if (loading.min_count <= 1 && loading.max_bytes == 0) return {std::move(words), {}};

@@ -29,6 +29,6 @@ struct Loaded {
 };
 
 // Loads counted words into memory. Throws InputError, with the remedy, if they exceed the limit.
-Loaded load(CountedWords counted, const Loading& loading, const Tick& tick);
+Loaded load(CountedWords& counted, const Loading& loading, const Tick& tick);
 
 }  // namespace mt_scaffold

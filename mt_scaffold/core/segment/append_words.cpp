@@ -145,6 +145,7 @@ const WordEntry* Applier::entry_of_new_word(Worker& worker, const HashedWord& wo
   }
   if (remembered)
     if (const WordEntry* entry = worker.table->insert(worker.arena, word, decisions, output)) return entry;
+  if (output.size() >> 32 != 0) throw InputError("a word becomes 2^32 bytes or more");
   worker.long_entry.clear();
   auto* entry = new (worker.long_entry.reserve(sizeof(WordEntry) + output.size())) WordEntry;
   *entry = {{0, 0}, 0, static_cast<uint32_t>(output.size()), decisions, 0};

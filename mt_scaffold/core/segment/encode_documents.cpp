@@ -114,13 +114,14 @@ IdEncoder::IdEncoder(std::shared_ptr<Applier> applier, std::shared_ptr<const Tok
     : applier_(std::move(applier)),
       ids_(std::move(ids)),
       pretokeniser_(std::move(pretokeniser)),
-      refusing_(*ids_, std::vector(ids_->special().size(), Special::kRefused)) {}
+      refusing_(*ids_, std::vector(ids_->special().size(), Special::kRefused)) {
+  for (const std::string& token : ids_->special()) longest_special_ = std::max(longest_special_, token.size());
+}
 
 // The last position where any text that begins with `text` may be cut in two without changing its ids; 0 if none.
 size_t IdEncoder::last_cut(std::string_view text) const {
-  size_t longest = 0;
-  for (const std::string& token : ids_->special()) longest = std::max(longest, token.size());
-  size_t cut = pretokeniser_->last_certain_cut(text.substr(0, text.size() - std::min(longest, text.size())), 0);
+  size_t cut =
+      pretokeniser_->last_certain_cut(text.substr(0, text.size() - std::min(longest_special_, text.size())), 0);
   const auto within_special = [&](const std::string& token) {
     const size_t from = cut > token.size() ? cut - token.size() + 1 : 0;
     const size_t found = text.substr(0, cut + token.size() - 1).find(token, from);
@@ -128,14 +129,13 @@ size_t IdEncoder::last_cut(std::string_view text) const {
   };
   while (cut > 0 && std::any_of(ids_->special().begin(), ids_->special().end(), within_special))
     cut = pretokeniser_->last_certain_cut(text.substr(0, cut - 1), 0);
-  return cut < longest ? 0 : cut;  // a special token may begin before `text`
+  return cut < longest_special_ ? 0 : cut;  // a special token may begin before `text`
 }
 
 // The same for the units of a text from `begin` up to `end`, which is not its end; the result counts from `begin`.
 size_t IdEncoder::last_cut(const GivenText& text, size_t begin, size_t end) const {
   if (text.kind == GivenText::Kind::kUtf8) return last_cut({text.data + begin, end - begin});
-  constexpr size_t kWindow = 4096;
-  size_t units = end - std::min(end - begin, kWindow);
+  size_t units = end - std::min(end - begin, 4096 + 2 * longest_special_);
   OutputBuffer copy;
   const size_t cut = last_cut(utf8_of(text, units, end, copy));
   if (cut == 0) return 0;

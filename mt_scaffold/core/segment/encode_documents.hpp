@@ -71,6 +71,7 @@ class IdEncoder {
   const std::shared_ptr<const TokenIds> ids_;
   const std::shared_ptr<const Pretokeniser> pretokeniser_;
   const SpecialFinders refusing_;  // refuses all special tokens, as most calls do
+  size_t longest_special_ = 0;     // bytes
 };
 
 }  // namespace mt_scaffold

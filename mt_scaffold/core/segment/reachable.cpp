@@ -1,6 +1,7 @@
 #include "segment/reachable.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "io/interruption.hpp"
@@ -19,22 +20,31 @@ size_t bytes_of(const Interner& texts) {
 }  // namespace
 
 std::vector<bool> mergeable_tokens(const MergeTable& table, const std::vector<Split>& splits, bool in_order) {
+  const size_t lines = table.merged_of_rank.size();
   std::vector<bool> found(table.texts.size());
   for (size_t token = 0; token < found.size(); ++token)
     found[token] = is_base_symbol(table.texts[static_cast<int32_t>(token)], table.alphabet);
-  bool more;
-  do {
-    more = false;
-    auto split = splits.begin();
-    for (size_t line = 0; line < table.pair_of_rank.size(); ++line) {
-      const MergeTable::Pair pair = table.pair_of_rank[line];
-      const auto merged = static_cast<size_t>(table.merged_of_rank[line]);
-      if (!found[merged] && found[static_cast<size_t>(pair.left)] && found[static_cast<size_t>(pair.right)])
-        found[merged] = more = true;
-      for (; split != splits.end() && split->after <= line + 1; ++split)
-        found[static_cast<size_t>(table.texts.find(split->token))] = false;
-    }
-  } while (more && !in_order);
+  const auto follow = [&](size_t line) {
+    const MergeTable::Pair pair = table.pair_of_rank[line];
+    if (found[static_cast<size_t>(pair.left)] && found[static_cast<size_t>(pair.right)])
+      found[static_cast<size_t>(table.merged_of_rank[line])] = true;
+  };
+  if (!in_order) {
+    // Tokens are shorter than what they are merged into.
+    std::vector<size_t> shortest_first(lines);
+    std::iota(shortest_first.begin(), shortest_first.end(), size_t{0});
+    const auto size_of = [&](size_t line) { return table.texts[table.merged_of_rank[line]].size(); };
+    std::stable_sort(shortest_first.begin(), shortest_first.end(),
+                     [&](size_t a, size_t b) { return size_of(a) < size_of(b); });
+    for (const size_t line : shortest_first) follow(line);
+    return found;
+  }
+  auto split = splits.begin();
+  for (size_t line = 0; line < lines; ++line) {
+    follow(line);
+    for (; split != splits.end() && split->after <= line + 1; ++split)
+      found[static_cast<size_t>(table.texts.find(split->token))] = false;
+  }
   return found;
 }
 
