@@ -92,8 +92,9 @@ MALFORMED_CODES: dict[str | bytes, str] = {
     "#version: 0.2 byte\na b\n<</w>": f"line 3: {MERGE}",
     b"#version: 0.2 byte\na b \xff\n": "line 2: the third field must be 'scaffold', not 'ÿ'",
     b"#version: 0.2 byte\n\xff \xff scaffold\n\xff \xff\n": "line 3: 'ÿÿ' is not scaffold here",
-    # A Windows line end: printed unescaped, its CR would hide what precedes it.
+    # A Windows line end: printed unescaped, its CR would hide what precedes it. A NUL would hide what follows.
     "#version: 0.2\na b scaffold\r\n": "line 2: the third field must be 'scaffold', not 'scaffold\\r'\n",
+    "#version: 0.2\na b \0\n": "line 2: the third field must be 'scaffold', not '\\x00'\n",
     # So would characters that Python or terminals treat as line ends or control characters.
     "#version: 0.2\na b \x85c\u2028\u2029\x9b\xa0\u202a": (
         "line 2: the third field must be 'scaffold', not '\\x85c\\u2028\\u2029\\x9B\xa0\u202a'\n"
