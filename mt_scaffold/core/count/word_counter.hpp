@@ -58,7 +58,7 @@ class WordCounter {
       if (!any_bytes && first_invalid_byte(word.text) != word.text.size()) return false;
       slot = insert(word, slot, position);
     }
-    add_count(slot->count, count, word.text);
+    raise(*slot, count);
     return true;
   }
 
@@ -69,7 +69,7 @@ class WordCounter {
   void add_counted(const HashedWord& word, const WordCount& entry) {
     Slot* slot = find(word);
     if (slot->length == 0) slot = insert(word, slot, entry.first_seen);
-    add_count(slot->count, entry.count, word.text);
+    raise(*slot, entry.count);
     uint64_t& first = first_seen_[static_cast<size_t>(slot - slots_.data())];
     first = std::min(first, entry.first_seen);
   }
@@ -116,6 +116,11 @@ class WordCounter {
   static std::string_view text_of(const Slot& slot) {
     const char* data = slot.length > 16 ? slot.spilled.data : reinterpret_cast<const char*>(slot.head);
     return {data, slot.length};
+  }
+
+  static void raise(Slot& slot, uint64_t by) {
+    // Not add_count(), for which the loop would have to keep the word.
+    if (__builtin_add_overflow(slot.count, by, &slot.count)) throw counts_too_high(text_of(slot));
   }
 
   Slot* find(const HashedWord& word) {
