@@ -4,7 +4,6 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace mt_scaffold {
 
@@ -18,13 +17,14 @@ inline std::string hex_byte(char byte) {
 // Malformed input; the message gives the place and the remedy.
 class InputError : public std::runtime_error {
  public:
-  explicit InputError(std::string message) : std::runtime_error(without_nul(std::move(message))) {}
+  explicit InputError(const std::string& message) : std::runtime_error(without_nul(message)) {}
 
  private:
   // what() would end there. Python escapes other characters.
-  static std::string without_nul(std::string message) {
-    for (size_t at; (at = message.find('\0')) != std::string::npos;) message.replace(at, 1, "\\x00");
-    return message;
+  static std::string without_nul(const std::string& message) {
+    std::string shown;
+    for (const char c : message) c == '\0' ? shown += "\\x00" : shown += c;
+    return shown;
   }
 };
 

@@ -145,3 +145,10 @@ def test_segmenting_and_encoding_agree_on_a_half_that_no_line_makes() -> None:
     bpe = BPE(b"#version: 0.3 bytes gpt2\na b scaffold\nab c scaffold\na bc scaffold\n")
     assert bpe.segment("abc") == "a b c"
     assert [*bpe.encode("abc")] == [*b"abc"]
+
+
+def test_ids_may_be_negative() -> None:
+    """Negative numbers within the table of ids refer to expansions."""
+    bpe = BPE(b"#version: 0.3 bytes gpt2\na n\nb an\n")
+    assert [*bpe.encoder({"a": 3, "ban": -2}, -1).encode(["ban"])[0]] == [-2]
+    assert [*bpe.encoder({"a": 3, "b": -1}, -1).encode(["bazan"])[0]] == [-1, 3, 122, 97, 110]

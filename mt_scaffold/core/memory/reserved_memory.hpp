@@ -33,7 +33,12 @@ class ReservedMemory {
   void shrink(size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
     if (size_t& mapped = memory_.get_deleter().mapped; mapped > 0) {
-      if (mapped == kReused) return;
+      if (mapped == kReused) {
+        // An earlier call may have written more.
+        const size_t kept = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+        if (kept < mapped) madvise(data() + kept, mapped - kept, MADV_DONTNEED);
+        return;
+      }
       constexpr size_t kPage = 1 << 16;  // no system's pages are larger
       const size_t kept = (std::max<size_t>(bytes, 1) + kPage - 1) / kPage * kPage;
       if (kept < mapped) munmap(data() + kept, mapped - kept);

@@ -45,7 +45,7 @@ WordIds::WordIds(const Segmenter& segmenter, std::shared_ptr<const Dictionary> d
     const Expansion& expansion = segmenter.expansion(static_cast<int32_t>(token));
     const auto id_of = [&](int32_t part) { return id_of_token_[static_cast<size_t>(part)]; };
     if (expansion.empty()) {
-      id = id_of_token_[token];
+      id = id_of_token_[token] < 0 ? kNoId : id_of_token_[token];  // a dictionary may have any ids
     } else if (std::ranges::find(expansion, kNoId, id_of) == expansion.end()) {
       id = ~static_cast<int32_t>(expanded_.size());
       expanded_.push_back(static_cast<int32_t>(expansion.size()));
