@@ -113,7 +113,7 @@ except (MTScaffoldError, MemoryError) as error:
     ],
 )
 def test_what_32_bits_cannot_count_is_refused(megabytes: int, length: int, separator: int, refused: str) -> None:
-    """A word's positions and the size of its output wrapped around; they are known before memory is taken for them."""
+    """A word's positions and the size of its output wrapped around. Both are now checked before memory is allocated."""
     command = [sys.executable, "-c", BEYOND, *map(str, (megabytes, length, separator))]
     assert refused in subprocess.run(command, capture_output=True, check=True, text=True).stdout
 
