@@ -145,22 +145,14 @@ def reference_codes(learned: Learned, mode: Mode = CHARACTERS) -> bytes:
 
 
 def learn_with_reference(
-    counts: dict[str, int],
-    symbols: int,
-    min_frequency: int = 2,
-    algorithm: str = "scaffold",
-    mode: Mode = CHARACTERS,
+    counts: dict[str, int], symbols: int, min_frequency: int = 2, algorithm: str = "scaffold", mode: Mode = CHARACTERS
 ) -> tuple[Learned, bytes]:
     learned = learn_merges(counts, symbols, min_frequency, algorithm, mode.end_of_word)
     return learned, reference_codes(learned, mode)
 
 
 def reference_of(
-    codes: bytes,
-    merges: int = -1,
-    separator: str = "@@",
-    vocabulary: set[str] | None = None,
-    notation: bool = False,
+    codes: bytes, merges: int = -1, separator: str = "@@", vocabulary: set[str] | None = None, notation: bool = False
 ) -> ReferenceBPE:
     """Return the reference with the first merges of a codes file and, with PickyBPE, the splits after each.
 
@@ -209,11 +201,7 @@ def picky_codes(events: Iterable[Event], mode: Mode = CHARACTERS) -> bytes:
 
 
 def learn_picky_with_reference(
-    counts: dict[str, int],
-    symbols: int,
-    threshold: float = 0.9,
-    min_frequency: int = 2,
-    mode: Mode = CHARACTERS,
+    counts: dict[str, int], symbols: int, threshold: float = 0.9, min_frequency: int = 2, mode: Mode = CHARACTERS
 ) -> tuple[LearnedPicky, bytes]:
     learned = learn_picky(counts, symbols, threshold, min_frequency, mode.end_of_word)
     return learned, picky_codes(learned.events, mode)

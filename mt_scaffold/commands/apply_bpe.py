@@ -6,7 +6,7 @@ import argparse
 
 from mt_scaffold.commands.arguments import add_input, add_num_workers, add_segmenting
 from mt_scaffold.corpus.files import input_or_standard, output_or_standard
-from mt_scaffold.corpus.input_checks import warn_of_separator, warning_of_inputs
+from mt_scaffold.corpus.input_checks import warn_of_glossaries, warn_of_separator, warning_of_inputs
 from mt_scaffold.segment.apply import apply_bpe
 
 
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     warn_of_separator(options.separator)
+    warn_of_glossaries(options.glossaries)
     with warning_of_inputs([input_or_standard(options.input)], options.separator) as ((source,), endings):
         apply_bpe(
             options.codes,

@@ -9,6 +9,8 @@ from typing import Annotated, BinaryIO
 from mt_scaffold.commands import arguments
 from mt_scaffold.corpus.documents import DOCUMENT_FORMATS, Documents
 from mt_scaffold.corpus.files import input_or_standard
+from mt_scaffold.corpus.input_checks import warned_of_segmented
+from mt_scaffold.corpus.inputs import Begun
 from mt_scaffold.options import FORMATS, WORKERS_HELP
 from mt_scaffold.options_from_signature import Option
 
@@ -24,9 +26,9 @@ InputFiles = Annotated[
 Threads = Annotated[int | None, Option(help=WORKERS_HELP)]
 
 
-def sources(paths: Sequence[str]) -> list[str | BinaryIO]:
-    """Return the given paths; standard input without any and for ``-``."""
-    return [input_or_standard(path) for path in paths] or [input_or_standard(None)]
+def sources(paths: Sequence[str]) -> list[str | BinaryIO | Begun]:
+    """Return the given paths, warning of segmented text; standard input without any and for ``-``."""
+    return warned_of_segmented([input_or_standard(path) for path in paths] or [input_or_standard(None)])
 
 
 @dataclass(frozen=True)

@@ -45,15 +45,12 @@ def warning_of_inputs(
 ) -> Iterator[tuple[list[str | BinaryIO | Begun], WordEndings]]:
     """Warn of inputs that are segmented already, and at the end of words that end in the separator.
 
-    In segmented text such words look like the inside of others. Yields the inputs to read instead (only their
-    beginnings have been examined; reading a pipe begins with the bytes taken from it), and the counter of such words.
+    In segmented text such words look like the inside of others. Yields the inputs to read instead
+    (``warned_of_segmented``), and the counter of such words.
     """
-    found = [_beginning(source) for source in sources]
-    for source, text in found:
-        if (subword := looks_segmented(text, separator)) is not None:
-            _warn(f"{source_name(source)}: looks segmented already (such as '{subword}'); give it words")
+    examined = warned_of_segmented(sources, separator)
     endings = WordEndings(separator.encode("utf-8", "surrogateescape"))
-    yield [source for source, _ in found], endings
+    yield examined, endings
     if endings.count:
         words = "1 word ends" if endings.count == 1 else f"{endings.count:,} words end"
         _warn(
@@ -62,10 +59,29 @@ def warning_of_inputs(
         )
 
 
+def warned_of_segmented(sources: Iterable[str | BinaryIO], separator: str = SEPARATOR) -> list[str | BinaryIO | Begun]:
+    """Warn of inputs that are segmented already, and return the inputs to read instead.
+
+    Only their beginnings are examined; reading a pipe begins with the bytes taken from it.
+    """
+    found = [_beginning(source) for source in sources]
+    for source, text in found:
+        if (subword := looks_segmented(text, separator)) is not None:
+            _warn(f"{source_name(source)}: looks segmented already (such as '{subword}'); give it words")
+    return [source for source, _ in found]
+
+
 def warn_of_separator(separator: str) -> None:
-    """Warn of an empty separator."""
-    if not separator:
-        _warn("the separator is empty, so that the words cannot be joined again; leave --separator out")
+    """Warn of a separator that is empty or has white space."""
+    if not separator or set(separator) & set(" \t\r\n"):
+        what = "has white space" if separator else "is empty"
+        _warn(f"the separator {what}, so that the words cannot be joined again; leave --separator out")
+
+
+def warn_of_glossaries(glossaries: Iterable[str] | None) -> None:
+    """Warn of an empty glossary."""
+    if glossaries and "" in glossaries:
+        _warn("a glossary is empty, and matches between all characters; leave it out")
 
 
 def _warn(what: str) -> None:

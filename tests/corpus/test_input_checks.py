@@ -59,6 +59,8 @@ def test_learn_bpe_warns_of_every_input(folder: Path, capsys: pytest.CaptureFixt
     for warning in ("a: looks segmented already (such as 'lo@@')", "a: line 1: 3 words end", "b: begins with a byte"):
         assert error.count(f"warning: {warning}") == 2
     assert error.count("warning") == 6
+    assert main("count-words -i a b -o out".split()) == 0
+    assert "warning: a: looks segmented already (such as 'lo@@')" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("jsonl", [False, True])
@@ -74,9 +76,14 @@ def test_learn_bpe_reads_all_of_a_pipe(folder: Path, jsonl: bool) -> None:
     assert done.stderr == ""
 
 
-def test_apply_bpe_warns_of_an_empty_separator(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Subwords without a mark cannot be joined again."""
+def test_apply_bpe_warns_of_empty_options(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Subwords without a mark cannot be joined again, and an empty glossary is that of an empty variable of a shell."""
     (folder / "text").write_text(PLAIN, encoding="utf-8")
-    assert main(["apply-bpe", "-c", "codes", "-i", "text", "-o", "out", "--separator", ""]) == 0
-    assert (folder / "out").read_text() == "low e r\n"
-    assert capsys.readouterr().err.count("warning: the separator is empty") == 1
+    for option, output, warning in (
+        ("--separator=", "low e r\n", "the separator is empty"),
+        ("--separator= ", "low e  r\n", "the separator has white space"),
+        ("--glossaries=", "l@@ o@@ w e@@ r\n", "a glossary is empty"),
+    ):
+        assert main(["apply-bpe", "-c", "codes", "-i", "text", "-o", "out", option]) == 0
+        assert (folder / "out").read_text() == output
+        assert capsys.readouterr().err.count(f"warning: {warning}") == 1

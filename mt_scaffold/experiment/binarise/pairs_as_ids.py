@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Annotated
 
 from mt_scaffold.corpus.files import PathLike, explain_os_error, make_folder, open_input, open_output
+from mt_scaffold.corpus.input_checks import warned_of_segmented
 from mt_scaffold.corpus.storage.parts import part_folder
 from mt_scaffold.corpus.text import check_parallel
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -190,7 +191,7 @@ def dictionary_digests(folder: Path, languages: Sequence[str]) -> dict[str, str]
 def subset_prefixes(
     train: PathLike | None, valid: PathLike | None, tests: Sequence[PathLike], source: str, target: str
 ) -> dict[str, Path]:
-    """Return the prefix of the files of each subset.
+    """Return the prefix of the files of each subset, and warn of text that is segmented already.
 
     Raises UsageError for a test set whose name fairseq would misread, if both languages are the same, and if there is
     no text at all.
@@ -210,6 +211,7 @@ def subset_prefixes(
         prefixes[test.name] = test
     if not prefixes:
         raise UsageError("nothing to binarise: give --train, --valid or --test")
+    warned_of_segmented(f"{prefix}.{language}" for prefix in prefixes.values() for language in (source, target))
     return prefixes
 
 

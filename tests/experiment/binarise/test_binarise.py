@@ -264,6 +264,14 @@ def test_a_test_set_that_fairseq_would_train_on_is_refused(tiny_words: Path, tmp
         make(tiny_words, tmp_path / "data", (tmp_path / name,))
 
 
+def test_segmented_text_is_warned_of(tiny_words: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As fairseq-preprocess takes it; segmented again, its separators would be symbols."""
+    for language in ("en", "de"):
+        (tmp_path / f"test.{language}").write_text("vie@@ le\n", encoding="utf-8")
+    make(tiny_words, tmp_path / "data", (tmp_path / "test",))
+    assert capsys.readouterr().err.count("looks segmented already (such as 'vie@@')") == 2
+
+
 def test_one_language_for_both_sides_is_refused(tiny_words: Path, tmp_path: Path) -> None:
     """The files of one side would overwrite the other's."""
     with pytest.raises(UsageError, match="source and target are the same language: en"):
