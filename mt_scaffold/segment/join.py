@@ -16,6 +16,7 @@ from mt_scaffold.corpus.files import (
     refuse_overwriting,
     writing_to,
 )
+from mt_scaffold.corpus.input_checks import looks_segmented
 from mt_scaffold.corpus.inputs import TextFile, source_name, whole_lines
 from mt_scaffold.corpus.text import SEPARATOR, joining
 from mt_scaffold.errors import MTScaffoldError, UsageError
@@ -24,6 +25,11 @@ from mt_scaffold.segment.apply import join_line
 
 if TYPE_CHECKING:
     from mt_scaffold.segment.numbering import Spaces
+
+# What is examined, a space in GPT-2's notation, and the share of the words, or parts of one, that must begin with it:
+# with codes that have a pre-tokeniser, more do; of Maltese words, few begin with this letter.
+_LOOKED_AT = 1 << 16
+_SPACE, _SPACED = "\u0120".encode(), 0.1
 
 
 def join_text(
@@ -59,11 +65,15 @@ def join_text(
     alone, first, lines = 0, 0, 0
     end = separator.encode("utf-8")
     mark = re.compile(joining(separator).pattern.encode("utf-8"))
-    alone_in = re.compile(rb"(?<![^ \r\n])" + re.escape(end) + rb"(?= |\r*(?:\n|\Z))")
+    # A CR is outside words only at the ends of a line.
+    alone_in = re.compile(rb"(?m)(?:(?<= )|^[ \r]*)" + re.escape(end) + rb"(?= |\r*(?:\n|\Z))")
     may_be_alone = [b" " + end, b"\n" + end, b"\r" + end]
+    marks_words = header is None or header.end_of_word
     with writing_to(outfile, durable=False) as output:
-        for block in whole_lines(infile):
-            if header is None or header.end_of_word:
+        for index, block in enumerate(whole_lines(infile)):
+            if not index and (reason := _made_otherwise(block[:_LOOKED_AT], marks_words)):
+                print(f"warning: {name}: {reason}", file=sys.stderr)
+            if marks_words:
                 output.write(mark.sub(b"", block))
                 if block.startswith(end) or any(each in block for each in may_be_alone):
                     found = [match.start() for match in alone_in.finditer(block)]
@@ -72,6 +82,7 @@ def join_text(
                     alone += len(found)
                 lines += block.count(b"\n")
                 continue
+            assert header is not None
             for line in io.BytesIO(block):
                 number += 1
                 try:
@@ -84,6 +95,22 @@ def join_text(
             "lost; give apply-bpe and join a --separator that ends no word",
             file=sys.stderr,
         )
+
+
+def _made_otherwise(text: bytes, marks_words: bool) -> str | None:
+    """Return why a text seems to be segmented with the other kind of codes than those with which it is joined.
+
+    marks_words: whether these mark the ends of words; those with a pre-tokeniser write a space as GPT-2's U+0120.
+    """
+    if not marks_words:
+        subword = looks_segmented(text)
+        return subword and f"looks segmented with codes without a pre-tokeniser (such as '{subword}'); omit --codes"
+    words = text.split()
+    spaced = [word for word in words if word.startswith(_SPACE)]
+    if len(spaced) <= _SPACED * len(words):
+        return None
+    subword = spaced[0].decode("utf-8", "replace")
+    return f"looks segmented with codes with a pre-tokeniser (such as '{subword}'); give them with --codes"
 
 
 def _spaces_of(codes: Codes) -> Spaces | None:

@@ -81,6 +81,19 @@ def test_the_method_and_the_command_join_alike(text: str) -> None:
     assert BPE(b"#version: 0.2\na n\n").join(text).encode() == joined(text.encode())
 
 
+def test_codes_of_the_other_kind_are_warned_of(capfd: pytest.CaptureFixture[str]) -> None:
+    """Words would be glued together, or stay apart."""
+    gpt2 = b"#version: 0.3 bytes gpt2\na n\n"
+    for text, codes, kind in (
+        ("lo@@ w", gpt2, "without"),
+        ("l ow \u0120l \u0120ow", None, "with"),
+        ("a \u0120l", gpt2, ""),
+    ):
+        join_text(io.BytesIO(text.encode()), io.BytesIO(), codes=codes)
+        said = capfd.readouterr().err
+        assert f"looks segmented with codes {kind} a pre-tokeniser (such as '" in said if kind else not said
+
+
 @pytest.mark.parametrize("separator", ["@@", "@", "@_@", "@ @", " ", "  "])
 def test_the_fast_path_of_joining_equals_the_pattern(separator: str) -> None:
     """In text without line ends, separators are replaced as strings, which must find the same ones."""

@@ -64,7 +64,7 @@ def test_join_warns_of_a_word_that_it_loses(folder: Path, capfd: pytest.CaptureF
     assert output.getvalue() == b"and\n-1 +1 def f\n"
     said = capfd.readouterr().err
     assert said.count("\n") == 1 and "line 2: '@@' alone, 2 times (this is the first), a word that is lost" in said
-    join_text(io.BytesIO(b"an@@ d a@@@@ b@@\n"), io.BytesIO())
+    join_text(io.BytesIO(b"an@@ d a@@@@ b@@\nc \r@@ d\r@@ e\n"), io.BytesIO())
     assert not capfd.readouterr().err
 
 
