@@ -283,8 +283,9 @@ def _expected_tokens(
         return special, append
     manifest = read_manifest(path, IDS, REMEDY)
     index = index_path(infile)
-    if os.path.exists(index) and raw_digest(index) not in manifest.files.values():
-        raise MTScaffoldError(f"{shown(path)}: not the manifest of {shown(index)} (sha256 mismatch); {REMEDY}")
+    checked = index if os.path.exists(index) else infile
+    if raw_digest(checked) not in manifest.files.values():
+        raise MTScaffoldError(f"{shown(path)}: not the manifest of {shown(checked)} (sha256 mismatch); {REMEDY}")
     given, theirs = codes.used(merges), codes_used(path, manifest, REMEDY)
     if not given.same_as(theirs):
         raise UsageError(f"{shown(infile)}: encoded with {theirs}, not with {given}; decode with those codes")
@@ -407,6 +408,10 @@ def decode_documents(
             raise UsageError(f"{shown(infile)}: its index has uint{8 * found.width} ids; omit --dtype")
         batches = _batches(found)
     else:
+        if format != "files" and os.path.exists(manifest_path(infile)):
+            raise MTScaffoldError(
+                f"{shown(index)}: missing, so that documents cannot be told apart; give --format files"
+            )
         batches = _one_document(infile, id_width(bpe.n_vocab) if dtype is None else DTYPES[dtype])
         # A single document needs no separator.
         format = "files" if format == "lines" else format

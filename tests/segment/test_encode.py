@@ -121,6 +121,10 @@ def test_text_comes_back_from_the_commands(folder: Path, tmp_path: Path, special
     ids.with_suffix(".idx").unlink()
     assert main([*decode, "--format", "files", "--dtype", "uint16"]) == 0
     assert back.read_bytes() == source.read_bytes()
+    assert main(decode) == 1
+    ids.write_bytes(ids.read_bytes()[:-2])
+    assert main([*decode, "--format", "files"]) == 1
+    assert back.read_bytes() == source.read_bytes()
 
 
 def test_decoding_with_other_codes_is_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -265,6 +269,7 @@ def test_wrong_files_and_calls_of_decode(folder: Path, tmp_path: Path) -> None:
     index.write_bytes(b"TNTIDX\0\0" + bytes(30))
     fails("x.idx: not an index of ids")
     index.unlink()
+    (tmp_path / "x.manifest.json").unlink()
     ids.write_bytes(b"abc")
     fails("x.bin: size is not a multiple of 2 bytes; is it complete?")
     fails("no type of ids 'int16'; choose one of uint16, uint32", dtype="int16")
