@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import functools
 import importlib
 import itertools
@@ -371,7 +372,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         )
         return 1
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
+        # An error of a file has its name.
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        place = f"{error.filename}: " if error.filename else "<stdout>: " if is_full else ""
         print(f"mt-scaffold: {place}{error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

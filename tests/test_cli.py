@@ -292,7 +292,7 @@ def test_a_full_disk(folder: Path, command: str) -> None:
         result = subprocess.run(
             [*COMMAND, *command.split(), "-i", "text"], stdout=full, stderr=subprocess.PIPE, check=False
         )
-    assert result.returncode == 1 and b"No space left" in result.stderr
+    assert result.returncode == 1 and b"<stdout>: No space left" in result.stderr
     assert b"Traceback" not in result.stderr
 
     def small_files() -> None:

@@ -276,7 +276,7 @@ def _open_plain_output(path: PathLike, durable: bool) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         # An error without an errno is not the system's: a broken gzip file, for example, is explained by its reader.
-        if isinstance(error, OSError) and error.filename is None and error.errno is not None:
+        if isinstance(error, OSError) and error.filename in (None, temporary) and error.errno is not None:
             raise explain_os_error(error, path) from error
         raise
     finally:

@@ -161,6 +161,10 @@ def init_translation(texts: ParallelTexts, output: PathLike | None = None, hold_
             "with --test SOURCE TARGET, or take one from the training text with --hold-out 1000"
         )
     found, warnings, tokenised = list[str](), list[str](), set[str]()
+    segmented = {name: pair.source for name, pair in tests.items() if _state(pair.source) == "segmented"}
+    if not texts.tests and len(segmented) < len(tests):
+        warnings += [f"{text}: looks segmented already, and is not used" for text in segmented.values()]
+        tests = {name: pair for name, pair in tests.items() if name not in segmented}
     pairs = 0
     for name, pair in [
         *(("train", each) for each in texts.train),

@@ -64,7 +64,9 @@ def read(path: PathLike, pretokeniser: str | None = None, special: Mapping[str, 
 
 def _read(name: str, content: Mapping[str, Any]) -> Imported:
     model = content["model"]
-    if model.get("type", "BPE") != "BPE" or "merges" not in model:
+    if model.get("type", "BPE") == "BPE" and "merges" not in model:
+        raise refused(name, "the model has no merges")
+    if model.get("type", "BPE") != "BPE":
         raise refused(name, f"the model {model.get('type')!r} is not BPE")
     for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
         if model.get(key):

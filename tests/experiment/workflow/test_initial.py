@@ -110,6 +110,11 @@ def test_text_that_is_tokenised_is_not_tokenised_again_and_segmented_text_refuse
     write("train.de", "Ein Hund ist keine Katze.\n" * 100)
     write("test.en", "A dog isn &apos;t a cat .\n" * 5)
     assert "test.en: looks tokenised already, but the training" in init_translation(parallel(), "raw.yaml").warnings[0]
+    for language in ("en", "de"):
+        write(f"test.bpe.{language}", "A do@@ g\n")
+    written = init_translation(parallel(), "next_to.yaml")
+    assert "test.bpe.en: looks segmented already, and is not used" in written.warnings[0]
+    assert "test.bpe" not in written.path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
