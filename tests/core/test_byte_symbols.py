@@ -10,22 +10,9 @@ import pytest
 from awkward_words import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from segmenting import (
-    BYTES,
-    MODE_NAMES,
-    MODES,
-    Mode,
-)
+from segmenting import BYTES, MODE_NAMES, MODES, Mode
 
-from mt_scaffold import (
-    BPE,
-    MTScaffoldError,
-    UsageError,
-    apply_bpe,
-    get_vocab,
-    learn_bpe,
-    learn_joint_bpe_and_vocab,
-)
+from mt_scaffold import BPE, MTScaffoldError, UsageError, apply_bpe, get_vocab, learn_bpe, learn_joint_bpe_and_vocab
 from mt_scaffold.cli import main
 from mt_scaffold.codes import Codes
 from mt_scaffold.corpus.header import CodesHeader

@@ -511,6 +511,22 @@ def test_ids_outlive_the_call_and_may_be_changed() -> None:
     assert set(ids.tolist()) == {7}
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads the address space from /proc")
+@pytest.mark.parametrize("text", [" abababab" * 100_000, "a " * 400_000])
+def test_kept_ids_keep_little_else(text: str) -> None:
+    """Not the 16 MiB of address space that a call reserves."""
+
+    def pages() -> int:
+        with open("/proc/self/statm", encoding="utf-8") as stream:
+            return int(stream.read().split()[0])
+
+    bpe = BPE(b"#version: 0.3 bytes gpt2\na b\nab ab\nabab abab\n\xc4\xa0 abababab\n")
+    bpe.encode_batch([text])
+    before = pages()
+    kept = [bpe.encode_batch([text], num_workers=1)[0] for _ in range(30)]
+    assert (pages() - before) * os.sysconf("SC_PAGESIZE") < sum(ids.nbytes for ids in kept) + (100 << 20)
+
+
 def test_many_words_have_the_ids_that_each_has_alone() -> None:
     """Ids depend neither on the other words of a batch, nor on a word's length, nor on the state of the cache."""
     drawn = random.Random(5)

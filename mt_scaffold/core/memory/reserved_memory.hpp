@@ -5,8 +5,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "memory/huge_pages.hpp"
 
@@ -33,7 +35,14 @@ class ReservedMemory {
   void shrink(size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
     if (size_t& mapped = memory_.get_deleter().mapped; mapped > 0) {
-      if (mapped == kReused) {
+      if (mapped == kReused && bytes <= kCopied) {
+        ReservedMemory copy(bytes);
+        std::memcpy(copy.data(), data(), bytes);
+        std::swap(memory_, copy.memory_);
+        return;
+      }
+      char* none = nullptr;
+      if (mapped == kReused && lent_.compare_exchange_strong(none, data())) {
         // An earlier call may have written more.
         const size_t kept = (bytes + kHugePage - 1) / kHugePage * kHugePage;
         if (kept < mapped) madvise(data() + kept, mapped - kept, MADV_DONTNEED);
@@ -57,15 +66,20 @@ class ReservedMemory {
   // The size of the smaller ones of the other blocks. One that is no longer used is kept for the next call, as clearing
   // new pages takes 6 % of the time of a text whose words are known.
   static constexpr size_t kReused = size_t{16} << 20;
-  static inline std::atomic<char*> unused_{nullptr};
+  // One result at a time keeps all of its block; of others, the rest goes back to the system. Small ones are copied.
+  static constexpr size_t kCopied = size_t{1} << 19;
+  static inline std::atomic<char*> unused_{nullptr}, lent_{nullptr};
 
   struct Free {
     size_t mapped;  // 0: from malloc
 
     void operator()(char* memory) const {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-      char* none = nullptr;
-      if (mapped == kReused && unused_.compare_exchange_strong(none, memory)) return;
+      if (mapped == kReused) {
+        char *none = nullptr, *lent = memory;
+        lent_.compare_exchange_strong(lent, nullptr);
+        if (unused_.compare_exchange_strong(none, memory)) return;
+      }
       if (mapped > 0) {
         munmap(memory, mapped);
         return;
