@@ -15,15 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from segmenting import (
-    ALPHABET,
-    MULTI30K,
-    UNICODE_SPACES,
-    dictionary_lines,
-    hard_text,
-    lines_at_lf,
-    needs,
-)
+from segmenting import ALPHABET, MULTI30K, UNICODE_SPACES, dictionary_lines, hard_text, lines_at_lf, needs
 from subword_nmt import apply_bpe as their_apply
 from subword_nmt import get_vocab as their_vocab
 from subword_nmt import learn_bpe as their_learn

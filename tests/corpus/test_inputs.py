@@ -12,15 +12,7 @@ from typing import Any
 
 import pytest
 
-from mt_scaffold import (
-    BPE,
-    MTScaffoldError,
-    UsageError,
-    apply_bpe,
-    count_words,
-    get_vocab,
-    learn_bpe,
-)
+from mt_scaffold import BPE, MTScaffoldError, UsageError, apply_bpe, count_words, get_vocab, learn_bpe
 from mt_scaffold.analysis.compare_vocab import compare_vocab
 from mt_scaffold.analysis.stats import stats
 from mt_scaffold.corpus import inputs

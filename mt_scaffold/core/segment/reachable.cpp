@@ -54,8 +54,8 @@ Reachable::Reachable(const MergeTable& table, std::string separator, const std::
       separator_(std::move(separator)),
       expansions_(expansions),
       children_(bytes_of(table.texts) + 1),
-      token_of_node_(1, MergeTable::kUnknown),
-      seen_tokens_(table.texts.size()) {
+      nodes_(1),
+      seen_tokens_(table.texts.size(), 7) {
   // Merges, too, make the last symbol of a word, inside words that spell out "</w>".
   std::vector<bool> made(table.texts.size());
   for (size_t line = 0; line < table.pair_of_rank.size() && !tokens.empty(); ++line) {
@@ -66,17 +66,22 @@ Reachable::Reachable(const MergeTable& table, std::string separator, const std::
   for (size_t token = 0; token < tokens.size(); ++token) {
     const std::string_view text = table.texts[static_cast<int32_t>(token)];
     if (!tokens[token] || (is_base_symbol(text, table.alphabet) && !made[token])) continue;
+    seen_tokens_[token] = 0;
+    const bool is_inside = !text.ends_with(kEndOfWord);
     int32_t node = 0;
+    nodes_[0].unseen += is_inside;
     for (const char byte : text) {
       int32_t child = children_.find(node, static_cast<unsigned char>(byte));
       if (child == PairTable::kNone) {
-        child = static_cast<int32_t>(token_of_node_.size());
+        child = static_cast<int32_t>(nodes_.size());
         children_.set(node, static_cast<unsigned char>(byte), child);
-        token_of_node_.push_back(MergeTable::kUnknown);
+        nodes_.emplace_back();
       }
       node = child;
+      nodes_[static_cast<size_t>(node)].unseen += is_inside;
     }
-    token_of_node_[static_cast<size_t>(node)] = static_cast<int32_t>(token);
+    nodes_[static_cast<size_t>(node)].token = static_cast<int32_t>(token);
+    longest_ = std::max(longest_, text.size());
   }
 }
 
@@ -84,35 +89,45 @@ void Reachable::add(std::string_view word, bool ends_word) {
   const Alphabet alphabet = table_.alphabet;
   std::string marked(word);
   if (alphabet.end_of_word) marked += kEndOfWord;
+  std::vector<size_t> path;  // from the root of the trie
+  const bool spells_end = word.find(kEndOfWord) != std::string_view::npos;
   size_t steps = 0;
   for (size_t begin = 0; begin < word.size();) {
     uint32_t symbol = 0;
     const size_t next = begin + first_symbol(word.substr(begin), alphabet, symbol);
     if (is_new(seen_symbols_, symbol, next == word.size(), ends_word))
       add_whole(word.substr(begin, next - begin), next == word.size() && ends_word);
-    int32_t node = 0;
-    for (size_t to = begin; to < marked.size();) {
+    path.assign(1, 0);
+    // Walking on where all was seen before, long tokens in a long word take their product.
+    for (size_t to = begin; to + 1 < word.size() && (spells_end || nodes_[path.back()].unseen > 0);) {
       may_interrupt(++steps);
-      node = children_.find(node, static_cast<unsigned char>(marked[to++]));
+      const int32_t node = children_.find(static_cast<int32_t>(path.back()), static_cast<unsigned char>(word[to++]));
       if (node == PairTable::kNone) break;
-      const int32_t token = token_of_node_[static_cast<size_t>(node)];
-      // The last symbol ends after its marker, and nowhere else.
-      if (token == MergeTable::kUnknown || (to >= word.size() && to < marked.size())) continue;
-      const size_t end = std::min(to, word.size());
-      const bool at_end = end == word.size();
-      if (!is_new(seen_tokens_, static_cast<uint32_t>(token), at_end, ends_word)) continue;
-      size_t at = begin;
-      const auto& by_token = at_end && !expansions_.last.empty() ? expansions_.last : expansions_.inner;
-      const Expansion& pieces = by_token[static_cast<size_t>(token)];
-      for (size_t k = 0; k + 1 < pieces.size(); ++k) {
-        const size_t size = table_.texts[pieces[k]].size();
-        add_whole(word.substr(at, size), false);
-        at += size;
-      }
-      add_whole(word.substr(at, end - at), at_end && ends_word);
+      path.push_back(static_cast<size_t>(node));
+      const int32_t token = nodes_[path.back()].token;
+      if (token == MergeTable::kUnknown || !is_new(seen_tokens_, static_cast<uint32_t>(token), false, ends_word))
+        continue;
+      for (const size_t above : path) nodes_[above].unseen -= !table_.texts[token].ends_with(kEndOfWord);
+      add_token(token, word.substr(begin, to - begin), expansions_.inner, false);
     }
+    // The last symbol ends after its marker.
+    may_interrupt(++steps);
+    const std::string_view rest = std::string_view(marked).substr(begin);
+    const int32_t last = rest.size() > longest_ ? MergeTable::kUnknown : table_.texts.find(rest);
+    if (last != MergeTable::kUnknown && is_new(seen_tokens_, static_cast<uint32_t>(last), true, ends_word))
+      add_token(last, word.substr(begin), expansions_.last.empty() ? expansions_.inner : expansions_.last, ends_word);
     begin = next;
   }
+}
+
+void Reachable::add_token(int32_t token, std::string_view text, const std::vector<Expansion>& all, bool ends_word) {
+  const Expansion& pieces = all[static_cast<size_t>(token)];
+  for (size_t k = 0; k + 1 < pieces.size(); ++k) {
+    const size_t size = table_.texts[pieces[k]].size();
+    add_whole(text.substr(0, size), false);
+    text.remove_prefix(size);
+  }
+  add_whole(text, ends_word);
 }
 
 void Reachable::add_whole(std::string_view text, bool ends_word) {

@@ -38,15 +38,22 @@ class Reachable {
   const std::vector<std::string>& forms() const { return forms_; }
 
  private:
+  // Adds the pieces of a token, `text` without its marker.
+  void add_token(int32_t token, std::string_view text, const std::vector<Expansion>& all, bool ends_word);
   // Whether a symbol or token is seen for the first time in such a place.
   bool is_new(std::vector<uint8_t>& seen, uint32_t number, bool at_end, bool ends_word);
 
   const MergeTable& table_;
   const std::string separator_;
   const Expansions& expansions_;
-  // A trie: the child of a node by byte, the root being 0, and the token of each node.
+  struct Node {
+    int32_t token = MergeTable::kUnknown, unseen = 0;  // unseen: tokens here and below, but last ones, not seen inside
+  };
+
+  // A trie: the child of a node by byte, the root being 0.
   PairTable children_;
-  std::vector<int32_t> token_of_node_;
+  std::vector<Node> nodes_;
+  size_t longest_ = 0;                               // bytes of a token
   std::vector<uint8_t> seen_tokens_, seen_symbols_;  // by number, a bit for each place
   std::vector<std::string> forms_;
   StringSet seen_forms_;
