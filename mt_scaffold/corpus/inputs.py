@@ -105,7 +105,7 @@ class _Stream(io.RawIOBase):
     """A stream of bytes made of parts that may be longer than what is asked for."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest, self._at = b"", 0
 
     def read(self, size: int | None = -1) -> bytes:
         """Return up to ``size`` bytes, nothing only at the end; without a size, all that are left."""
@@ -113,7 +113,10 @@ class _Stream(io.RawIOBase):
             return b"".join(iter(lambda: self.read(_PART), b""))
         if not self._rest:
             self._rest = self._part(size)
-        data, self._rest = self._rest[:size], self._rest[size:]
+        data = self._rest[self._at : self._at + size]
+        self._at += size
+        if self._at >= len(self._rest):
+            self._rest, self._at = b"", 0
         return data
 
     def _part(self, size: int) -> bytes:

@@ -17,6 +17,7 @@ import pytest
 from learning import learn_with
 
 from mt_scaffold import BPE, _core, count_words
+from mt_scaffold.corpus.inputs import _line_stream
 
 
 def cost(work: Callable[[], object], times: int = 7) -> float:
@@ -86,6 +87,27 @@ def test_memory_of_a_long_repeated_word_grows_with_it(tmp_path: Path, algorithm:
         found.append(tuple(map(int, done.stdout.split())))
     (memory, size), (memory_of_four, size_of_four) = found
     assert memory_of_four <= 6 * memory and size_of_four <= 6 * size
+
+
+def test_tokens_as_long_as_a_word_cost_little_more_than_short_ones() -> None:
+    """Where dropout can leave them was looked for as far as tokens reach, from each place in the word."""
+    counts = count_words(lines=["a" * 20_000], pretokenise="gpt2")
+    lines = ["a" * 2**power for power in range(12)]
+    short, long = (
+        BPE("\n".join(["#version: 0.3 bytes gpt2", *(f"{half} {half}" for half in halves), ""]).encode())
+        for halves in (lines[:2], lines)
+    )
+    assert cost(lambda: long.reachable(counts, 0.5), 3) < 200 * cost(lambda: short.reachable(counts, 0.5))
+
+
+def test_reading_a_line_much_longer_than_a_block_costs_its_length() -> None:
+    """The rest was copied for each block of it."""
+
+    def read(size: int) -> Callable[[], object]:
+        stream = _line_stream([b"a" * size])
+        return lambda: sum(map(len, iter(lambda: stream.read(4096), b"")))
+
+    assert cost(read(16 << 20), 1) < 80 * cost(read(1 << 20), 1)
 
 
 def test_results_do_not_depend_on_the_seed_of_hashes() -> None:

@@ -557,22 +557,13 @@ def test_a_refused_training_is_left_as_it_was(tiny_data: Path, tiny_model: Path,
     ("cuda", "driver", "visible", "says"),
     [
         (None, (12, 2), None, r"built for CPUs only; install PyTorch for CUDA 12: pip install torch --index-url "),
-        (
-            "13.0",
-            (12, 2),
-            None,
-            r"is built for CUDA 13\.0, and the driver supports CUDA up to 12\.2; update",
-        ),
+        ("13.0", (12, 2), None, r"is built for CUDA 13\.0, and the driver supports CUDA up to 12\.2; update"),
         ("12.6", (12, 2), "", "CUDA_VISIBLE_DEVICES= hides every GPU"),
         ("12.6", (12, 2), None, "its driver reports none"),
     ],
 )
 def test_the_reason_why_pytorch_finds_no_gpu_is_given(
-    monkeypatch: pytest.MonkeyPatch,
-    cuda: str | None,
-    driver: tuple[int, int],
-    visible: str | None,
-    says: str,
+    monkeypatch: pytest.MonkeyPatch, cuda: str | None, driver: tuple[int, int], visible: str | None, says: str
 ) -> None:
     """The commonest cause, a wheel whose CUDA is newer than the driver's, is reported nowhere else."""
     monkeypatch.setattr(fairseq_tools, "_GPU_DEVICES", ("/dev/null",))
