@@ -288,11 +288,16 @@ void Shift::run(unsigned workers, const Tick& tick, const std::function<uint64_t
   };
   running_ = workers;
   std::vector<std::future<void>> threads;  // which their destruction waits for
+  threads.reserve(workers);
   try {
     for (unsigned index = 0; index < workers; ++index) threads.push_back(std::async(std::launch::async, worker, index));
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {
     // At a limit on threads or memory, those that started do all the work.
-    if (threads.empty()) throw SystemError(error.code().value(), "starting a thread");
+    if (threads.empty()) {
+      if (const auto* const system = dynamic_cast<const std::system_error*>(&error))
+        throw SystemError(system->code().value(), "starting a thread");
+      throw;
+    }
     std::lock_guard lock(state_);
     running_ -= workers - static_cast<unsigned>(threads.size());
   }

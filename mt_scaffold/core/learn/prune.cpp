@@ -152,7 +152,7 @@ Loaded load_files(CountedWords& counted, const Loading& loading, const Tick& tic
 Loaded load(CountedWords& counted, const Loading& loading, const Tick& tick) {
   if (counted.in_files()) return load_files(counted, loading, tick);
   WordCounts& words = counted.in_memory();
-  if (loading.min_count <= 1 && loading.max_bytes == 0) return {std::move(words), {}};
+  if (loading.min_count <= 1 && loading.max_bytes == 0) return {std::exchange(words, WordCounts()), {}};
   DroppedWords dropped(loading.alphabet);
   Thresholds thresholds;
   Needed needed;
@@ -171,7 +171,7 @@ Loaded load(CountedWords& counted, const Loading& loading, const Tick& tick) {
   }
   if (const uint64_t bytes = needed.bytes(words); loading.max_bytes > 0 && bytes > loading.max_bytes)
     throw too_many(thresholds, share_of(needed.words, loading.max_bytes, bytes), loading);
-  return {std::move(words), dropped.dropped()};
+  return {std::exchange(words, WordCounts()), dropped.dropped()};
 }
 
 }  // namespace mt_scaffold

@@ -319,6 +319,7 @@ EncodedLines IdEncoder::encode_lines(BlockReader& reader, Sink& ids, Sink& sizes
           if (append >= 0) TextEncoder::append_id(append, state.ids);
           state.done.bytes += line.size();
           const size_t now = state.ids.size() / sizeof(int32_t);
+          if (now - seen > INT32_MAX) throw InputError(where().first + ": more than 2^31 ids in a line");
           state.sizes.push_back(static_cast<int32_t>(now - seen));
           seen = now;
         }
