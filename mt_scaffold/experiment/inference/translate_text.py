@@ -55,8 +55,6 @@ def translate_text(
     place = Path(system).absolute()
     if (place / CONFIG).is_file():
         raise UsageError(f"{system}: a whole experiment; name one of its systems, as in {Path(system) / 'SYSTEM'}")
-    if not place.is_dir():
-        raise UsageError(f"{system}: no such folder; name that of a system, in the folder of its experiment")
     layout = TranslationLayout.read(place.parent)
     config, name = layout.config, place.name
     seed = config.seeds[0] if seed is None else seed
