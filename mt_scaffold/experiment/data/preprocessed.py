@@ -93,12 +93,11 @@ def looks_tokenised(path: PathLike) -> Preprocessed | None:
         return lines_look_tokenised(stream)
 
 
-def refuse_unscorable(lines: Sequence[str], name: str) -> None:
-    """Raise MTScaffoldError if the lines of a text hold markup or subwords; warn of a suffix that says so."""
+def refuse_markup(lines: Sequence[str], name: str) -> None:
+    """Raise MTScaffoldError if the lines of a text hold markup; warn of a suffix that says so."""
     found = lines_look_tokenised(line.encode("utf-8", "surrogateescape") for line in lines)
-    if found is not None and found.kind != "tokenised":
-        way_on = "extract the text" if found.kind == "marked up" else "restore the words with join"
-        raise MTScaffoldError(f"{name}: {found}; {way_on}, or give --config with tokenise: {{check: false}}")
+    if found is not None and found.kind == "marked up":
+        raise MTScaffoldError(f"{name}: {found}; extract the text, or give --config with tokenise: {{check: false}}")
     for warning in suffix_of_markup(name):
         print(f"mt-scaffold: warning: {warning}", file=sys.stderr)
 

@@ -16,7 +16,7 @@ from mt_scaffold.errors import MTScaffoldError, UsageError
 from mt_scaffold.experiment.configuration import BleuTokeniser, Config, load_config
 from mt_scaffold.experiment.configuration import bleu_tokeniser as tokeniser_of_language
 from mt_scaffold.experiment.configuration.data import SIDES
-from mt_scaffold.experiment.data.preprocessed import refuse_unscorable
+from mt_scaffold.experiment.data.preprocessed import refuse_markup
 from mt_scaffold.experiment.data.tokenise import UNLIKE_MOSES, detokenise, has_rules, warnings_of
 from mt_scaffold.experiment.evaluation.external import read_segments
 from mt_scaffold.experiment.evaluation.metrics import (
@@ -228,7 +228,7 @@ def score(
     named = origin.test_set or _test_set(references["reference"], config)
     if config is None or config.tokenise_for(named, "target").check:
         for name, path in files.items():
-            refuse_unscorable(lines[name], shown(path))
+            refuse_markup(lines[name], shown(path))
     detokenised = detokenised_sides(config, named)
     for side, names in (("target", [*references]), ("source", ["source"])):
         for name in names if side in detokenised else ():

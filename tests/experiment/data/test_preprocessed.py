@@ -19,7 +19,7 @@ from mt_scaffold.experiment.configuration.language_model_layout import LanguageM
 from mt_scaffold.experiment.configuration.translation_layout import TranslationLayout
 from mt_scaffold.experiment.data.moses import Tokeniser
 from mt_scaffold.experiment.data.parallel import get_data
-from mt_scaffold.experiment.data.preprocessed import looks_tokenised, refuse_unscorable
+from mt_scaffold.experiment.data.preprocessed import looks_tokenised, refuse_markup
 from mt_scaffold.experiment.runtime.result_warnings import read_warnings
 from mt_scaffold.experiment.tasks.training_text import documents, parallel_text
 from mt_scaffold.experiment.tasks.translation import tokenise_part
@@ -118,7 +118,7 @@ def test_tokenised_text_is_refused_with_a_remedy(
     config = load_experiment(ROOT / "configs" / "lm_demo.yaml", {"data": {"documents": text}})
     ((key, says),) = documents(LanguageModelLayout(tmp_path, config)).problems  # type: ignore[arg-type]
     assert key == "data.documents.train" and "compressed by xz" in says
-    refuse_unscorable([RAW], "text.tmx.gz")
+    refuse_markup([RAW], "text.tmx.gz")
     assert capsys.readouterr().err.endswith("text.tmx: marked up by its suffix, and read as a sentence per line\n")
 
 
