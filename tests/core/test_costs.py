@@ -89,7 +89,7 @@ def test_memory_of_a_long_repeated_word_grows_with_it(tmp_path: Path, algorithm:
     assert memory_of_four <= 6 * memory and size_of_four <= 6 * size
 
 
-def test_tokens_as_long_as_a_word_cost_little_more_than_short_ones() -> None:
+def test_long_tokens_and_a_long_word_do_not_cost_their_product() -> None:
     """Where dropout can leave them was looked for as far as tokens reach, from each place in the word."""
     counts = count_words(lines=["a" * 20_000], pretokenise="gpt2")
     lines = ["a" * 2**power for power in range(12)]
